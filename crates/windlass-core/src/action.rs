@@ -1,0 +1,135 @@
+//! Actions: the work that should be going on now, and the inputs by which its end comes back.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Purpose, RunStarted};
+use crate::ids::{ActionId, CallId, Millis, QuestionId, Text};
+use crate::outcome::CallOutcome;
+use crate::question::Answer;
+use crate::reply::{ModelFailure, Reply};
+use crate::tool::ToolSpec;
+
+/// Work that should be going on: in the imperative.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// Its identity: stays the same as long as the same work is wanted.
+    pub id: ActionId,
+    /// What to do.
+    pub work: Work,
+}
+
+/// What an [`Action`] asks for. Requests and arguments are built from the state when the work starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Ask the model ([`State::request`](crate::State::request)); ends with [`What::Replied`] or [`What::ModelFailed`].
+    CallModel {
+        /// What the call is for.
+        purpose: Purpose,
+    },
+    /// Run a tool ([`State::open_call`](crate::State::open_call)); ends with [`What::CallEnded`].
+    RunTool {
+        /// The call.
+        call: CallId,
+        /// Which try this is, from 1.
+        attempt: u32,
+    },
+    /// Find out whether a call happened before a crash; ends with [`What::Checked`].
+    CheckCall {
+        /// The call.
+        call: CallId,
+    },
+    /// Put a question to a person; ends with [`What::Answered`]. May wait for ever.
+    Ask {
+        /// The question.
+        question: QuestionId,
+    },
+    /// Wake the run at a time; ends with [`What::TimerFired`].
+    SetTimer {
+        /// When, in the time of inputs.
+        at: Millis,
+    },
+}
+
+/// Something that came from outside, with its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// When it came.
+    pub at: Millis,
+    /// What came.
+    pub what: What,
+}
+
+/// What came from outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Start the run.
+    Start(Box<RunStarted>),
+    /// A holder takes the run over: offered first after a restart.
+    Resumed {
+        /// Who.
+        holder: Text,
+        /// The lease's fencing number.
+        epoch: u64,
+    },
+    /// A model call brought a reply.
+    Replied {
+        /// The action.
+        action: ActionId,
+        /// The reply.
+        reply: Box<Reply>,
+    },
+    /// A model call failed.
+    ModelFailed {
+        /// The action.
+        action: ActionId,
+        /// How.
+        failure: Box<ModelFailure>,
+        /// How much of the retry wait's random part to take, in thousandths (0 to 1000): randomness comes from outside.
+        jitter: u16,
+    },
+    /// A call ended, or was stopped.
+    CallEnded {
+        /// The action.
+        action: ActionId,
+        /// How.
+        outcome: CallOutcome,
+    },
+    /// The tool knows whether the call happened.
+    Checked {
+        /// The action.
+        action: ActionId,
+        /// Its result if it happened; `None` if it did not.
+        happened: Option<CallOutcome>,
+    },
+    /// A person answered.
+    Answered {
+        /// The question.
+        question: QuestionId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Somebody says something to the running agent.
+    Steer {
+        /// What.
+        text: Text,
+    },
+    /// Somebody asks the run to stop.
+    Cancel {
+        /// Why, or who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
+    },
+    /// The tools changed while the run is on (a tool server's list, a hook).
+    ToolsChanged {
+        /// All tools from now on.
+        tools: Arc<Vec<ToolSpec>>,
+    },
+    /// A timer's time came.
+    TimerFired {
+        /// The action.
+        action: ActionId,
+    },
+}

@@ -1,0 +1,539 @@
+//! Events: facts about a run, in the past tense, stored for ever.
+//!
+//! A [`State`](crate::State) is the fold of its events. Nothing is ever edited or removed: corrections are new events.
+//! The stored form is described in `docs/log-format.md`; each kind carries a schema version ([`Fact::SCHEMA`]).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::{CallId, Millis, QuestionId, RunId, SessionId, Text};
+use crate::message::{Message, Reasoning, ToolCall};
+use crate::outcome::{CallOutcome, Status};
+use crate::policy::{AtLimit, LimitKind, Policy};
+use crate::question::{Answer, QuestionKind};
+use crate::reply::{ModelFailure, StopReason, Usage};
+use crate::tool::ToolSpec;
+
+/// One fact with its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When it was accepted, in the time of the input that caused it.
+    pub at: Millis,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+macro_rules! facts {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        /// What happened. Each variant's data is a struct of the same name.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "type", content = "data")]
+        pub enum Fact {
+            $($(#[$doc])* $name($name),)+
+        }
+
+        impl Fact {
+            /// The schema version of newly written events.
+            pub const SCHEMA: u32 = 1;
+
+            /// The names of all kinds, in the order of their definition.
+            pub const KINDS: &'static [&'static str] = &[$(stringify!($name)),+];
+
+            /// The kind's name, as it is stored and shown.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => stringify!($name),)+
+                }
+            }
+
+            /// The data as JSON text, without kind and time: what a store keeps as the event's body.
+            ///
+            /// # Errors
+            /// A value that JSON cannot hold; none of our types has one.
+            pub fn body(&self) -> serde_json::Result<String> {
+                match self {
+                    $(Self::$name(data) => serde_json::to_string(data),)+
+                }
+            }
+
+            /// Reads what [`Fact::body`] wrote.
+            ///
+            /// # Errors
+            /// The kind is unknown to this version, or the body does not fit it.
+            pub fn from_body(kind: &str, body: &str) -> serde_json::Result<Self> {
+                match kind {
+                    $(stringify!($name) => serde_json::from_str(body).map(Self::$name),)+
+                    other => Err(serde::de::Error::unknown_variant(other, Self::KINDS)),
+                }
+            }
+        }
+
+        $(impl From<$name> for Fact {
+            fn from(data: $name) -> Self {
+                Self::$name(data)
+            }
+        })+
+    };
+}
+
+facts! {
+    /// A run began.
+    RunStarted,
+    /// A holder took the run over after a crash or a pause.
+    RunResumed,
+    /// A model call was decided on; its request is built from the state when the call starts.
+    TurnStarted,
+    /// A model call brought a whole reply.
+    TurnCompleted,
+    /// A model call failed; with `retry_at`, it is tried again.
+    TurnFailed,
+    /// A call waits for a person's decision.
+    CallHeld,
+    /// A call was allowed or denied.
+    CallDecided,
+    /// A call may run from here on: durable before done.
+    CallStarted,
+    /// A try of a call failed and another one follows.
+    CallRetried,
+    /// A call has its one result.
+    CallFinished,
+    /// A question was put to a person.
+    InputRequested,
+    /// A question was answered.
+    InputReceived,
+    /// Somebody said something to the running agent; it enters at the next turn.
+    Steered,
+    /// What the run works with changed while it was on: its tools.
+    Adjusted,
+    /// A reply was not accepted, and the model is told why.
+    OutputRejected,
+    /// A limit cut the loop.
+    LimitReached,
+    /// A limit was raised by a person.
+    LimitRaised,
+    /// Somebody asked the run to stop.
+    CancelRequested,
+    /// The run's one end.
+    RunEnded,
+}
+
+/// Which agent a run belongs to: enough to refuse a changed one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRef {
+    /// The agent's name.
+    pub name: Text,
+    /// SHA-256 over everything about it that a run depends on.
+    pub digest: Text,
+}
+
+/// A place in another run's log that this run's history begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The run.
+    pub run: RunId,
+    /// How many of its events belong to the base.
+    pub version: u64,
+    /// The digest of the base's conversation there ([`State::digest`](crate::State::digest)).
+    pub digest: Text,
+}
+
+/// What a run starts from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunInput {
+    /// New messages, added to the base's conversation.
+    Messages(Vec<Arc<Message>>),
+    /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
+    Continue(Carried),
+}
+
+/// What a continued run takes over from the run that ended at a limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Carried {
+    /// The counters as they stood.
+    pub counters: crate::state::Counters,
+    /// The usage as it stood, for limits on tokens.
+    pub usage: Usage,
+    /// The cost as it stood, in pico-dollars, for limits on cost.
+    #[serde(default)]
+    pub cost: u64,
+}
+
+/// A model to ask, in the order of fallbacks, with its settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelChoice {
+    /// `provider/model`, as the agent names it.
+    pub name: Text,
+    /// Sampling temperature; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The most tokens that one reply may have; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Texts that end a reply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<Text>,
+    /// List prices; `None`: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+}
+
+/// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prices {
+    /// A token of the request.
+    pub input: u64,
+    /// A token of the reply.
+    pub output: u64,
+    /// A token of the request that came from the provider's cache.
+    pub cached: u64,
+}
+
+impl Prices {
+    /// From USD per million tokens, as price lists give them. Cached tokens cost as much as others if not given.
+    pub fn per_million(input: f64, output: f64, cached: Option<f64>) -> Self {
+        let pico = |usd: f64| (usd * 1e6).round() as u64;
+        Self { input: pico(input), output: pico(output), cached: pico(cached.unwrap_or(input)) }
+    }
+
+    /// What this usage costs, in pico-dollars.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        let cached = usage.cached.min(usage.input);
+        (usage.input - cached)
+            .saturating_mul(self.input)
+            .saturating_add(cached.saturating_mul(self.cached))
+            .saturating_add(usage.output.saturating_mul(self.output))
+    }
+}
+
+/// See [`Fact::RunStarted`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run's id.
+    pub run: RunId,
+    /// The agent.
+    pub agent: AgentRef,
+    /// The session that the run belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The run that delegated to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
+    /// Where the conversation goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+    /// What the run starts from.
+    pub input: RunInput,
+    /// The messages that stand before the conversation: the rendered instructions and worked examples.
+    pub prompt: Arc<Vec<Arc<Message>>>,
+    /// The tools, offered or only known.
+    pub tools: Arc<Vec<ToolSpec>>,
+    /// The models to ask, in order of fallback.
+    pub models: Arc<Vec<ModelChoice>>,
+    /// The values of all policy slots.
+    pub policy: Arc<Policy>,
+}
+
+/// See [`Fact::RunResumed`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// Who took the run over.
+    pub holder: Text,
+    /// The lease's fencing number.
+    pub epoch: u64,
+}
+
+/// What a model call is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Answer or call tools.
+    #[default]
+    Act,
+    /// Judge the query or a step's result (plan loop).
+    Perceive,
+    /// Plan and choose the next step (plan loop).
+    Decide,
+    /// Judge an answer (`another: judge`).
+    Judge,
+    /// Sum up history.
+    Summarise,
+    /// Check a tool call before it runs.
+    Verify,
+    /// Merge a branch's end into its parent.
+    Merge,
+}
+
+/// Which calls a request lets the model make.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// The model chooses.
+    #[default]
+    Auto,
+    /// No call; no tools are offered either.
+    None,
+    /// Some call.
+    Required,
+    /// A call of this tool.
+    Named(Text),
+}
+
+/// See [`Fact::TurnStarted`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnStarted {
+    /// The turn's number within the run, from 1; a repeat after a failure keeps it.
+    pub turn: u32,
+    /// What the call is for.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// Which of the run's models is asked, from 0.
+    #[serde(default)]
+    pub model: u32,
+    /// Which try this is with this model, from 1.
+    pub attempt: u32,
+    /// Which calls are allowed.
+    #[serde(default)]
+    pub choice: ToolChoice,
+}
+
+/// See [`Fact::TurnCompleted`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnCompleted {
+    /// The turn's number.
+    pub turn: u32,
+    /// The text beside the calls, or the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+    /// The reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Reasoning>,
+    /// The calls with their final ids, native or read from the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// Why the model stopped.
+    #[serde(default)]
+    pub stop: StopReason,
+    /// What the provider counted.
+    pub usage: Usage,
+    /// Which model answered.
+    pub model: Text,
+    /// The reply's text where calls were read from it (`text` is then what was left).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_text: Option<Text>,
+}
+
+/// See [`Fact::TurnFailed`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnFailed {
+    /// The turn's number.
+    pub turn: u32,
+    /// What failed.
+    pub failure: ModelFailure,
+    /// When it is tried again, with the same model or the next; `None`: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Millis>,
+    /// The model to try next, by its place in the run's list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_model: Option<u32>,
+}
+
+/// See [`Fact::CallHeld`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallHeld {
+    /// The call.
+    pub call: CallId,
+    /// What an approval is bound to: SHA-256 over tool name, description, schema, arguments and policy.
+    pub digest: Text,
+}
+
+/// Who decided on a call, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// A person allowed it as it is.
+    Approved,
+    /// A person allowed it with these arguments instead.
+    Edited {
+        /// The arguments that it runs with, as JSON text.
+        args: Text,
+    },
+    /// A person denied it.
+    Denied {
+        /// Why, in their words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
+    },
+    /// The policy's `deny` list forbids it.
+    Forbidden {
+        /// The pattern that did.
+        pattern: Text,
+    },
+}
+
+/// See [`Fact::CallDecided`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallDecided {
+    /// The call.
+    pub call: CallId,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// See [`Fact::CallStarted`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallStarted {
+    /// The call.
+    pub call: CallId,
+    /// Which try this is, from 1.
+    pub attempt: u32,
+}
+
+/// See [`Fact::CallRetried`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallRetried {
+    /// The call.
+    pub call: CallId,
+    /// Which try failed, from 1.
+    pub attempt: u32,
+    /// How it failed.
+    pub outcome: CallOutcome,
+    /// When the next try begins.
+    pub retry_at: Millis,
+}
+
+/// See [`Fact::CallFinished`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallFinished {
+    /// The call.
+    pub call: CallId,
+    /// How it ended, with its result.
+    pub outcome: CallOutcome,
+    /// A note to the model that follows the turn's results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Text>,
+}
+
+/// See [`Fact::InputRequested`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InputRequested {
+    /// The question's id.
+    pub question: QuestionId,
+    /// What kind of answer is wanted.
+    pub kind: QuestionKind,
+    /// The call that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The question in words.
+    pub text: Text,
+    /// Answers to choose from, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<Text>,
+}
+
+/// See [`Fact::InputReceived`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InputReceived {
+    /// The question.
+    pub question: QuestionId,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// See [`Fact::Steered`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Steered {
+    /// What was said.
+    pub text: Text,
+}
+
+/// See [`Fact::Adjusted`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Adjusted {
+    /// All tools from here on; `None`: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Arc<Vec<ToolSpec>>>,
+}
+
+/// Why a reply was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rejection {
+    /// The token limit cut it off.
+    Truncated,
+    /// The model declined.
+    Refused,
+    /// The provider's filter cut it off.
+    Filtered,
+    /// It calls no tool where one is expected, or says nothing at all.
+    NoCall,
+    /// It does not fit the output schema.
+    Invalid,
+}
+
+/// See [`Fact::OutputRejected`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputRejected {
+    /// Why.
+    pub reason: Rejection,
+    /// What the model is told.
+    pub note: Text,
+}
+
+/// See [`Fact::LimitReached`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitReached {
+    /// Which limit.
+    pub limit: LimitKind,
+    /// Its value, in the limit's unit ([`LimitKind::unit`]).
+    pub max: u64,
+    /// The value reached, in the same unit.
+    pub reached: u64,
+    /// What follows.
+    pub then: AtLimit,
+    /// What the model is told before its closing call, if it gets one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Text>,
+}
+
+/// See [`Fact::LimitRaised`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitRaised {
+    /// Which limit.
+    pub limit: LimitKind,
+    /// Its new value, in the limit's unit.
+    pub max: u64,
+}
+
+/// See [`Fact::CancelRequested`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CancelRequested {
+    /// Why, or by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text>,
+}
+
+/// See [`Fact::RunEnded`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// How it ended.
+    pub status: Status,
+    /// The answer, or the preset's text for this end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+    /// The typed output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What went wrong, for `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Text>,
+    /// Tokens used by the whole run.
+    pub usage: Usage,
+    /// Cost of the whole run in pico-dollars; `None` where a price is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
+}
+

@@ -1,0 +1,105 @@
+//! Names of things: runs, calls, actions, sessions, and the core's notion of time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since the Unix epoch. The core never reads a clock: every [`Input`](crate::Input) brings its time.
+pub type Millis = u64;
+
+/// A shared, immutable text.
+pub type Text = Arc<str>;
+
+/// The identity of a run: a UUIDv7, given from outside, so that ids sort by their time of birth (RFC 9562, 5.7).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub uuid::Uuid);
+
+impl RunId {
+    /// Makes an id of a number: for tests and scripted conversations, where ids must not be random.
+    pub fn from_number(number: u128) -> Self {
+        Self(uuid::Uuid::from_u128(number))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RunId({})", self.0)
+    }
+}
+
+impl std::str::FromStr for RunId {
+    type Err = uuid::Error;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        uuid::Uuid::try_parse(text).map(Self)
+    }
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Text);
+
+        impl $name {
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+    };
+}
+
+text_id! {
+    /// The identity of a tool call, unique within a run and everything that it is based on.
+    CallId
+}
+text_id! {
+    /// The identity of a session: the runs that share one conversation. Callers may choose it.
+    SessionId
+}
+text_id! {
+    /// The identity of a question put to a person; unique within its run.
+    QuestionId
+}
+
+/// The identity of an action: the run and the number of the event that made it pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ActionId {
+    /// The run that wants the work done.
+    pub run: RunId,
+    /// The sequence number of the event that freed the action.
+    pub seq: u64,
+}

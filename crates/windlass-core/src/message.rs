@@ -1,0 +1,243 @@
+//! Messages: what a conversation is made of, independent of any provider's wire.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CallId, Text};
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "kebab-case")]
+pub enum Message {
+    /// Instructions that stand above the conversation.
+    System {
+        /// The instructions.
+        text: Text,
+    },
+    /// What a person (or the program in their stead) says.
+    User {
+        /// What was said.
+        content: Content,
+    },
+    /// A task that another agent hands over; models see it as a user message (KAOS' role `task-delegation`).
+    TaskDelegation {
+        /// The task.
+        content: Content,
+    },
+    /// What the model said: text, reasoning and tool calls, any of them absent.
+    Assistant(AssistantMessage),
+    /// The one result of one tool call.
+    Tool(ToolMessage),
+}
+
+/// What the model said in one turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AssistantMessage {
+    /// The text, if there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+    /// The reasoning, if the provider shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Reasoning>,
+    /// The tool calls, in the model's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+}
+
+/// The result of a tool call as the model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolMessage {
+    /// The call that this answers.
+    pub call: CallId,
+    /// The tool's name.
+    pub name: Text,
+    /// The result.
+    pub content: Content,
+    /// Whether the call failed, was denied, skipped or interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+}
+
+/// A tool call that the model asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Our id: the provider's if it was usable and new, else a generated one.
+    pub id: CallId,
+    /// The tool's name as the model wrote it.
+    pub name: Text,
+    /// The arguments, as the JSON text that the model wrote (it need not parse: that is a malformed call).
+    pub args: Text,
+    /// The provider's own id, where it differs from ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<Text>,
+}
+
+/// What a model thought before it spoke.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reasoning {
+    /// The readable part, which may be empty.
+    pub text: Text,
+    /// A signature or encrypted form that must go back unchanged, and only to the provider that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<SealedReasoning>,
+}
+
+/// Reasoning in a form that only its provider can read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SealedReasoning {
+    /// The provider that made it (`openai`, `anthropic`, …).
+    pub provider: Text,
+    /// Its signature or encrypted content.
+    pub data: Text,
+}
+
+/// Text, or text mixed with media.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// Plain text.
+    Text(Text),
+    /// Several parts, in order.
+    Parts(Vec<Part>),
+}
+
+/// A part of a message's content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Text.
+    Text {
+        /// The text.
+        text: Text,
+    },
+    /// An image, by reference or inline.
+    Image(Media),
+    /// A file or embedded resource, by reference or inline.
+    File(Media),
+}
+
+/// Bytes with a media type, by reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Media {
+    /// The media type, such as `image/png` (RFC 6838).
+    pub media_type: Text,
+    /// A name for people, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Text>,
+    /// Where the bytes are.
+    pub source: MediaSource,
+}
+
+/// Where the bytes of a [`Media`] are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MediaSource {
+    /// In place, in base64 (RFC 4648, 4).
+    Base64(Text),
+    /// At an address that the provider fetches itself.
+    Url(Text),
+    /// In the log's content-addressed store.
+    Stored(Ref),
+}
+
+/// A payload that was stored first and goes through the core by name only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ref {
+    /// SHA-256 of the bytes, in lower-case hexadecimal.
+    pub sha256: Text,
+    /// How many bytes there are.
+    pub bytes: u64,
+    /// The beginning, as models see it.
+    pub head: Text,
+    /// The end, as models see it.
+    pub tail: Text,
+}
+
+impl Content {
+    /// The text of all text parts, one after another.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Self::Text(text) => text.as_ref().into(),
+            Self::Parts(parts) => parts
+                .iter()
+                .filter_map(|part| match part {
+                    Part::Text { text } => Some(text.as_ref()),
+                    Part::Image(_) | Part::File(_) => None,
+                })
+                .collect::<Vec<_>>()
+                .join("\n")
+                .into(),
+        }
+    }
+
+    /// How many bytes of text and inline media this holds: the base of token estimates.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Parts(parts) => parts
+                .iter()
+                .map(|part| match part {
+                    Part::Text { text } => text.len() as u64,
+                    Part::Image(media) | Part::File(media) => match &media.source {
+                        MediaSource::Base64(data) => data.len() as u64,
+                        MediaSource::Url(url) => url.len() as u64,
+                        MediaSource::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
+                    },
+                })
+                .sum(),
+        }
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl Message {
+    /// A user message of plain text.
+    pub fn user(text: impl Into<Text>) -> Self {
+        Self::User { content: Content::Text(text.into()) }
+    }
+
+    /// A system message.
+    pub fn system(text: impl Into<Text>) -> Self {
+        Self::System { text: text.into() }
+    }
+
+    /// An assistant message of plain text.
+    pub fn assistant(text: impl Into<Text>) -> Self {
+        Self::Assistant(AssistantMessage { text: Some(text.into()), ..AssistantMessage::default() })
+    }
+
+    /// The role's name, as fixtures and exports write it.
+    pub fn role(&self) -> &'static str {
+        match self {
+            Self::System { .. } => "system",
+            Self::User { .. } => "user",
+            Self::TaskDelegation { .. } => "task-delegation",
+            Self::Assistant(_) => "assistant",
+            Self::Tool(_) => "tool",
+        }
+    }
+
+    /// How many bytes of text this holds, calls included: the base of token estimates.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::System { text } => text.len() as u64,
+            Self::User { content } | Self::TaskDelegation { content } => content.bytes(),
+            Self::Assistant(message) => {
+                let text = message.text.as_ref().map_or(0, |text| text.len());
+                let calls: usize = message.calls.iter().map(|call| call.name.len() + call.args.len()).sum();
+                (text + calls) as u64
+            }
+            Self::Tool(message) => message.content.bytes(),
+        }
+    }
+}

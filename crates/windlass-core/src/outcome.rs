@@ -1,0 +1,181 @@
+//! How things end: the status of a run, the outcome of a call.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Text;
+use crate::message::Content;
+use crate::policy::LimitKind;
+
+/// How a run ended. *Suspended* is no end: such a run waits and goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The model (or a hook) gave the answer.
+    Answered,
+    /// A concluding step or a person ended it with a text.
+    Concluded,
+    /// The agent asks back instead of answering (plan loop, NOP).
+    Clarification,
+    /// A limit cut the loop.
+    Limit(LimitKind),
+    /// Somebody asked it to stop.
+    Cancelled,
+    /// It cannot go on.
+    Failed(FailKind),
+}
+
+/// Why a run failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailKind {
+    /// Replies were cut off at the token limit.
+    Truncated,
+    /// The model declined to answer.
+    Refused,
+    /// The provider's filter cut the replies off.
+    Filtered,
+    /// The model neither called a tool nor answered.
+    NoCall,
+    /// The model's calls could not be understood.
+    Malformed,
+    /// The output never fitted its schema.
+    Parse,
+    /// No model could be reached or would answer.
+    Model,
+    /// A tool failed in a way that ends the run.
+    Tool,
+    /// A hook aborted the run.
+    Hook,
+    /// A delegate failed in a way that ends the run.
+    Delegate,
+    /// A defect of Windlass.
+    Internal,
+}
+
+macro_rules! names {
+    ($type:ident { $($variant:ident => $name:literal),+ $(,)? }) => {
+        impl $type {
+            /// The name in events, fixtures and exports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+names!(FailKind {
+    Truncated => "truncated",
+    Refused => "refused",
+    Filtered => "filtered",
+    NoCall => "no_call",
+    Malformed => "malformed",
+    Parse => "parse",
+    Model => "model",
+    Tool => "tool",
+    Hook => "hook",
+    Delegate => "delegate",
+    Internal => "internal",
+});
+
+impl Status {
+    /// The name without its detail: `answered`, `limit`, `failed`, ….
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Concluded => "concluded",
+            Self::Clarification => "clarification",
+            Self::Limit(_) => "limit",
+            Self::Cancelled => "cancelled",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(limit) => write!(f, "limit({limit})"),
+            Self::Failed(kind) => write!(f, "failed({kind})"),
+            Self::Answered | Self::Concluded | Self::Clarification | Self::Cancelled => f.write_str(self.name()),
+        }
+    }
+}
+
+/// How a call ended. Exactly one of these follows each call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// It ran and gave a result.
+    Ok {
+        /// The result.
+        content: Content,
+    },
+    /// It ran and failed.
+    Error {
+        /// The error's kind (a type name, a code), if the tool gave one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<Text>,
+        /// What went wrong.
+        message: Text,
+    },
+    /// It did not end within its time.
+    TimedOut {
+        /// The time it had, in milliseconds.
+        after_ms: u64,
+    },
+    /// Its arguments are no JSON, or break the tool's schema.
+    Malformed {
+        /// What is wrong and where.
+        message: Text,
+    },
+    /// There is no such tool, or it is not offered.
+    UnknownTool {
+        /// Tools with the nearest names.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        nearest: Vec<Text>,
+    },
+    /// A person or the policy forbade it.
+    Denied {
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
+        /// Whether it was the policy.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_policy: bool,
+    },
+    /// It was not run.
+    Skipped {
+        /// Why.
+        reason: Text,
+    },
+    /// It was stopped before it ended.
+    Interrupted {
+        /// Whether it ignored the request to stop and was left behind or killed (E20).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        abandoned: bool,
+    },
+    /// It had started when the process died, and nobody knows whether it happened.
+    Unknown,
+}
+
+impl CallOutcome {
+    /// Whether the call gave a result.
+    pub fn is_ok(&self) -> bool {
+        matches!(self, Self::Ok { .. })
+    }
+
+    /// Whether another try may help: the tool ran and failed, or ran out of time.
+    pub fn may_retry(&self) -> bool {
+        matches!(self, Self::Error { .. } | Self::TimedOut { .. })
+    }
+}

@@ -1,0 +1,150 @@
+//! Limits: what is counted, and what follows when a count is used up.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Text;
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// Accepted model calls that act; retries of the transport do not count.
+    ModelCalls,
+    /// Iterations: inner loops up to an answer.
+    Iterations,
+    /// Turns whose calls were run.
+    ToolRounds,
+    /// Calls that were let run; further tries of one call do not count.
+    ToolCalls,
+    /// Executed plan steps.
+    PlanSteps,
+    /// Further tries of failed calls.
+    Retries,
+    /// Input and output tokens.
+    Tokens,
+    /// Input tokens.
+    InputTokens,
+    /// Output tokens.
+    OutputTokens,
+    /// Time since the start; kept in milliseconds.
+    Seconds,
+    /// Cost; kept in pico-dollars.
+    CostUsd,
+    /// Equal calls in a row: set by `repetition`, not by `limits`.
+    Repetition,
+}
+
+impl LimitKind {
+    /// All that `limits` may name, in the order of the documentation.
+    pub const SETTABLE: [Self; 11] = [
+        Self::ModelCalls,
+        Self::Iterations,
+        Self::ToolRounds,
+        Self::ToolCalls,
+        Self::PlanSteps,
+        Self::Retries,
+        Self::Tokens,
+        Self::InputTokens,
+        Self::OutputTokens,
+        Self::Seconds,
+        Self::CostUsd,
+    ];
+
+    /// The name in agent files, events and exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ModelCalls => "model_calls",
+            Self::Iterations => "iterations",
+            Self::ToolRounds => "tool_rounds",
+            Self::ToolCalls => "tool_calls",
+            Self::PlanSteps => "plan_steps",
+            Self::Retries => "retries",
+            Self::Tokens => "tokens",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::Seconds => "seconds",
+            Self::CostUsd => "cost_usd",
+            Self::Repetition => "repetition",
+        }
+    }
+
+    /// The limit of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::SETTABLE.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The unit in which values are kept.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Seconds => "ms",
+            Self::CostUsd => "pico-dollars",
+            Self::Tokens | Self::InputTokens | Self::OutputTokens => "tokens",
+            Self::ModelCalls
+            | Self::Iterations
+            | Self::ToolRounds
+            | Self::ToolCalls
+            | Self::PlanSteps
+            | Self::Retries
+            | Self::Repetition => "",
+        }
+    }
+
+    /// How many of the kept unit make one of the unit that people write.
+    pub fn scale(self) -> f64 {
+        match self {
+            Self::Seconds => 1e3,
+            Self::CostUsd => 1e12,
+            _ => 1.0,
+        }
+    }
+
+    /// A kept value in the unit that people write: `0.5` for half a dollar or half a second.
+    pub fn show(self, kept: u64) -> String {
+        (kept as f64 / self.scale()).to_string()
+    }
+
+    /// A value as people write it, in the kept unit. `None` if it is negative, no number, or a fraction of a count.
+    pub fn keep(self, written: f64) -> Option<u64> {
+        let kept = (written * self.scale()).round();
+        let whole = (self.scale() - 1.0).abs() > f64::EPSILON || (written - kept).abs() < f64::EPSILON;
+        (written.is_finite() && written >= 0.0 && whole && kept <= 9.0e18).then_some(kept as u64)
+    }
+}
+
+impl fmt::Display for LimitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A limit that is set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// The most, in the kept unit ([`LimitKind::unit`]). 0 is a limit like any other.
+    pub max: u64,
+    /// What follows; `None`: the policy's `at_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_limit: Option<AtLimit>,
+}
+
+/// What follows when a limit is reached. The run's status is `limit(which)` in every case but a person's conclusion.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtLimit {
+    /// This text; `{n}` is the limit.
+    Text(Text),
+    /// The last text of the model in this run, else this one.
+    LastText(Option<Text>),
+    /// One more call without tools, which sums up.
+    WrapUp,
+    /// One more call that must finish.
+    ForceFinish,
+    /// A person is asked to conclude or to raise the limit.
+    Ask,
+    /// No text; callers get an error.
+    Fail,
+    /// No text and no output.
+    None,
+}

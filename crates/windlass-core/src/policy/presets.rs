@@ -1,0 +1,102 @@
+//! Presets: each is a full set of values for the policy slots.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{
+    Another, AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Repetition, Results, Stop, Talk, Texts, Transport,
+    View, Wire,
+};
+
+/// The five loops by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// SwiftAgentKit's adapter: until a reply without calls.
+    Chat,
+    /// KAOS: fenced blocks in plain text.
+    Text,
+    /// PromptChain: iterations of refinement.
+    Refine,
+    /// The Session 10 agent: perception, plan, steps of code.
+    Plan,
+    /// acorn: typed input and output.
+    Typed,
+}
+
+impl Preset {
+    /// All presets with their names; the second is the system's own, taken as an alias.
+    pub const NAMES: [(Self, &'static str, &'static str); 5] = [
+        (Self::Chat, "chat", "swiftagent"),
+        (Self::Text, "text", "kaos"),
+        (Self::Refine, "refine", "promptchain"),
+        (Self::Plan, "plan", "session10"),
+        (Self::Typed, "typed", "acorn"),
+    ];
+
+    /// The preset of that name or alias.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(_, own, alias)| name == *own || name == *alias).map(|(preset, ..)| preset)
+    }
+
+    /// The name that says what it does.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(preset, ..)| *preset == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// Names that the preset's system has for limits, each with the limit that it means here.
+    pub fn limit_aliases(self) -> &'static [(&'static str, LimitKind)] {
+        match self {
+            Self::Chat => &[("maxAgenticIterations", LimitKind::ModelCalls)],
+            Self::Text | Self::Typed => &[("max_steps", LimitKind::ModelCalls)],
+            Self::Refine => {
+                &[("max_internal_steps", LimitKind::Iterations), ("max_tool_rounds", LimitKind::ToolRounds)]
+            }
+            Self::Plan => &[("MAX_STEPS", LimitKind::PlanSteps), ("MAX_RETRIES", LimitKind::Retries)],
+        }
+    }
+
+    /// The preset's values, or `None` for one that this version does not have yet.
+    pub(super) fn policy(self) -> Option<Policy> {
+        match self {
+            Self::Chat => Some(chat()),
+            Self::Text | Self::Refine | Self::Plan | Self::Typed => None,
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn chat() -> Policy {
+    Policy {
+        preset: "chat".into(),
+        wire: Wire::Auto,
+        view: View::Full,
+        stop: Stop::Text,
+        talk: Talk::Answer,
+        malformed: Malformed::FeedBack(3),
+        batch: Batch::Concurrent(10),
+        results: Results::Plain,
+        retries: 0,
+        retry_wait_ms: 1_000,
+        parse_retries: 2,
+        another: Another::Never,
+        verify: None,
+        repetition: Some(Repetition { note_at: 3, stop_at: 6 }),
+        strategy: None,
+        ask_on_replan: false,
+        limits: BTreeMap::from([(LimitKind::ModelCalls, Limit { max: 10, at_limit: None })]),
+        at_limit: AtLimit::LastText(Some("Maximum iterations reached. Unable to complete the task.".into())),
+        approve: Vec::new(),
+        deny: Vec::new(),
+        context: None,
+        memory: None,
+        grace_ms: 2_000,
+        tool_ms: 300_000,
+        transport: Transport::default(),
+        texts: Texts::default(),
+    }
+}

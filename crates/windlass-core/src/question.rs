@@ -1,0 +1,111 @@
+//! Questions to people, and their answers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::Text;
+use crate::policy::LimitKind;
+
+/// What kind of answer a question wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// May this call run? Answers: [`Answer::Approve`], [`Answer::ApproveWith`], [`Answer::Deny`].
+    Approval,
+    /// A question that the agent asks with the tool `ask`. Answer: [`Answer::Text`].
+    Clarify,
+    /// Did this call happen before the crash? Answers: [`Answer::Result`], [`Answer::RunAgain`], [`Answer::Unknown`].
+    Outcome,
+    /// A limit is reached. Answers: [`Answer::Conclude`], [`Answer::Raise`].
+    Limit(LimitKind),
+}
+
+impl QuestionKind {
+    /// The kind's name in fixtures and exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Clarify => "clarify",
+            Self::Outcome => "outcome",
+            Self::Limit(_) => "limit",
+        }
+    }
+
+    /// The answers that fit, in words.
+    pub fn expects(self) -> &'static str {
+        match self {
+            Self::Approval => "approve, deny (with or without a reason) or approve with other arguments",
+            Self::Clarify => "a text",
+            Self::Outcome => "the call's result, run_again or unknown",
+            Self::Limit(_) => "conclude with a text, or raise the limit to a number",
+        }
+    }
+}
+
+impl fmt::Display for QuestionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A person's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The call may run as it is.
+    Approve,
+    /// The call may run with these arguments instead.
+    ApproveWith {
+        /// The arguments: an object that fits the tool's schema.
+        args: Value,
+    },
+    /// The call must not run.
+    Deny {
+        /// Why; the model is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
+    },
+    /// A text.
+    Text(Text),
+    /// The call happened, with this result.
+    Result(Text),
+    /// The call did not happen, or may happen twice: run it again.
+    RunAgain,
+    /// Nobody knows; the model is told so.
+    Unknown,
+    /// End the run with this text.
+    Conclude(Text),
+    /// Set the limit to this number (in the unit that people write: seconds, dollars, counts).
+    Raise(f64),
+}
+
+impl Answer {
+    /// Whether this answer fits a question of that kind.
+    pub fn fits(&self, kind: QuestionKind) -> bool {
+        match kind {
+            QuestionKind::Approval => {
+                matches!(self, Self::Approve | Self::ApproveWith { .. } | Self::Deny { .. })
+            }
+            QuestionKind::Clarify => matches!(self, Self::Text(_)),
+            QuestionKind::Outcome => matches!(self, Self::Result(_) | Self::RunAgain | Self::Unknown),
+            QuestionKind::Limit(_) => matches!(self, Self::Conclude(_) | Self::Raise(_)),
+        }
+    }
+
+    /// The answer's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::ApproveWith { .. } => "approve with other arguments",
+            Self::Deny { .. } => "deny",
+            Self::Text(_) => "a text",
+            Self::Result(_) => "a result",
+            Self::RunAgain => "run_again",
+            Self::Unknown => "unknown",
+            Self::Conclude(_) => "conclude",
+            Self::Raise(_) => "raise",
+        }
+    }
+}

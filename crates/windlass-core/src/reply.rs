@@ -1,0 +1,161 @@
+//! What a model call brings back: a whole reply, or a failure sorted by what can be done about it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Text;
+use crate::message::Reasoning;
+
+/// A whole reply of a model, as the wire gave it: call ids may be missing, arguments may be no JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The text; `None` where the provider sent none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+    /// The reasoning, if the provider shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Reasoning>,
+    /// Native tool calls, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ReplyCall>,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// What the provider counted.
+    pub usage: Usage,
+    /// The model that answered, by the name that was asked for.
+    pub model: Text,
+}
+
+/// A native tool call as the wire gave it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplyCall {
+    /// The provider's id: may be missing, empty or used before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Text>,
+    /// The tool's name.
+    pub name: Text,
+    /// The arguments as text; models are known to send no JSON.
+    pub args: Text,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It was done.
+    #[default]
+    Stop,
+    /// It asks for tools.
+    ToolCalls,
+    /// The token limit cut it off.
+    Length,
+    /// It declined to answer.
+    Refused,
+    /// The provider's content filter cut it off.
+    Filtered,
+}
+
+/// Tokens used, as the provider counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the request, cached ones included.
+    pub input: u64,
+    /// Tokens of the reply, reasoning included.
+    pub output: u64,
+    /// Tokens of the request that came from the provider's cache (part of `input`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached: u64,
+    /// Tokens of the reply that were reasoning (part of `output`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+    /// Whether the numbers are our own estimate (a quarter of the bytes), because the provider sent none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Usage {
+    /// All tokens: input and output.
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// Adds another call's usage.
+    pub fn add(&mut self, other: &Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.estimated |= other.estimated;
+    }
+}
+
+/// A model call that gave no reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelFailure {
+    /// What kind of failure it is: decides whether a retry or another model can help.
+    pub kind: FailureKind,
+    /// The HTTP status, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The provider's own words, or ours where it said nothing. Secrets are masked already.
+    pub message: Text,
+    /// How long the provider asks us to wait, in milliseconds (`Retry-After`, RFC 9110, 10.2.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// What was paid all the same (a stream that broke after its usage came).
+    #[serde(default)]
+    pub usage: Usage,
+    /// The model that was asked.
+    pub model: Text,
+}
+
+/// Failures of a model call, sorted by what can be done about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// No connection: DNS, refused, reset, TLS.
+    Connect,
+    /// No first token, no further token, or no end within its time.
+    Timeout,
+    /// 429.
+    RateLimited,
+    /// 503 or 529.
+    Overloaded,
+    /// Another 5xx.
+    Server,
+    /// The stream broke after it had begun.
+    Cut,
+    /// The reply is not what the wire promises.
+    Protocol,
+    /// 400, 413 or 422: the request itself is at fault.
+    BadRequest,
+    /// 401 or 403.
+    Auth,
+    /// 404: no such model or path.
+    NotFound,
+    /// The conversation is longer than the model's window.
+    ContextLength,
+    /// The model or server knows no tools or no forced tool choice.
+    Unsupported,
+    /// The call was stopped from this side.
+    Cancelled,
+}
+
+impl FailureKind {
+    /// Whether the same request may succeed a little later.
+    pub fn retryable(self) -> bool {
+        matches!(
+            self,
+            Self::Connect | Self::Timeout | Self::RateLimited | Self::Overloaded | Self::Server | Self::Cut
+        )
+    }
+
+    /// Whether another model may succeed where this one failed for good: all but a request at fault (E43).
+    pub fn may_fall_back(self) -> bool {
+        !matches!(self, Self::BadRequest | Self::Cancelled)
+    }
+}

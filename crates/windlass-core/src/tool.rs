@@ -1,0 +1,156 @@
+//! What the core knows of a tool: its description as data. Running it is the edge's work.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::Text;
+
+/// What running a tool twice would do; decides what happens to a call that had started when the process died.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Changes nothing: may run again.
+    #[default]
+    ReadOnly,
+    /// A repeat with the same idempotency key has no further effect: may run again.
+    Idempotent,
+    /// Each run has an effect of its own: after a crash its `check` settles it, else a person is asked.
+    Once,
+}
+
+/// How a call of a tool is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// The edge runs it.
+    #[default]
+    Run,
+    /// A question to a person; the answer is the result (the built-in `ask`).
+    Ask,
+}
+
+/// A tool as data: what the model is told, and the policy of its calls.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name that the model calls it by.
+    pub name: Text,
+    /// What it does, for the model.
+    #[serde(default)]
+    pub description: Text,
+    /// JSON Schema 2020-12 of the arguments: an object.
+    pub parameters: Arc<Value>,
+    /// What running it twice would do.
+    #[serde(default)]
+    pub effect: Effect,
+    /// How a call is carried out.
+    #[serde(default)]
+    pub kind: ToolKind,
+    /// How long one try may take, in milliseconds; `None`: the agent's `timeouts.tool_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// How often a failed call is tried again; `None`: the policy's `retries`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// Whether a person must allow each call, beside the policy's `approve` patterns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approve: bool,
+    /// Whether equal calls in a row are legitimate (E9).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub poll: bool,
+    /// Whether the model is offered it from the start.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub offered: bool,
+    /// Whether it can be asked, after a crash, if a call of it happened (effect `once`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_check: bool,
+    /// Where it comes from, for messages about clashing names: `builtin`, `command`, `mcp files`, ….
+    #[serde(default)]
+    pub origin: Text,
+    #[serde(skip)]
+    validator: OnceLock<Result<jsonschema::Validator, String>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_true(flag: &bool) -> bool {
+    *flag
+}
+
+impl ToolSpec {
+    /// A tool with defaults: read-only, offered, run by the edge.
+    pub fn new(name: impl Into<Text>, description: impl Into<Text>, parameters: Value) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            parameters: Arc::new(parameters),
+            effect: Effect::default(),
+            kind: ToolKind::default(),
+            timeout_ms: None,
+            retries: None,
+            approve: false,
+            poll: false,
+            offered: true,
+            has_check: false,
+            origin: "".into(),
+            validator: OnceLock::new(),
+        }
+    }
+
+    /// The compiled schema, made at the first use.
+    ///
+    /// # Errors
+    /// The schema is no valid JSON Schema.
+    pub fn validator(&self) -> Result<&jsonschema::Validator, &str> {
+        self.validator
+            .get_or_init(|| {
+                jsonschema::options()
+                    .with_draft(jsonschema::Draft::Draft202012)
+                    .build(&self.parameters)
+                    .map_err(|error| error.to_string())
+            })
+            .as_ref()
+            .map_err(String::as_str)
+    }
+}
+
+impl Clone for ToolSpec {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            parameters: self.parameters.clone(),
+            effect: self.effect,
+            kind: self.kind,
+            timeout_ms: self.timeout_ms,
+            retries: self.retries,
+            approve: self.approve,
+            poll: self.poll,
+            offered: self.offered,
+            has_check: self.has_check,
+            origin: self.origin.clone(),
+            validator: OnceLock::new(),
+        }
+    }
+}
+
+impl PartialEq for ToolSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.description == other.description
+            && self.parameters == other.parameters
+            && self.effect == other.effect
+            && self.kind == other.kind
+            && self.timeout_ms == other.timeout_ms
+            && self.retries == other.retries
+            && self.approve == other.approve
+            && self.poll == other.poll
+            && self.offered == other.offered
+            && self.has_check == other.has_check
+            && self.origin == other.origin
+    }
+}

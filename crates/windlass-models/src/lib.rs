@@ -1,0 +1,4 @@
+//! Model providers for Windlass.
+mod model;
+
+pub use model::*;

@@ -1,0 +1,137 @@
+//! What can go wrong with a log.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+use windlass_core::RunId;
+
+/// What can go wrong with a log. Nothing half-done is ever visible.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No run of that id.
+    #[error("no run {run} in this log")]
+    UnknownRun {
+        /// The id.
+        run: RunId,
+    },
+    /// Somebody else appended first.
+    #[error("run {run} has {found} events, expected {expected}")]
+    Conflict {
+        /// The run.
+        run: RunId,
+        /// What the append expected.
+        expected: u64,
+        /// What there is.
+        found: u64,
+    },
+    /// The hold was lost to somebody else.
+    #[error("run {run} was taken over by {holder} (epoch {current}, ours was {ours})")]
+    Fenced {
+        /// The run.
+        run: RunId,
+        /// The new holder.
+        holder: String,
+        /// The epoch of the append.
+        ours: u64,
+        /// The current epoch.
+        current: u64,
+    },
+    /// Somebody alive holds the run.
+    #[error("run {run} is held by {holder}")]
+    Held {
+        /// The run.
+        run: RunId,
+        /// Who.
+        holder: String,
+    },
+    /// The posted input is gone: it was used already.
+    #[error("posted input {post} of run {run} was used already")]
+    PostUsed {
+        /// The run.
+        run: RunId,
+        /// Its place.
+        post: u64,
+    },
+    /// The log's file cannot be used.
+    #[error("cannot use the log {path}")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The disk is full.
+    #[error("no room on the disk for the log {path}")]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What the database said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A newer version of Windlass wrote the log.
+    #[error("the log {path} has format {found}; this version reads formats up to {known}")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest that we know.
+        known: u32,
+    },
+    /// An event in the log cannot be read.
+    #[error("event {seq} of run {run} cannot be read")]
+    Corrupt {
+        /// The run.
+        run: RunId,
+        /// The event's number.
+        seq: u64,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The database failed.
+    #[error("the log failed")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl StoreError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownRun { .. } => "store.unknown_run",
+            Self::Conflict { .. } => "store.conflict",
+            Self::Fenced { .. } => "store.fenced",
+            Self::Held { .. } => "store.held",
+            Self::PostUsed { .. } => "store.post_used",
+            Self::Unusable { .. } => "store.unusable",
+            Self::Full { .. } => "store.full",
+            Self::Newer { .. } => "store.newer",
+            Self::Corrupt { .. } => "store.corrupt",
+            Self::Failed(_) => "store.failed",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::UnknownRun { .. } => Some("`windlass runs list` shows the runs of this log".to_owned()),
+            Self::Held { .. } => {
+                Some("wait until it ends, or answer, steer or cancel it from here: that reaches its holder".to_owned())
+            }
+            Self::Conflict { .. } | Self::Fenced { .. } => {
+                Some("another process goes on with this run; `windlass runs watch` follows it".to_owned())
+            }
+            Self::PostUsed { .. } => None,
+            Self::Unusable { path, .. } => {
+                Some(format!("check that {} can be read and written, or name another log with --log", path.display()))
+            }
+            Self::Full { .. } => Some("make room and resume: everything up to the last event is kept".to_owned()),
+            Self::Newer { .. } => Some("use the version of Windlass that wrote it, or a later one".to_owned()),
+            Self::Corrupt { .. } => Some("`windlass doctor --log FILE` checks every run of a log".to_owned()),
+            Self::Failed(_) => None,
+        }
+    }
+}

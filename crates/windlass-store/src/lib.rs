@@ -1,0 +1,6 @@
+//! The event log of Windlass: what it promises, in memory and in SQLite, and the suite that holds every store to it.
+mod error;
+mod log;
+
+pub use error::StoreError;
+pub use log::*;

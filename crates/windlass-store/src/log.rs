@@ -1,0 +1,171 @@
+//! The event log: what every store promises.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
+use windlass_core::{Event, Millis, RunId, SessionId, Status, Text, What};
+
+use crate::error::StoreError;
+
+/// The events of one append, in order: an append is atomic and keeps its boundary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// The sequence number of the first event; a run's first event has number 1.
+    pub first: u64,
+    /// The events.
+    pub events: Arc<[Event]>,
+}
+
+impl Batch {
+    /// The sequence number of the last event.
+    pub fn last(&self) -> u64 {
+        self.first + self.events.len() as u64 - 1
+    }
+}
+
+/// Who holds a run: one per process (or per node).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder(pub Text);
+
+/// The right to append to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// Who holds the run.
+    pub holder: Holder,
+    /// The hold's number: a later hold has a higher one, and appends with a lower one are refused.
+    pub epoch: u64,
+}
+
+/// How a run stands after an append, for listings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Work is going on, or would be if somebody held the run.
+    Running,
+    /// It waits for a person, a peer or a timer.
+    Suspended,
+    /// It has ended.
+    Ended(Status),
+}
+
+/// One atomic append.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The run.
+    pub run: RunId,
+    /// How many events the run has so far. 0 makes the run, and takes hold of it with the fence's epoch.
+    pub expected: u64,
+    /// The events: at least one.
+    pub events: Arc<[Event]>,
+    /// The hold under which this is written.
+    pub fence: Fence,
+    /// The posted input that these events use up, removed in the same step.
+    pub uses: Option<PostId>,
+    /// How the run stands then. `Ended` and `Suspended` give up the hold in the same step.
+    pub standing: Standing,
+}
+
+/// The place of a posted input in a run's inbox: ascending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PostId(pub u64);
+
+/// An input that somebody left for a run's holder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posted {
+    /// Its place.
+    pub id: PostId,
+    /// When it was posted, in milliseconds since the epoch.
+    pub at: Millis,
+    /// What.
+    pub what: What,
+}
+
+/// Which runs to list: all given conditions hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFilter {
+    /// Of this session.
+    pub session: Option<SessionId>,
+    /// Of this agent.
+    pub agent: Option<Text>,
+    /// With this standing: `running`, `suspended`, or a status' name (`answered`, `limit`, …).
+    pub status: Option<Text>,
+    /// Started by this run.
+    pub parent: Option<RunId>,
+    /// Begun at or after this time.
+    pub since: Option<Millis>,
+    /// Begun before this time.
+    pub until: Option<Millis>,
+    /// Only runs begun before this one: the next page of a listing.
+    pub before: Option<RunId>,
+    /// At most so many; 0 means 100.
+    pub limit: usize,
+}
+
+/// A line of a listing. Newest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// The run.
+    pub run: RunId,
+    /// Its agent's name.
+    pub agent: Text,
+    /// Its session.
+    pub session: Option<SessionId>,
+    /// The run that started it.
+    pub parent: Option<RunId>,
+    /// How it stands.
+    pub standing: Standing,
+    /// How many events it has.
+    pub version: u64,
+    /// When it began.
+    pub started_at: Millis,
+    /// When its last event was written.
+    pub updated_at: Millis,
+    /// The beginning of its first input, for people: at most 200 bytes.
+    pub title: Text,
+    /// Who holds it now, if somebody alive does.
+    pub holder: Option<Holder>,
+}
+
+/// A live stream of batches.
+pub type Batches = Pin<Box<dyn Stream<Item = Result<Batch, StoreError>> + Send>>;
+
+/// An append-only log of runs. All methods may be called from any thread and any process that shares the log.
+pub trait EventLog: Send + Sync + std::fmt::Debug {
+    /// Appends atomically. Durable when the future ends well; if it ends with an error, nothing is visible.
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Reads the events with numbers from `from` on, at most about `max` of them (never less than one batch).
+    fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>>;
+
+    /// Reads from `from` on, then goes on live, with no gap and no repeat, until the run has ended.
+    /// An append of another process is seen within 250 ms.
+    fn follow(&self, run: RunId, from: u64) -> Batches;
+
+    /// Leaves an input for whoever holds the run, now or later.
+    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>>;
+
+    /// What is in the inbox after that place, in order.
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>>;
+
+    /// Ends when the inbox may hold something after that place. Another process' post is seen within 250 ms.
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Takes hold of a run that nobody alive holds, with a new epoch.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] names the living holder; [`StoreError::UnknownRun`].
+    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>>;
+
+    /// Gives up a hold; of no effect if somebody else took over.
+    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Lists runs, newest first.
+    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
+
+    /// One run's summary.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`].
+    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>>;
+}

@@ -1,0 +1,4 @@
+//! Tools for Windlass.
+mod tool;
+
+pub use tool::*;

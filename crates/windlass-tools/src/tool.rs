@@ -1,0 +1,64 @@
+//! The one trait of a tool.
+
+use futures_core::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use windlass_core::{CallId, CallOutcome, Content, RunId, Text, ToolSpec};
+
+/// What a tool knows of the call that it serves.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    /// The run.
+    pub run: RunId,
+    /// The call.
+    pub call: CallId,
+    /// Which try this is, from 1.
+    pub attempt: u32,
+    /// The same for every try of this call, after a crash too: pass it on to what you call.
+    pub idempotency_key: Text,
+    /// Asks the tool to stop: it has the run's grace to do so, then its future is dropped.
+    pub cancelled: CancellationToken,
+}
+
+/// A tool's failure: the model is told, and the loop goes on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    /// A type name or code, if there is one; `typed` shows it to the model.
+    pub kind: Option<Text>,
+    /// What went wrong, in words that a model can act on.
+    pub message: Text,
+    /// Whether there is no such tool any more (a server took it away): the call counts as unknown (E6).
+    pub unknown_tool: bool,
+}
+
+impl ToolError {
+    /// A failure without a kind.
+    pub fn new(message: impl Into<Text>) -> Self {
+        Self { kind: None, message: message.into(), unknown_tool: false }
+    }
+
+    /// A failure of a kind.
+    pub fn of_kind(kind: impl Into<Text>, message: impl Into<Text>) -> Self {
+        Self { kind: Some(kind.into()), message: message.into(), unknown_tool: false }
+    }
+}
+
+/// What a tool gives.
+pub type ToolResult = Result<Content, ToolError>;
+
+/// A tool. Arguments have been checked against its schema before it is called.
+pub trait Tool: Send + Sync + std::fmt::Debug {
+    /// What it is, for the model and for the policy of its calls.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Runs it. The future must not block its thread.
+    fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult>;
+
+    /// After a crash: whether this call happened, and with what result. Asked only if the spec says `has_check`.
+    /// `Err` means that it cannot be said; then a person is asked.
+    fn check(&self, context: ToolContext, args: Value) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
+        let _ = (context, args);
+        Box::pin(async { Err(ToolError::new("this tool cannot say whether the call happened")) })
+    }
+}
