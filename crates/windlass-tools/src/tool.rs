@@ -57,7 +57,11 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
 
     /// After a crash: whether this call happened, and with what result. Asked only if the spec says `has_check`.
     /// `Err` means that it cannot be said; then a person is asked.
-    fn check(&self, context: ToolContext, args: Value) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
+    fn check(
+        &self,
+        context: ToolContext,
+        args: Value,
+    ) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
         let _ = (context, args);
         Box::pin(async { Err(ToolError::new("this tool cannot say whether the call happened")) })
     }

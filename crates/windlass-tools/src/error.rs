@@ -1,0 +1,92 @@
+//! Why tools cannot be put together. A tool that fails in a call gives a [`ToolError`](crate::ToolError) instead.
+
+/// Why the tools of an agent cannot be put together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolSetError {
+    /// Two tools, or a tool and a delegate, have one name (E10).
+    #[error("two tools are named `{name}`: one from {first}, one from {second}")]
+    Clash {
+        /// The name.
+        name: String,
+        /// Where the first one comes from.
+        first: String,
+        /// Where the second one comes from.
+        second: String,
+    },
+    /// A tool has a name that Windlass keeps for its own (E10).
+    #[error("the name `{name}` of a tool from {origin} is reserved by Windlass")]
+    Reserved {
+        /// The name.
+        name: String,
+        /// Where the tool comes from.
+        origin: String,
+    },
+    /// No provider would take the name.
+    #[error("`{name}`, from {origin}, cannot be a tool's name")]
+    BadName {
+        /// The name.
+        name: String,
+        /// Where the tool comes from.
+        origin: String,
+    },
+    /// The parameters are no JSON Schema of an object.
+    #[error("the parameters of `{name}`, from {origin}, are no JSON Schema of an object: {what}")]
+    BadSchema {
+        /// The tool.
+        name: String,
+        /// Where it comes from.
+        origin: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The settings of a tool make no sense.
+    #[error("the settings of the tool `{name}` are wrong: {what}")]
+    BadSettings {
+        /// The tool.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A folder that a tool may use cannot be opened.
+    #[error("the folder `{path}` of the tool `{name}` cannot be opened")]
+    Folder {
+        /// The tool.
+        name: String,
+        /// The folder.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl ToolSetError {
+    /// A stable name of the kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Clash { .. } => "tool_clash",
+            Self::Reserved { .. } => "tool_reserved",
+            Self::BadName { .. } => "tool_bad_name",
+            Self::BadSchema { .. } => "tool_bad_schema",
+            Self::BadSettings { .. } => "tool_bad_settings",
+            Self::Folder { .. } => "tool_folder",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Clash { .. } => Some("rename one of them, or give one of the origins a prefix".to_owned()),
+            Self::Reserved { .. } => {
+                Some(format!("choose another name than one of {}", crate::set::RESERVED.join(", ")))
+            }
+            Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".to_owned()),
+            Self::BadSchema { .. } => {
+                Some("write a JSON Schema (2020-12) with `type: object` and `properties`".to_owned())
+            }
+            Self::Folder { .. } => Some("create the folder, or name another one".to_owned()),
+            Self::BadSettings { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What an agent says about a tool beyond what the tool says of itself.
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
+
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// Changes to a tool's description; `None` leaves what the tool says. Any tool entry of an agent file takes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolOverrides {
+    /// How long one try may take, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// What running it twice would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// Whether a person must allow each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<bool>,
+    /// How often a failed call is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// Whether equal calls in a row are legitimate (E9).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll: Option<bool>,
+    /// Put before the name, with nothing between: sets tools of equal names apart (E10).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Text>,
+}
+
+impl ToolOverrides {
+    /// The keys, as an agent file writes them.
+    pub const KEYS: [&str; 6] = ["timeout_ms", "effect", "approve", "retries", "poll", "prefix"];
+
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same tool with the changed description.
+    pub fn apply(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        if self.is_empty() {
+            return tool;
+        }
+        let mut spec = tool.spec().clone();
+        if let Some(prefix) = &self.prefix {
+            spec.name = format!("{prefix}{}", spec.name).into();
+        }
+        spec.timeout_ms = self.timeout_ms.or(spec.timeout_ms);
+        spec.retries = self.retries.or(spec.retries);
+        spec.effect = self.effect.unwrap_or(spec.effect);
+        spec.approve = self.approve.unwrap_or(spec.approve);
+        spec.poll = self.poll.unwrap_or(spec.poll);
+        Arc::new(Overridden { spec, tool })
+    }
+}
+
+/// A tool under a changed description.
+#[derive(Debug)]
+struct Overridden {
+    spec: ToolSpec,
+    tool: Arc<dyn Tool>,
+}
+
+impl Tool for Overridden {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
+        self.tool.call(context, args)
+    }
+
+    fn check(
+        &self,
+        context: ToolContext,
+        args: Value,
+    ) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
+        self.tool.check(context, args)
+    }
+}
