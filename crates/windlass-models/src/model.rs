@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
 use windlass_core::{
-    History, Message, ModelChoice, ModelFailure, Purpose, Reply, SealedReasoning, StopReason, ToolChoice, ToolSpec,
-    Usage,
+    History, Message, ModelChoice, ModelFailure, Purpose, Reply, SealedReasoning, StopReason, ToolChoice,
+    ToolSpec, Usage,
 };
 
 /// What a model is asked. Cheap to clone: everything large is shared with the run's state.

@@ -1,0 +1,243 @@
+//! Owns how the pieces of a streamed reply become a [`Reply`]: the one fold behind streaming and blocking calls.
+
+use futures_util::StreamExt;
+use serde::de::IgnoredAny;
+use windlass_core::{
+    FailureKind, ModelFailure, Reasoning, Reply, ReplyCall, SealedReasoning, StopReason, Text, Usage,
+};
+
+use crate::{Delta, Deltas};
+
+/// The most tool calls that one reply may have.
+pub const MAX_CALLS: usize = 4096;
+
+/// The most bytes that one reply may have: text, reasoning and arguments together.
+pub const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
+
+/// Folds [`Delta`]s into a [`Reply`]. Costs well below a microsecond a piece.
+///
+/// The rules for the pieces of tool calls stand at [`Delta::Call`]; beyond them, providers are known to give every
+/// parallel call the index 0 (another id or name then opens another call), to repeat a call's name in each piece (the
+/// first one counts) and to send arguments before the name (the name goes to the call that lacks one).
+#[derive(Clone, Debug, Default)]
+pub struct Assembler {
+    model: Text,
+    text: String,
+    reasoning: String,
+    sealed: Option<SealedReasoning>,
+    calls: Vec<OpenCall>,
+    usage: Usage,
+    stop: Option<StopReason>,
+    whole: Option<Box<Reply>>,
+    bytes: usize,
+}
+
+/// A call that may still grow.
+#[derive(Clone, Debug, Default)]
+struct OpenCall {
+    index: Option<u32>,
+    id: Option<Text>,
+    name: Option<Text>,
+    args: String,
+}
+
+/// What one piece says of a call, empty parts taken for absent ones.
+#[derive(Clone, Copy)]
+struct Piece<'p> {
+    index: Option<u32>,
+    id: Option<&'p str>,
+    name: Option<&'p str>,
+    args: &'p str,
+}
+
+impl Assembler {
+    /// An empty reply of a model, by the name that was asked for.
+    pub fn new(model: impl Into<Text>) -> Self {
+        Self { model: model.into(), ..Self::default() }
+    }
+
+    /// Adds a piece.
+    ///
+    /// # Errors
+    /// The reply is larger than [`MAX_REPLY_BYTES`] or has more than [`MAX_CALLS`] calls; the failure holds what was
+    /// paid so far. Nothing may be added after it.
+    pub fn push(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
+        match delta {
+            Delta::Text(text) => {
+                self.grow(text.len())?;
+                self.text.push_str(text);
+            }
+            Delta::Reasoning(text) => {
+                self.grow(text.len())?;
+                self.reasoning.push_str(text);
+            }
+            Delta::Sealed(sealed) => self.sealed = Some(sealed.clone()),
+            Delta::Call { index, id, name, args } => {
+                let full =
+                    |part: &'_ Option<String>| part.as_deref().filter(|part| !part.is_empty()).map(str::len);
+                self.grow(args.len() + full(id).unwrap_or(0) + full(name).unwrap_or(0))?;
+                let piece = Piece {
+                    index: *index,
+                    id: id.as_deref().filter(|id| !id.is_empty()),
+                    name: name.as_deref().filter(|name| !name.is_empty()),
+                    args,
+                };
+                self.add(piece)?;
+            }
+            Delta::Usage(usage) => self.usage = *usage,
+            Delta::Stop(stop) => self.stop = Some(*stop),
+            Delta::Whole(reply) => self.whole = Some(reply.clone()),
+        }
+        Ok(())
+    }
+
+    /// What the provider counted so far: what is paid if the stream breaks now.
+    pub fn usage(&self) -> Usage {
+        self.whole.as_ref().map_or(self.usage, |whole| whole.usage)
+    }
+
+    /// The text so far.
+    pub fn text(&self) -> &str {
+        match &self.whole {
+            Some(whole) => whole.text.as_deref().unwrap_or_default(),
+            None => &self.text,
+        }
+    }
+
+    /// The reply. Without a stop reason it is [`StopReason::ToolCalls`] where there are calls, else
+    /// [`StopReason::Stop`]. An empty text is no text.
+    pub fn finish(self) -> Reply {
+        let mut reply = match self.whole {
+            Some(whole) => *whole,
+            None => Self { whole: None, ..self }.put_together(),
+        };
+        reply.text = reply.text.filter(|text| !text.is_empty());
+        if reply.stop == StopReason::Stop && !reply.calls.is_empty() {
+            reply.stop = StopReason::ToolCalls;
+        }
+        reply
+    }
+
+    fn put_together(mut self) -> Reply {
+        if self.calls.iter().all(|call| call.index.is_some()) {
+            self.calls.sort_by_key(|call| call.index);
+        }
+        let spoken = !self.reasoning.is_empty() || self.sealed.is_some();
+        let reasoning = spoken.then(|| Reasoning { text: self.reasoning.into(), sealed: self.sealed });
+        let calls = self.calls.into_iter().filter(|call| !call.is_empty()).map(|call| ReplyCall {
+            id: call.id,
+            name: call.name.unwrap_or_default(),
+            args: call.args.into(),
+        });
+        Reply {
+            text: (!self.text.is_empty()).then(|| self.text.into()),
+            reasoning,
+            calls: calls.collect(),
+            stop: self.stop.unwrap_or_default(),
+            usage: self.usage,
+            model: self.model,
+        }
+    }
+
+    fn add(&mut self, piece: Piece<'_>) -> Result<(), ModelFailure> {
+        match self.place(piece) {
+            Some(at) => {
+                if let Some(call) = self.calls.get_mut(at) {
+                    call.take(piece);
+                }
+            }
+            None if self.calls.len() >= MAX_CALLS => {
+                return Err(self.too_large(format!("the reply has more than {MAX_CALLS} tool calls")));
+            }
+            None => {
+                let mut call = OpenCall { index: piece.index, ..OpenCall::default() };
+                call.take(piece);
+                self.calls.push(call);
+            }
+        }
+        Ok(())
+    }
+
+    /// Which open call a piece belongs to; `None`: it opens one.
+    fn place(&self, piece: Piece<'_>) -> Option<usize> {
+        if piece.index.is_some() {
+            let at = self.calls.iter().rposition(|call| call.index == piece.index)?;
+            return self.calls.get(at).is_some_and(|call| !call.is_other(piece)).then_some(at);
+        }
+        if let Some(id) = piece.id
+            && let Some(at) = self.calls.iter().rposition(|call| call.id.as_deref() == Some(id))
+        {
+            return Some(at);
+        }
+        let last = self.calls.last()?;
+        let opens = match (piece.id, piece.name) {
+            (Some(_), name) => last.id.is_some() || (name.is_some() && last.name.is_some()),
+            (None, Some(_)) => last.name.is_some(),
+            (None, None) => false,
+        };
+        (!opens).then_some(self.calls.len() - 1)
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), ModelFailure> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MAX_REPLY_BYTES {
+            return Err(self.too_large(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
+        }
+        Ok(())
+    }
+
+    fn too_large(&self, message: String) -> ModelFailure {
+        ModelFailure {
+            kind: FailureKind::Protocol,
+            status: None,
+            message: message.into(),
+            retry_after_ms: None,
+            usage: self.usage(),
+            model: self.model.clone(),
+        }
+    }
+}
+
+impl OpenCall {
+    /// Whether a piece with this call's index is nevertheless the beginning of another call.
+    fn is_other(&self, piece: Piece<'_>) -> bool {
+        let (Some(name), Some(own)) = (piece.name, self.name.as_deref()) else { return false };
+        match (piece.id, self.id.as_deref()) {
+            (Some(id), Some(own)) => id != own,
+            (Some(_), None) => true,
+            (None, _) => {
+                name != own
+                    || (!piece.args.is_empty() && serde_json::from_str::<IgnoredAny>(&self.args).is_ok())
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Piece<'_>) {
+        if self.id.is_none() {
+            self.id = piece.id.map(Into::into);
+        }
+        if self.name.is_none() {
+            self.name = piece.name.map(Into::into);
+        }
+        self.args.push_str(piece.args);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.id.is_none() && self.name.is_none() && self.args.is_empty()
+    }
+}
+
+/// Reads a stream to its end: the blocking form of a call.
+///
+/// # Errors
+/// The stream's own failure, or the reply is too large ([`Assembler::push`]).
+pub async fn assemble(mut deltas: Deltas, model: impl Into<Text>) -> Result<Reply, ModelFailure> {
+    let mut assembler = Assembler::new(model);
+    while let Some(delta) = deltas.next().await {
+        assembler.push(&delta?)?;
+    }
+    Ok(assembler.finish())
+}
+
+#[cfg(test)]
+mod tests;
