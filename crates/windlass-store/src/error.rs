@@ -37,6 +37,14 @@ pub enum StoreError {
         /// The current epoch.
         current: u64,
     },
+    /// Nobody holds the run: the hold under which this is written was given up.
+    #[error("run {run} is not held; its last hold had epoch {epoch}")]
+    NotHeld {
+        /// The run.
+        run: RunId,
+        /// The epoch of the last hold.
+        epoch: u64,
+    },
     /// Somebody alive holds the run.
     #[error("run {run} is held by {holder}")]
     Held {
@@ -52,6 +60,20 @@ pub enum StoreError {
         run: RunId,
         /// Its place.
         post: u64,
+    },
+    /// Too many inputs wait for the run's holder.
+    #[error("{max} posted inputs wait for run {run}: no more are taken")]
+    InboxFull {
+        /// The run.
+        run: RunId,
+        /// The most that may wait.
+        max: usize,
+    },
+    /// An append brought no event.
+    #[error("an append to run {run} needs at least one event")]
+    NoEvents {
+        /// The run.
+        run: RunId,
     },
     /// The log's file cannot be used.
     #[error("cannot use the log {path}")]
@@ -104,8 +126,11 @@ impl StoreError {
             Self::UnknownRun { .. } => "store.unknown_run",
             Self::Conflict { .. } => "store.conflict",
             Self::Fenced { .. } => "store.fenced",
+            Self::NotHeld { .. } => "store.not_held",
             Self::Held { .. } => "store.held",
             Self::PostUsed { .. } => "store.post_used",
+            Self::InboxFull { .. } => "store.inbox_full",
+            Self::NoEvents { .. } => "store.no_events",
             Self::Unusable { .. } => "store.unusable",
             Self::Full { .. } => "store.full",
             Self::Newer { .. } => "store.newer",
@@ -118,20 +143,29 @@ impl StoreError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownRun { .. } => Some("`windlass runs list` shows the runs of this log".to_owned()),
-            Self::Held { .. } => {
-                Some("wait until it ends, or answer, steer or cancel it from here: that reaches its holder".to_owned())
-            }
+            Self::Held { .. } => Some(
+                "wait until it ends, or answer, steer or cancel it from here: that reaches its holder"
+                    .to_owned(),
+            ),
             Self::Conflict { .. } | Self::Fenced { .. } => {
                 Some("another process goes on with this run; `windlass runs watch` follows it".to_owned())
             }
-            Self::PostUsed { .. } => None,
-            Self::Unusable { path, .. } => {
-                Some(format!("check that {} can be read and written, or name another log with --log", path.display()))
+            Self::NotHeld { .. } => Some("take hold of the run first".to_owned()),
+            Self::InboxFull { .. } => {
+                Some("`windlass runs resume` lets the run take what waits for it".to_owned())
             }
-            Self::Full { .. } => Some("make room and resume: everything up to the last event is kept".to_owned()),
-            Self::Newer { .. } => Some("use the version of Windlass that wrote it, or a later one".to_owned()),
+            Self::PostUsed { .. } | Self::NoEvents { .. } | Self::Failed(_) => None,
+            Self::Unusable { path, .. } => Some(format!(
+                "check that {} can be read and written, or name another log with --log",
+                path.display()
+            )),
+            Self::Full { .. } => {
+                Some("make room and resume: everything up to the last event is kept".to_owned())
+            }
+            Self::Newer { .. } => {
+                Some("use the version of Windlass that wrote it, or a later one".to_owned())
+            }
             Self::Corrupt { .. } => Some("`windlass doctor --log FILE` checks every run of a log".to_owned()),
-            Self::Failed(_) => None,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The event log of Windlass: what it promises, in memory and in SQLite, and the suite that holds every store to it.
 mod error;
 mod log;
+mod memory;
+mod opening;
 
 pub use error::StoreError;
 pub use log::*;
+pub use memory::{MAX_ENDED_RUNS, MemoryLog};

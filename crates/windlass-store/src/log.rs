@@ -9,6 +9,12 @@ use windlass_core::{Event, Millis, RunId, SessionId, Status, Text, What};
 
 use crate::error::StoreError;
 
+/// How many posted inputs may wait in the inbox of one run. More are refused ([`StoreError::InboxFull`]).
+pub const INBOX_POSTS: usize = 10_000;
+
+/// How many runs a listing has at most if its filter gives no limit.
+pub const DEFAULT_LISTED: usize = 100;
+
 /// The events of one append, in order: an append is atomic and keeps its boundary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
@@ -22,6 +28,15 @@ impl Batch {
     /// The sequence number of the last event.
     pub fn last(&self) -> u64 {
         self.first + self.events.len() as u64 - 1
+    }
+
+    /// The part with numbers from `from` on: the whole batch, shared, if it begins there or later.
+    pub fn starting_at(&self, from: u64) -> Self {
+        let skip = usize::try_from(from.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        if skip == 0 {
+            return self.clone();
+        }
+        Self { first: from, events: self.events.get(skip..).unwrap_or_default().into() }
     }
 }
 
@@ -47,6 +62,17 @@ pub enum Standing {
     Suspended,
     /// It has ended.
     Ended(Status),
+}
+
+impl Standing {
+    /// The name that [`RunFilter::status`] is compared with: `running`, `suspended`, or the status' name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Ended(status) => status.name(),
+        }
+    }
 }
 
 /// One atomic append.
@@ -98,7 +124,7 @@ pub struct RunFilter {
     pub until: Option<Millis>,
     /// Only runs begun before this one: the next page of a listing.
     pub before: Option<RunId>,
-    /// At most so many; 0 means 100.
+    /// At most so many; 0 means [`DEFAULT_LISTED`].
     pub limit: usize,
 }
 
@@ -135,7 +161,7 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// Appends atomically. Durable when the future ends well; if it ends with an error, nothing is visible.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Reads the events with numbers from `from` on, at most about `max` of them (never less than one batch).
+    /// Reads the events with numbers from `from` on (a batch that begins before is cut), at most about `max` of them (never less than one batch).
     fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>>;
 
     /// Reads from `from` on, then goes on live, with no gap and no repeat, until the run has ended.

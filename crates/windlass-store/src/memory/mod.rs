@@ -1,0 +1,132 @@
+//! The log in memory: for tests, benchmarks and programs that need no log beyond their own life.
+//!
+//! A holder counts as alive until it gives up its hold, or until [`MemoryLog::forget_holder`] declares it dead.
+//! The log does not grow for ever: beyond [`MAX_ENDED_RUNS`] ended runs, the oldest ones are dropped.
+
+mod follow;
+mod runs;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_core::future::BoxFuture;
+use windlass_core::{Millis, RunId, What};
+
+use crate::error::StoreError;
+use crate::log::{Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary};
+use runs::{Effects, Runs};
+
+/// How many ended runs a [`MemoryLog`] keeps unless told otherwise. Runs that another run is based on do not count.
+pub const MAX_ENDED_RUNS: usize = 10_000;
+
+/// A log in memory. Share it as `Arc<dyn EventLog>`.
+#[derive(Debug)]
+pub struct MemoryLog {
+    runs: Arc<Mutex<Runs>>,
+}
+
+impl Default for MemoryLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryLog {
+    /// An empty log that keeps the last [`MAX_ENDED_RUNS`] ended runs.
+    pub fn new() -> Self {
+        Self::with_max_ended_runs(MAX_ENDED_RUNS)
+    }
+
+    /// An empty log that keeps so many ended runs, and those that another run is based on.
+    pub fn with_max_ended_runs(max: usize) -> Self {
+        Self { runs: Arc::new(Mutex::new(Runs::new(max))) }
+    }
+
+    /// Declares a holder dead, as if its process had been killed: its runs may be taken over.
+    pub fn forget_holder(&self, holder: &Holder) {
+        self.lock().forget_holder(holder);
+    }
+
+    /// Drops a run that nobody holds and no other run is based on. Whether it did.
+    pub fn remove(&self, run: RunId) -> bool {
+        let removed = self.lock().remove(run);
+        !removed.is_empty()
+    }
+
+    /// How many runs the log has.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether the log has no run.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        lock(&self.runs)
+    }
+}
+
+/// Nothing under this lock can panic half-way through a change, so a poisoned lock is still good.
+fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
+    runs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ready<T: Send + 'static>(result: Result<T, StoreError>) -> BoxFuture<'static, Result<T, StoreError>> {
+    Box::pin(std::future::ready(result))
+}
+
+impl EventLog for MemoryLog {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
+        let result = self.lock().append(append);
+        // Waking tasks and dropping old runs takes its time: both happen outside the lock.
+        ready(result.map(Effects::wake))
+    }
+
+    fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>> {
+        ready(self.lock().read(run, from, max))
+    }
+
+    fn follow(&self, run: RunId, from: u64) -> Batches {
+        follow::follow(Arc::clone(&self.runs), run, from)
+    }
+
+    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+        let result = self.lock().post(run, at, what);
+        ready(result.map(|(id, waiters)| {
+            if let Some(waiters) = waiters {
+                waiters.notify_waiters();
+            }
+            id
+        }))
+    }
+
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {
+        ready(self.lock().inbox(run, after))
+    }
+
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            loop {
+                let Some(changed) = self.lock().inbox_waiter(run, after)? else { return Ok(()) };
+                changed.await;
+            }
+        })
+    }
+
+    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
+        ready(self.lock().hold(run, holder))
+    }
+
+    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.lock().release(run, fence))
+    }
+
+    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        ready(Ok(self.lock().list(&filter)))
+    }
+
+    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
+        ready(self.lock().summary(run))
+    }
+}

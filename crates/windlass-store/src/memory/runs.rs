@@ -1,0 +1,349 @@
+//! The runs in memory: plain data behind one lock. Nothing here waits.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use windlass_core::{Millis, RunId, What};
+
+use crate::INBOX_POSTS;
+use crate::error::StoreError;
+use crate::log::{
+    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Standing,
+};
+use crate::opening::{self, Opening};
+
+/// All runs of a log.
+#[derive(Debug)]
+pub(super) struct Runs {
+    by_id: HashMap<RunId, Run>,
+    /// How many runs are based on a run. Such a run is not dropped.
+    based: HashMap<RunId, usize>,
+    /// Ended runs in the order of their ends, without those that were due to go but are a base.
+    ended: VecDeque<RunId>,
+    max_ended: usize,
+    last_post: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Run {
+    batches: Vec<Batch>,
+    version: u64,
+    standing: Standing,
+    hold: Hold,
+    inbox: VecDeque<Posted>,
+    followers: Option<Arc<Notify>>,
+    inbox_waiters: Option<Arc<Notify>>,
+}
+
+/// The last hold on a run, given up or not.
+#[derive(Debug)]
+struct Hold {
+    fence: Fence,
+    held: bool,
+    /// Its holder was declared dead: another one may take over, but until then it may append.
+    dead: bool,
+}
+
+/// What is left to do after a change, outside the lock.
+#[must_use]
+pub(super) struct Effects {
+    followers: Option<Arc<Notify>>,
+    dropped: Vec<Run>,
+}
+
+impl Effects {
+    pub(super) fn wake(self) {
+        if let Some(followers) = self.followers {
+            followers.notify_waiters();
+        }
+        drop(self.dropped);
+    }
+}
+
+/// What a follower finds.
+pub(super) enum Next {
+    Batches(Vec<Batch>),
+    /// Nothing yet. Made under the lock, so that no append in between is missed.
+    Wait(OwnedNotified),
+    Ended,
+}
+
+impl Runs {
+    pub(super) fn new(max_ended: usize) -> Self {
+        Self { by_id: HashMap::new(), based: HashMap::new(), ended: VecDeque::new(), max_ended, last_post: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
+        let Append { run, expected, events, fence, uses, standing } = append;
+        if events.is_empty() {
+            return Err(StoreError::NoEvents { run });
+        }
+        let version = events.len() as u64;
+        let batch = Batch { first: expected + 1, events };
+        let ended = matches!(standing, Standing::Ended(_));
+        let followers = match self.by_id.get_mut(&run) {
+            Some(there) => {
+                there.check(run, expected, &fence)?;
+                if let Some(post) = uses {
+                    there.use_post(run, post)?;
+                }
+                there.batches.push(batch);
+                there.version += version;
+                there.standing = standing;
+                there.hold.held = standing == Standing::Running;
+                there.followers.clone()
+            }
+            None if expected > 0 => return Err(StoreError::UnknownRun { run }),
+            None => {
+                if let Some(post) = uses {
+                    return Err(StoreError::PostUsed { run, post: post.0 });
+                }
+                if let Some(base) = opening::base(batch.events.first()) {
+                    *self.based.entry(base).or_default() += 1;
+                }
+                self.by_id.insert(run, Run::new(batch, version, standing, fence));
+                None
+            }
+        };
+        let dropped = if ended { self.note_end(run) } else { Vec::new() };
+        Ok(Effects { followers, dropped })
+    }
+
+    pub(super) fn read(&self, run: RunId, from: u64, max: usize) -> Result<Vec<Batch>, StoreError> {
+        Ok(self.get(run)?.read(from, max))
+    }
+
+    pub(super) fn next(&mut self, run: RunId, from: u64, max: usize) -> Result<Next, StoreError> {
+        let there = self.get_mut(run)?;
+        if from <= there.version {
+            return Ok(Next::Batches(there.read(from, max)));
+        }
+        if matches!(there.standing, Standing::Ended(_)) {
+            return Ok(Next::Ended);
+        }
+        Ok(Next::Wait(Arc::clone(there.followers.get_or_insert_default()).notified_owned()))
+    }
+
+    pub(super) fn post(
+        &mut self,
+        run: RunId,
+        at: Millis,
+        what: What,
+    ) -> Result<(PostId, Option<Arc<Notify>>), StoreError> {
+        let id = PostId(self.last_post + 1);
+        let there = self.get_mut(run)?;
+        if there.inbox.len() >= INBOX_POSTS {
+            return Err(StoreError::InboxFull { run, max: INBOX_POSTS });
+        }
+        there.inbox.push_back(Posted { id, at, what });
+        let waiters = there.inbox_waiters.clone();
+        self.last_post = id.0;
+        Ok((id, waiters))
+    }
+
+    pub(super) fn inbox(&self, run: RunId, after: Option<PostId>) -> Result<Vec<Posted>, StoreError> {
+        let there = self.get(run)?;
+        Ok(there.inbox.iter().filter(|posted| Some(posted.id) > after).cloned().collect())
+    }
+
+    /// `None`: there is something already.
+    pub(super) fn inbox_waiter(
+        &mut self,
+        run: RunId,
+        after: Option<PostId>,
+    ) -> Result<Option<OwnedNotified>, StoreError> {
+        let there = self.get_mut(run)?;
+        if there.inbox.back().is_some_and(|posted| Some(posted.id) > after) {
+            return Ok(None);
+        }
+        Ok(Some(Arc::clone(there.inbox_waiters.get_or_insert_default()).notified_owned()))
+    }
+
+    pub(super) fn hold(&mut self, run: RunId, holder: &Holder) -> Result<Fence, StoreError> {
+        let hold = &mut self.get_mut(run)?.hold;
+        if hold.held && !hold.dead {
+            return Err(StoreError::Held { run, holder: hold.fence.holder.0.to_string() });
+        }
+        let fence = Fence { holder: holder.clone(), epoch: hold.fence.epoch + 1 };
+        *hold = Hold { fence: fence.clone(), held: true, dead: false };
+        Ok(fence)
+    }
+
+    pub(super) fn release(&mut self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
+        let hold = &mut self.get_mut(run)?.hold;
+        if hold.fence == *fence {
+            hold.held = false;
+        }
+        Ok(())
+    }
+
+    pub(super) fn forget_holder(&mut self, holder: &Holder) {
+        self.by_id
+            .values_mut()
+            .filter(|run| run.hold.fence.holder == *holder)
+            .for_each(|run| run.hold.dead = true);
+    }
+
+    pub(super) fn list(&self, filter: &RunFilter) -> Vec<RunSummary> {
+        let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
+        let mut found: Vec<(RunId, &Run)> = self
+            .runs
+            .iter()
+            .map(|(id, run)| (*id, run))
+            .filter(|(id, run)| filter.before.is_none_or(|before| *id < before) && run.fits(filter))
+            .collect();
+        found.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+        found.into_iter().take(limit).map(|(id, run)| run.summary(id)).collect()
+    }
+
+    pub(super) fn summary(&self, run: RunId) -> Result<RunSummary, StoreError> {
+        Ok(self.get(run)?.summary(run))
+    }
+
+    /// Takes a run out, and the bases that were only kept for its sake. Empty: the run is held, a base, or not there.
+    pub(super) fn remove(&mut self, run: RunId) -> Vec<Run> {
+        if self.based.contains_key(&run)
+            || self.get(run).is_ok_and(|there| there.hold.held && !there.hold.dead)
+        {
+            return Vec::new();
+        }
+        self.ended.retain(|ended| *ended != run);
+        self.take(run)
+    }
+
+    /// Counts an end, and takes out the oldest ended runs beyond the bound.
+    fn note_end(&mut self, run: RunId) -> Vec<Run> {
+        self.ended.push_back(run);
+        let mut dropped = Vec::new();
+        while self.ended.len() > self.max_ended {
+            let Some(oldest) = self.ended.pop_front() else { break };
+            // A base is kept for the runs that need it, and goes with the last of them.
+            if !self.based.contains_key(&oldest) {
+                dropped.extend(self.take(oldest));
+            }
+        }
+        dropped
+    }
+
+    /// Takes out a run that is no base, then each base that nothing else needs and that was due before.
+    fn take(&mut self, run: RunId) -> Vec<Run> {
+        let mut taken = Vec::new();
+        let mut due = Some(run);
+        while let Some(there) = due.and_then(|run| self.by_id.remove(&run)) {
+            due = there.batches.first().and_then(|batch| opening::base(batch.events.first()));
+            due = due.filter(|base| self.no_longer_needs(*base));
+            taken.push(there);
+        }
+        taken
+    }
+
+    /// Whether that was the last run on this base, and the base has ended and was due to go already.
+    fn no_longer_needs(&mut self, base: RunId) -> bool {
+        let Some(count) = self.based.get_mut(&base) else { return false };
+        *count -= 1;
+        if *count > 0 {
+            return false;
+        }
+        self.based.remove(&base);
+        let ended = self.get(base).is_ok_and(|there| matches!(there.standing, Standing::Ended(_)));
+        ended && !self.ended.contains(&base)
+    }
+
+    fn get(&self, run: RunId) -> Result<&Run, StoreError> {
+        self.by_id.get(&run).ok_or(StoreError::UnknownRun { run })
+    }
+
+    fn get_mut(&mut self, run: RunId) -> Result<&mut Run, StoreError> {
+        self.by_id.get_mut(&run).ok_or(StoreError::UnknownRun { run })
+    }
+}
+
+impl Run {
+    fn new(batch: Batch, version: u64, standing: Standing, fence: Fence) -> Self {
+        Self {
+            batches: vec![batch],
+            version,
+            standing,
+            hold: Hold { fence, held: standing == Standing::Running, dead: false },
+            inbox: VecDeque::new(),
+            followers: None,
+            inbox_waiters: None,
+        }
+    }
+
+    /// The hold is looked at before the version: who lost it is told so, and not that somebody was faster.
+    fn check(&self, run: RunId, expected: u64, fence: &Fence) -> Result<(), StoreError> {
+        if expected > 0 && self.hold.fence != *fence {
+            let current = &self.hold.fence;
+            return Err(StoreError::Fenced {
+                run,
+                holder: current.holder.0.to_string(),
+                ours: fence.epoch,
+                current: current.epoch,
+            });
+        }
+        if expected != self.version {
+            return Err(StoreError::Conflict { run, expected, found: self.version });
+        }
+        if !self.hold.held {
+            return Err(StoreError::NotHeld { run, epoch: self.hold.fence.epoch });
+        }
+        Ok(())
+    }
+
+    fn use_post(&mut self, run: RunId, post: PostId) -> Result<(), StoreError> {
+        let at = self.inbox.iter().position(|posted| posted.id == post);
+        at.and_then(|at| self.inbox.remove(at)).map(drop).ok_or(StoreError::PostUsed { run, post: post.0 })
+    }
+
+    fn read(&self, from: u64, max: usize) -> Vec<Batch> {
+        let from = from.max(1);
+        let start = self.batches.partition_point(|batch| batch.last() < from);
+        let mut found: Vec<Batch> = Vec::new();
+        let mut count = 0;
+        for batch in self.batches.iter().skip(start) {
+            if count > 0 && count + batch.events.len() > max {
+                break;
+            }
+            count += batch.events.len();
+            found.push(batch.starting_at(from));
+        }
+        found
+    }
+
+    fn fits(&self, filter: &RunFilter) -> bool {
+        let first = self.batches.first().and_then(|batch| batch.events.first());
+        let opening = Opening::of(first);
+        let began = first.map_or(0, |event| event.at);
+        filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
+            && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
+            && filter.status.as_ref().is_none_or(|status| self.standing.name() == status.as_ref())
+            && filter.parent.is_none_or(|parent| opening.parent == Some(parent))
+            && filter.since.is_none_or(|since| began >= since)
+            && filter.until.is_none_or(|until| began < until)
+    }
+
+    fn summary(&self, run: RunId) -> RunSummary {
+        let first = self.batches.first().and_then(|batch| batch.events.first());
+        let last = self.batches.last().and_then(|batch| batch.events.last());
+        let opening = Opening::of(first);
+        RunSummary {
+            run,
+            agent: opening.agent,
+            session: opening.session,
+            parent: opening.parent,
+            standing: self.standing,
+            version: self.version,
+            started_at: first.map_or(0, |event| event.at),
+            updated_at: last.map_or(0, |event| event.at),
+            title: opening.title,
+            holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a run's first event says about it: what listings show and what stores keep beside the events.
+
+use windlass_core::{Event, Fact, Message, RunId, RunInput, SessionId, Text};
+
+/// The most bytes of a title, as [`RunSummary`](crate::RunSummary) promises.
+const TITLE_BYTES: usize = 200;
+
+/// What listings need to know of a run from its first event.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    pub(crate) agent: Text,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) parent: Option<RunId>,
+    pub(crate) title: Text,
+}
+
+impl Opening {
+    /// A run whose first event is no `RunStarted` has no agent and no title: the store does not judge that.
+    pub(crate) fn of(first: Option<&Event>) -> Self {
+        let Some(Event { fact: Fact::RunStarted(started), .. }) = first else { return Self::default() };
+        Self {
+            agent: started.agent.name.clone(),
+            session: started.session.clone(),
+            parent: started.parent,
+            title: title(&started.input),
+        }
+    }
+}
+
+/// The run that a first event names as its base.
+pub(crate) fn base(first: Option<&Event>) -> Option<RunId> {
+    match first {
+        Some(Event { fact: Fact::RunStarted(started), .. }) => started.base.as_ref().map(|base| base.run),
+        _ => None,
+    }
+}
+
+fn title(input: &RunInput) -> Text {
+    let RunInput::Messages(messages) = input else { return Text::default() };
+    let said = messages.iter().find_map(|message| match message.as_ref() {
+        Message::User { content } | Message::TaskDelegation { content } => Some(content.text()),
+        _ => None,
+    });
+    said.map_or_else(Text::default, |text| {
+        text.get(..text.floor_char_boundary(TITLE_BYTES)).unwrap_or_default().into()
+    })
+}
