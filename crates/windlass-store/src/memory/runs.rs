@@ -193,7 +193,7 @@ impl Runs {
     pub(super) fn list(&self, filter: &RunFilter) -> Vec<RunSummary> {
         let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
         let mut found: Vec<(RunId, &Run)> = self
-            .runs
+            .by_id
             .iter()
             .map(|(id, run)| (*id, run))
             .filter(|(id, run)| filter.before.is_none_or(|before| *id < before) && run.fits(filter))
