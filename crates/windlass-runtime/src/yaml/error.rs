@@ -1,0 +1,186 @@
+//! What can be wrong with a document, and where.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::node::Place;
+
+/// Something that does not fit, with its place. Prints as `FILE:LINE:COL: message`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}{line}:{column}: {problem}", prefix(.file))]
+pub struct YamlError {
+    /// The file's name as it is shown; empty: none.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// The dotted path of the value at fault (`loop.limits.model_calls`); empty: the whole document.
+    pub path: String,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The text is no YAML.
+    Syntax {
+        /// What the parser says.
+        message: String,
+    },
+    /// A bound is exceeded.
+    TooLarge {
+        /// What there is too much of, with its bound.
+        what: String,
+    },
+    /// A part of YAML that these files do not use (tags, several documents, keys that are no text, infinite numbers).
+    Unsupported {
+        /// Which.
+        what: String,
+    },
+    /// A key stands twice in one map.
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// The line where it stands first.
+        first_line: usize,
+    },
+    /// A value of another kind, or out of range.
+    WrongValue {
+        /// The value's path, for the message.
+        path: String,
+        /// What is expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// A key that must be there is not.
+    MissingKey {
+        /// The map's path.
+        path: String,
+        /// The key.
+        key: String,
+    },
+    /// A key that does not exist.
+    UnknownKey {
+        /// The map's path.
+        path: String,
+        /// The key.
+        key: String,
+        /// Existing keys of similar names, the nearest first.
+        nearest: Vec<String>,
+        /// All keys that the map can have.
+        known: Vec<String>,
+    },
+    /// Something else, in words.
+    Other {
+        /// A stable code for it, such as `clash`.
+        code: &'static str,
+        /// What.
+        message: String,
+    },
+}
+
+impl YamlError {
+    /// A problem at a place.
+    pub fn new(place: Place, path: impl Into<String>, problem: Problem) -> Self {
+        Self { file: String::new(), line: place.line, column: place.column, path: path.into(), problem }
+    }
+
+    /// The same with the file's name.
+    pub fn in_file(mut self, file: &str) -> Self {
+        file.clone_into(&mut self.file);
+        self
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> Place {
+        Place { line: self.line, column: self.column }
+    }
+
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match &self.problem {
+            Problem::Syntax { .. } => "yaml.syntax",
+            Problem::TooLarge { .. } => "yaml.too_large",
+            Problem::Unsupported { .. } => "yaml.unsupported",
+            Problem::DuplicateKey { .. } => "yaml.duplicate_key",
+            Problem::WrongValue { .. } => "yaml.wrong_value",
+            Problem::MissingKey { .. } => "yaml.missing_key",
+            Problem::UnknownKey { .. } => "yaml.unknown_key",
+            Problem::Other { code, .. } => code,
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match &self.problem {
+            Problem::Syntax { message } if message.contains("tab") => {
+                Some("YAML is indented with spaces, never with tabs".to_owned())
+            }
+            Problem::UnknownKey { nearest, known, .. } if nearest.is_empty() && !known.is_empty() => {
+                Some(format!("the keys here are {}", known.join(", ")))
+            }
+            Problem::DuplicateKey { first_line, .. } => {
+                Some(format!("keep one of the two; the first is in line {first_line}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What was expected, where that can be said.
+    pub fn expected(&self) -> Option<&str> {
+        match &self.problem {
+            Problem::WrongValue { expected, .. } => Some(expected),
+            _ => None,
+        }
+    }
+
+    /// What was found instead, where that can be said.
+    pub fn found(&self) -> Option<&str> {
+        match &self.problem {
+            Problem::WrongValue { found, .. } => Some(found),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax { message } => write!(f, "This is no YAML: {message}"),
+            Self::TooLarge { what } => write!(f, "Too large: {what}"),
+            Self::Unsupported { what } => write!(f, "{what}"),
+            Self::DuplicateKey { key, first_line } => {
+                write!(f, "Key `{key}` stands here twice, first in line {first_line}")
+            }
+            Self::WrongValue { path, expected, found } if path.is_empty() => {
+                write!(f, "The document is {found}, expected {expected}")
+            }
+            Self::WrongValue { path, expected, found } => {
+                write!(f, "`{path}` is {found}, expected {expected}")
+            }
+            Self::MissingKey { path, key } => write!(f, "Key `{key}` is missing{}", inside(path)),
+            Self::UnknownKey { path, key, nearest, .. } => {
+                write!(f, "Unknown key `{key}`{}{}", inside(path), did_you_mean(nearest))
+            }
+            Self::Other { message, .. } => f.write_str(message),
+        }
+    }
+}
+
+/// `; did you mean a or b?`, or nothing.
+pub(crate) fn did_you_mean(nearest: &[String]) -> String {
+    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" or ")) }
+}
+
+fn inside(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" in `{path}`") }
+}
+
+fn prefix(file: &str) -> String {
+    if file.is_empty() { String::new() } else { format!("{file}:") }
+}

@@ -1,0 +1,18 @@
+//! YAML with positions: agent files, scripted conversations and settings are read with this.
+//!
+//! A document becomes a tree of [`Node`]s, each with its line and column; decoders take it apart with [`Field`] and
+//! [`MapReader`], and whatever does not fit is a [`YamlError`] that points at its place. The core schema of YAML 1.2.2
+//! (10.3) holds: `on`, `off`, `yes` and `no` are texts. What JSON cannot hold (`.inf`, maps with other keys than texts,
+//! tags of one's own) is refused, as are repeated keys. Everything is bounded: see [`MAX_BYTES`], [`MAX_NODES`],
+//! [`MAX_DEPTH`] and [`MAX_TEXT_BYTES`].
+
+mod error;
+mod load;
+mod node;
+mod read;
+mod scalar;
+
+pub use error::{Problem, YamlError};
+pub use load::{MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, parse, parse_with_faults};
+pub use node::{Key, Node, NodeValue, Place};
+pub use read::{Field, MapReader};

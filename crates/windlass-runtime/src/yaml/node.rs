@@ -1,0 +1,178 @@
+//! The tree: values with their places.
+
+use serde_json::{Map, Number, Value};
+
+/// A place in a text: line and column, both counted from 1, the column in characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+}
+
+/// A key of a map with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The key's text, as it is written: `2` and `"2"` are the same key.
+    pub name: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column, from 1.
+    pub column: usize,
+}
+
+/// A value with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub value: NodeValue,
+    /// The line where it begins, from 1.
+    pub line: usize,
+    /// The column where it begins, from 1.
+    pub column: usize,
+    /// How many lines below `line` the content begins: 1 for block texts (`|`, `>`), 0 for everything else.
+    pub indicator_lines: usize,
+}
+
+/// What a node can be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeValue {
+    /// Nothing: `null`, `~` or an empty place.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number between -2⁶³ and 2⁶⁴ - 1.
+    Int(i128),
+    /// Any other finite number.
+    Float(f64),
+    /// A text.
+    String(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order of the document; no key twice.
+    Map(Vec<(Key, Node)>),
+}
+
+impl Key {
+    /// Where it stands.
+    pub fn place(&self) -> Place {
+        Place { line: self.line, column: self.column }
+    }
+}
+
+impl Node {
+    /// A value at a place.
+    pub fn new(value: NodeValue, place: Place) -> Self {
+        Self { value, line: place.line, column: place.column, indicator_lines: 0 }
+    }
+
+    /// Where it begins.
+    pub fn place(&self) -> Place {
+        Place { line: self.line, column: self.column }
+    }
+
+    /// The value of that key, if this is a map that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|(_, value)| value)
+    }
+
+    /// The key of that name with its value, if this is a map that has it.
+    pub fn entry(&self, key: &str) -> Option<(&Key, &Node)> {
+        match &self.value {
+            NodeValue::Map(entries) => {
+                entries.iter().find(|(name, _)| name.name == key).map(|(name, value)| (name, value))
+            }
+            _ => None,
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            NodeValue::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether there is nothing here.
+    pub fn is_null(&self) -> bool {
+        matches!(self.value, NodeValue::Null)
+    }
+
+    /// The place of a dotted path below this node (`limits.model_calls`, list places as numbers), or of the deepest
+    /// node on the way. The place of a map's entry is its key's.
+    pub fn locate(&self, path: &str) -> Place {
+        let mut place = self.place();
+        let mut node = self;
+        for step in path.split('.').filter(|step| !step.is_empty()) {
+            let next = match &node.value {
+                NodeValue::Map(_) => node.entry(step).map(|(key, value)| (key.place(), value)),
+                NodeValue::List(items) => {
+                    step.parse::<usize>().ok().and_then(|at| items.get(at)).map(|item| (item.place(), item))
+                }
+                _ => None,
+            };
+            let Some((found, value)) = next else { break };
+            (place, node) = (found, value);
+        }
+        place
+    }
+
+    /// The value as JSON; maps keep their order.
+    pub fn to_json(&self) -> Value {
+        match &self.value {
+            NodeValue::Null => Value::Null,
+            NodeValue::Bool(flag) => Value::Bool(*flag),
+            NodeValue::Int(number) => int_to_json(*number),
+            NodeValue::Float(number) => Number::from_f64(*number).map_or(Value::Null, Value::Number),
+            NodeValue::String(text) => Value::String(text.clone()),
+            NodeValue::List(items) => Value::Array(items.iter().map(Self::to_json).collect()),
+            NodeValue::Map(entries) => {
+                let entries = entries.iter().map(|(key, value)| (key.name.clone(), value.to_json()));
+                Value::Object(entries.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// What it is, for messages: small values in full, large ones by their kind.
+    pub fn describe(&self) -> String {
+        const SHOWN_CHARS: usize = 40;
+        match &self.value {
+            NodeValue::Null => "nothing".to_owned(),
+            NodeValue::Bool(flag) => flag.to_string(),
+            NodeValue::Int(number) => number.to_string(),
+            NodeValue::Float(number) => number.to_string(),
+            NodeValue::String(text) if text.chars().count() <= SHOWN_CHARS => format!("{text:?}"),
+            NodeValue::String(text) => {
+                let shown: String = text.chars().take(SHOWN_CHARS).collect();
+                format!("{shown:?}…")
+            }
+            NodeValue::List(_) => "a list".to_owned(),
+            NodeValue::Map(_) => "a map".to_owned(),
+        }
+    }
+
+    /// What kind of value it is, without the value: for places that may hold secrets.
+    pub fn kind(&self) -> &'static str {
+        match &self.value {
+            NodeValue::Null => "nothing",
+            NodeValue::Bool(_) => "true or false",
+            NodeValue::Int(_) | NodeValue::Float(_) => "a number",
+            NodeValue::String(_) => "a text",
+            NodeValue::List(_) => "a list",
+            NodeValue::Map(_) => "a map",
+        }
+    }
+}
+
+fn int_to_json(number: i128) -> Value {
+    if let Ok(number) = i64::try_from(number) {
+        Value::from(number)
+    } else if let Ok(number) = u64::try_from(number) {
+        Value::from(number)
+    } else {
+        // The reader makes no such number.
+        Number::from_f64(number as f64).map_or(Value::Null, Value::Number)
+    }
+}
