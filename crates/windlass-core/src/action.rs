@@ -61,6 +61,18 @@ pub struct Input {
     pub what: What,
 }
 
+/// What a tool's check found out about a call that had started when the process died.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// It happened, with this end.
+    Happened(CallOutcome),
+    /// It did not happen.
+    NotHappened,
+    /// It cannot be said: a person is asked.
+    Unsure,
+}
+
 /// What came from outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -101,8 +113,8 @@ pub enum What {
     Checked {
         /// The action.
         action: ActionId,
-        /// Its result if it happened; `None` if it did not.
-        happened: Option<CallOutcome>,
+        /// What it knows.
+        found: Found,
     },
     /// A person answered.
     Answered {

@@ -98,6 +98,8 @@ facts! {
     CallStarted,
     /// A try of a call failed and another one follows.
     CallRetried,
+    /// A call had started when the process died, and its effect must not be repeated blindly.
+    CallDoubted,
     /// A call has its one result.
     CallFinished,
     /// A question was put to a person.
@@ -405,6 +407,13 @@ pub struct CallRetried {
     pub retry_at: Millis,
 }
 
+/// See [`Fact::CallDoubted`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallDoubted {
+    /// The call.
+    pub call: CallId,
+}
+
 /// See [`Fact::CallFinished`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallFinished {
@@ -415,6 +424,9 @@ pub struct CallFinished {
     /// A note to the model that follows the turn's results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,
+    /// The limit that this call ran into: it cuts the loop once the turn's other calls have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitKind>,
 }
 
 /// See [`Fact::InputRequested`].

@@ -1,5 +1,20 @@
-//! State: the fold of a run's events.
+//! State: the fold of a run's events, and what the edge may ask of it.
+
+use std::sync::Arc;
+
+use rpds::RedBlackTreeSetSync;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::event::{AgentRef, LimitReached, ModelChoice, Purpose, RunEnded, ToolChoice};
+use crate::history::History;
+use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
+use crate::message::{Message, ToolCall};
+use crate::outcome::{CallOutcome, Status};
+use crate::policy::{LimitKind, Policy, Preset};
+use crate::question::QuestionKind;
+use crate::reply::Usage;
+use crate::tool::ToolSpec;
 
 /// What limits count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,4 +27,406 @@ pub struct Counters {
     pub tool_calls: u64,
     /// Further tries of failed calls.
     pub retries: u64,
+}
+
+/// Everything that is known of a run. Cloning costs O(1): the conversation is shared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub(crate) run: RunId,
+    pub(crate) version: u64,
+    pub(crate) clock: Millis,
+    pub(crate) started_at: Millis,
+    pub(crate) agent: Option<AgentRef>,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) tools: Arc<Vec<ToolSpec>>,
+    pub(crate) models: Arc<Vec<ModelChoice>>,
+    pub(crate) prompt: Arc<Vec<Arc<Message>>>,
+    pub(crate) history: History,
+    pub(crate) call_ids: RedBlackTreeSetSync<CallId>,
+    pub(crate) phase: Phase,
+    pub(crate) turn: u32,
+    pub(crate) counters: Counters,
+    pub(crate) usage: Usage,
+    pub(crate) carried: Usage,
+    pub(crate) cost: Option<u64>,
+    pub(crate) carried_cost: u64,
+    pub(crate) steering: Vec<Text>,
+    pub(crate) questions: Vec<OpenQuestion>,
+    pub(crate) asked: u32,
+    pub(crate) streaks: Streaks,
+    pub(crate) repeated: Option<Repeated>,
+    pub(crate) last_text: Option<Text>,
+    pub(crate) had_output: bool,
+    pub(crate) deadline_seq: u64,
+    pub(crate) cancelled: bool,
+    /// The limit that a call of the current turn ran into.
+    pub(crate) cut: Option<LimitKind>,
+    pub(crate) closing: Option<Closing>,
+}
+
+/// Where a run stands within its loop.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Phase {
+    /// Nothing has happened yet.
+    New,
+    /// Between two steps: what comes next is decided within the same append.
+    Between,
+    /// A model call is going on.
+    Calling(Calling),
+    /// A model call failed and is tried again later.
+    Waiting { seq: u64, at: Millis, next: Calling },
+    /// The calls of a turn are going on.
+    Acting(Vec<OpenCall>),
+    /// The end.
+    Ended(Box<RunEnded>),
+}
+
+/// A model call that is going on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Calling {
+    pub(crate) seq: u64,
+    pub(crate) turn: u32,
+    pub(crate) purpose: Purpose,
+    pub(crate) model: u32,
+    pub(crate) attempt: u32,
+    pub(crate) choice: ToolChoice,
+}
+
+/// A call of the current turn that the edge can work on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenCall {
+    /// The call as the model made it.
+    pub call: ToolCall,
+    /// The arguments that a person put in place of the model's.
+    pub edited: Option<Text>,
+    pub(crate) stage: Stage,
+    pub(crate) attempt: u32,
+    pub(crate) repeat: u32,
+    pub(crate) note: Option<Text>,
+}
+
+impl OpenCall {
+    /// The arguments that the call runs with, as JSON text.
+    pub fn args(&self) -> &str {
+        let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
+        if args.is_empty() { "{}" } else { args }
+    }
+}
+
+/// How far a call has come.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stage {
+    /// Nothing stands against it: it runs as soon as there is room.
+    Queued,
+    /// It waits for a person's decision.
+    Held { digest: Text },
+    /// The tool itself is a question to a person.
+    Asking,
+    /// It runs.
+    Running { seq: u64 },
+    /// A try failed; the next one begins at that time.
+    Retrying { seq: u64, at: Millis },
+    /// It had started when the process died: its check is asked, else a person.
+    Doubted { seq: u64, asked: bool },
+    /// It has its result.
+    Done(CallOutcome),
+}
+
+/// A question that waits for its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenQuestion {
+    /// The event that asked it.
+    pub(crate) seq: u64,
+    /// Its id.
+    pub id: QuestionId,
+    /// What kind of answer is wanted.
+    pub kind: QuestionKind,
+    /// The call that it is about.
+    pub call: Option<CallId>,
+    /// The question in words.
+    pub text: Text,
+    /// Answers to choose from.
+    pub suggestions: Vec<Text>,
+}
+
+/// Things that happened several times in a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Streaks {
+    /// Prompts after turns without a call.
+    pub(crate) prompts: u32,
+    /// Replies that were cut off, refused or filtered.
+    pub(crate) cut: u32,
+    /// Turns with malformed calls.
+    pub(crate) malformed: u32,
+    /// Whether the current turn had one.
+    pub(crate) malformed_now: bool,
+    /// Whether the current turn has counted as a round.
+    pub(crate) round_counted: bool,
+}
+
+/// The last call and how often it came in a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Repeated {
+    pub(crate) name: Text,
+    pub(crate) args: Text,
+    pub(crate) times: u32,
+}
+
+/// A limit that was reached, while what follows from it is going on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Closing {
+    pub(crate) reached: LimitReached,
+    pub(crate) seq: u64,
+    pub(crate) at: Millis,
+    /// Whether work that was going on must come to its end first.
+    pub(crate) stopping: bool,
+}
+
+/// How a run stands as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStanding {
+    /// There is work to do.
+    Running,
+    /// Only people can bring it on.
+    Suspended,
+    /// It has ended.
+    Ended(Status),
+}
+
+impl State {
+    /// A run before its first event.
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            version: 0,
+            clock: 0,
+            started_at: 0,
+            agent: None,
+            session: None,
+            policy: empty_policy(),
+            tools: Arc::default(),
+            models: Arc::default(),
+            prompt: Arc::default(),
+            history: History::default(),
+            call_ids: RedBlackTreeSetSync::new_sync(),
+            phase: Phase::New,
+            turn: 0,
+            counters: Counters::default(),
+            usage: Usage::default(),
+            carried: Usage::default(),
+            cost: Some(0),
+            carried_cost: 0,
+            steering: Vec::new(),
+            questions: Vec::new(),
+            asked: 0,
+            streaks: Streaks::default(),
+            repeated: None,
+            last_text: None,
+            had_output: false,
+            deadline_seq: 0,
+            cancelled: false,
+            cut: None,
+            closing: None,
+        }
+    }
+
+    /// A run before its first event whose conversation begins with another run's: it is shared, not copied.
+    pub fn on_base(run: RunId, base: &Self) -> Self {
+        Self { history: base.history.clone(), call_ids: base.call_ids.clone(), ..Self::new(run) }
+    }
+
+    /// The run's id.
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// How many events there are.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The latest time seen.
+    pub fn clock(&self) -> Millis {
+        self.clock
+    }
+
+    /// The agent, once the run has started.
+    pub fn agent(&self) -> Option<&AgentRef> {
+        self.agent.as_ref()
+    }
+
+    /// The session.
+    pub fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// The tools, offered or only known.
+    pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
+        &self.tools
+    }
+
+    /// The messages before the conversation.
+    pub fn prompt(&self) -> &Arc<Vec<Arc<Message>>> {
+        &self.prompt
+    }
+
+    /// The conversation.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Tokens used by this run.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// Cost of this run in pico-dollars; `None` where a price is unknown.
+    pub fn cost(&self) -> Option<u64> {
+        self.cost
+    }
+
+    /// What limits count.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The run's end.
+    pub fn ended(&self) -> Option<&RunEnded> {
+        match &self.phase {
+            Phase::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Whether the run has ended.
+    pub fn is_finished(&self) -> bool {
+        self.ended().is_some()
+    }
+
+    /// The questions that wait for an answer.
+    pub fn questions(&self) -> &[OpenQuestion] {
+        &self.questions
+    }
+
+    /// How the run stands as a whole.
+    pub fn standing(&self) -> RunStanding {
+        if let Some(end) = self.ended() {
+            return RunStanding::Ended(end.status);
+        }
+        let waits = match &self.phase {
+            Phase::New | Phase::Calling(_) | Phase::Waiting { .. } | Phase::Ended(_) => false,
+            Phase::Between => true,
+            Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
+                Stage::Running { .. } | Stage::Retrying { .. } => false,
+                Stage::Doubted { asked, .. } => *asked,
+                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Done(_) => true,
+            }),
+        };
+        if waits && !self.questions.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
+    }
+
+    /// The call of that id, while its turn is going on.
+    pub fn open_call(&self, id: &CallId) -> Option<&OpenCall> {
+        match &self.phase {
+            Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
+            _ => None,
+        }
+    }
+
+    /// The tool of that name, if the run has it.
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| *tool.name == *name)
+    }
+
+    /// What the model call that is going on must be asked, if one is.
+    pub fn request(&self) -> Option<Request<'_>> {
+        let Phase::Calling(calling) = &self.phase else { return None };
+        let model = self.models.get(calling.model as usize)?;
+        Some(Request { model, purpose: calling.purpose, turn: calling.turn, choice: &calling.choice, state: self })
+    }
+
+    /// A digest of the conversation: SHA-256 over its messages, prompt not included.
+    pub fn digest(&self) -> Text {
+        let mut hash = Sha256::new();
+        for message in self.history.iter() {
+            if let Ok(json) = serde_json::to_vec(&**message) {
+                hash.update(json);
+                hash.update(b"\n");
+            }
+        }
+        hex(&hash.finalize())
+    }
+
+    /// What a run takes over that goes on where this one was cut by a limit.
+    pub fn carried(&self) -> crate::event::Carried {
+        let mut usage = self.usage;
+        usage.add(&self.carried);
+        crate::event::Carried {
+            counters: self.counters,
+            usage,
+            cost: self.cost.unwrap_or(0).saturating_add(self.carried_cost),
+        }
+    }
+
+    pub(crate) fn action(&self, seq: u64) -> ActionId {
+        ActionId { run: self.run, seq }
+    }
+
+    /// When the limit on seconds is reached.
+    pub(crate) fn deadline(&self) -> Option<Millis> {
+        self.policy.limit(LimitKind::Seconds).map(|ms| self.started_at.saturating_add(ms))
+    }
+
+    /// Whether nothing new may begin: work that is going on is being stopped.
+    pub(crate) fn stopping(&self) -> bool {
+        self.cancelled || self.closing.as_ref().is_some_and(|closing| closing.stopping)
+    }
+
+    /// Whether an action of the edge is going on whose end must still come in.
+    pub(crate) fn in_flight(&self) -> bool {
+        match &self.phase {
+            Phase::Calling(_) => true,
+            Phase::Acting(calls) => calls
+                .iter()
+                .any(|call| matches!(call.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. })),
+            Phase::New | Phase::Between | Phase::Waiting { .. } | Phase::Ended(_) => false,
+        }
+    }
+}
+
+/// What a model must be asked: a view of the state.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'s> {
+    /// The model and its settings.
+    pub model: &'s ModelChoice,
+    /// What the call is for.
+    pub purpose: Purpose,
+    /// The turn's number.
+    pub turn: u32,
+    /// Which calls are allowed.
+    pub choice: &'s ToolChoice,
+    /// The state: prompt, history and tools.
+    pub state: &'s State,
+}
+
+fn empty_policy() -> Arc<Policy> {
+    use std::sync::OnceLock;
+    static EMPTY: OnceLock<Arc<Policy>> = OnceLock::new();
+    EMPTY.get_or_init(|| Arc::new(Preset::Chat.first_policy())).clone()
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> Text {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+    .into()
 }

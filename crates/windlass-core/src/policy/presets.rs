@@ -55,6 +55,11 @@ impl Preset {
         }
     }
 
+    /// The values before a run has started.
+    pub(crate) fn first_policy(self) -> Policy {
+        self.policy().unwrap_or_else(chat)
+    }
+
     /// The preset's values, or `None` for one that this version does not have yet.
     pub(super) fn policy(self) -> Option<Policy> {
         match self {

@@ -1,0 +1,356 @@
+//! The calls of a turn: which may run, in what order, and what follows from their ends.
+
+use super::limits::fill;
+use super::{Decided, Decision};
+use crate::action::Found;
+use crate::args::check_args;
+use crate::event::{
+    CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict, InputRequested,
+    TurnFailed,
+};
+use crate::ids::{ActionId, CallId, Text};
+use crate::nearest::nearest;
+use crate::outcome::CallOutcome;
+use crate::policy::{Batch, LimitKind};
+use crate::question::QuestionKind;
+use crate::reply::{FailureKind, ModelFailure, Usage};
+use crate::state::{OpenCall, Phase, Stage, State};
+use crate::tool::{Effect, ToolKind};
+
+/// Calls of one turn that run at once where the batch is `staged`.
+const STAGED_AT_ONCE: usize = 10;
+
+impl Decision {
+    /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
+    pub(super) fn begin_calls(&mut self) {
+        if let Some((limit, reached)) = self.limit_after_usage() {
+            self.skip_all("a limit was reached");
+            self.reach(limit, reached);
+            return;
+        }
+        let calls: Vec<OpenCall> = self.open_calls().to_vec();
+        let faults: Vec<(CallId, CallOutcome)> = calls
+            .iter()
+            .filter_map(|open| Some((open.call.id.clone(), fault(&self.state, open)?)))
+            .collect();
+        let malformed: Vec<_> = faults
+            .iter()
+            .filter(|(_, outcome)| matches!(outcome, CallOutcome::Malformed { .. }))
+            .cloned()
+            .collect();
+        if self.malformed_ends(&malformed) {
+            return;
+        }
+        let mut admitted = self.state.counters.tool_calls;
+        let mut first = true;
+        for open in calls {
+            let id = open.call.id.clone();
+            if !first && self.state.policy.batch == Batch::First {
+                self.skip(id, "only the first call of a reply is run", None);
+            } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
+                self.finish_call(id, outcome.clone());
+            } else if self.state.policy.limit(LimitKind::ToolRounds) == Some(0) {
+                self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
+            } else if self.state.policy.limit(LimitKind::ToolCalls).is_some_and(|max| admitted >= max) {
+                self.skip(id, "the limit on tool calls is reached", Some(LimitKind::ToolCalls));
+            } else {
+                admitted += u64::from(self.admit(&open));
+            }
+            first = false;
+        }
+        self.go_on();
+    }
+
+    /// Lets a sound call through the gate. Says whether it may come to run.
+    fn admit(&mut self, open: &OpenCall) -> bool {
+        let id = open.call.id.clone();
+        let name = &open.call.name;
+        let policy = self.state.policy.clone();
+        if let Some(pattern) = policy.denied(name) {
+            self.record(CallDecided { call: id.clone(), decision: Verdict::Forbidden { pattern: pattern.clone() } });
+            let reason = (**pattern != **name).then(|| pattern.clone());
+            self.finish_call(id, CallOutcome::Denied { reason, by_policy: true });
+            return false;
+        }
+        if policy.repetition.is_some_and(|repetition| open.repeat >= repetition.stop_at) {
+            let reason = format!("the same call came {} times in a row", open.repeat);
+            self.skip(id, &reason, Some(LimitKind::Repetition));
+            return false;
+        }
+        let Some(tool) = self.state.tool(name) else { return false };
+        let (kind, approve) = (tool.kind, tool.approve);
+        match kind {
+            ToolKind::Ask => self.ask_person(open),
+            ToolKind::Run if approve || policy.wants_approval(name) => self.hold(open),
+            // It stays queued, and starts as soon as there is room.
+            ToolKind::Run => {}
+        }
+        true
+    }
+
+    fn ask_person(&mut self, open: &OpenCall) {
+        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
+        let text = args.get("question").and_then(|question| question.as_str()).unwrap_or("");
+        let suggestions = args.get("suggestions").and_then(|list| list.as_array()).into_iter().flatten();
+        let question = self.next_question();
+        self.record(InputRequested {
+            question,
+            kind: QuestionKind::Clarify,
+            call: Some(open.call.id.clone()),
+            text: text.into(),
+            suggestions: suggestions.filter_map(|item| item.as_str().map(Text::from)).collect(),
+        });
+    }
+
+    pub(super) fn hold(&mut self, open: &OpenCall) {
+        let call = open.call.id.clone();
+        let digest = self.approval_digest(open);
+        self.record(CallHeld { call: call.clone(), digest });
+        let question = self.next_question();
+        self.record(InputRequested {
+            question,
+            kind: QuestionKind::Approval,
+            call: Some(call),
+            text: format!("May `{}` run with {}?", open.call.name, open.args()).into(),
+            suggestions: Vec::new(),
+        });
+    }
+
+    fn open_calls(&self) -> &[OpenCall] {
+        match &self.state.phase {
+            Phase::Acting(calls) => calls,
+            _ => &[],
+        }
+    }
+
+    /// Starts what may run now; if nothing is left of the turn, the loop goes on.
+    pub(super) fn go_on(&mut self) {
+        if self.state.stopping() {
+            self.after_stop();
+            return;
+        }
+        while let Some(id) = next_to_start(&self.state) {
+            self.start_call(id);
+        }
+        if matches!(self.state.phase, Phase::Between) {
+            self.next_turn();
+        }
+    }
+
+    pub(super) fn start_call(&mut self, call: CallId) {
+        let attempt = self.state.open_call(&call).map_or(1, |open| open.attempt + 1);
+        self.record(CallStarted { call, attempt });
+    }
+
+    fn running(&self, action: ActionId) -> Option<OpenCall> {
+        self.open_calls()
+            .iter()
+            .find(|open| match open.stage {
+                Stage::Running { seq } | Stage::Doubted { seq, asked: false } => self.state.action(seq) == action,
+                _ => false,
+            })
+            .cloned()
+    }
+
+    pub(super) fn call_ended(&mut self, action: ActionId, mut outcome: CallOutcome) -> Decided {
+        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. })) else {
+            return Err(self.unknown(action));
+        };
+        if let CallOutcome::UnknownTool { nearest: found } = &mut outcome {
+            *found = self.near(&open.call.name);
+        }
+        if !self.state.stopping() && outcome.may_retry() && self.try_again(&open, &outcome) {
+            return Ok(());
+        }
+        self.finish_call(open.call.id, outcome);
+        self.go_on();
+        Ok(())
+    }
+
+    /// Whether a failed call is tried again: then that is recorded.
+    fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
+        let policy = &self.state.policy;
+        let tool = self.state.tool(&open.call.name);
+        let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
+        if open.attempt > most {
+            return false;
+        }
+        if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.counters.retries >= max) {
+            let call = open.call.id.clone();
+            let limit = Some(LimitKind::Retries);
+            self.record(CallFinished { call, outcome: outcome.clone(), note: None, limit });
+            self.go_on();
+            return true;
+        }
+        let retry_at = self.at.saturating_add(policy.retry_wait_ms);
+        let call = open.call.id.clone();
+        self.record(CallRetried { call: call.clone(), attempt: open.attempt, outcome: outcome.clone(), retry_at });
+        if retry_at == self.at {
+            self.start_call(call);
+        }
+        true
+    }
+
+    pub(super) fn checked(&mut self, action: ActionId, found: Found) -> Decided {
+        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Doubted { .. })) else {
+            return Err(self.unknown(action));
+        };
+        match found {
+            _ if self.state.stopping() => self.finish_call(open.call.id, CallOutcome::Unknown),
+            Found::Happened(outcome) => self.finish_call(open.call.id, outcome),
+            Found::NotHappened => self.start_call(open.call.id),
+            Found::Unsure => self.ask_outcome(&open),
+        }
+        self.go_on();
+        Ok(())
+    }
+
+    fn ask_outcome(&mut self, open: &OpenCall) {
+        let question = self.next_question();
+        self.record(InputRequested {
+            question,
+            kind: QuestionKind::Outcome,
+            call: Some(open.call.id.clone()),
+            text: format!(
+                "`{}` had started with {} when the process died. Did it happen? Give its result, let it run again, or say unknown.",
+                open.call.name,
+                open.args()
+            )
+            .into(),
+            suggestions: Vec::new(),
+        });
+    }
+
+    /// After a take-over: what had started and not finished runs again or is in doubt, by its declared effect.
+    pub(super) fn resume(&mut self) {
+        let lost: Vec<OpenCall> = self
+            .open_calls()
+            .iter()
+            .filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. }))
+            .cloned()
+            .collect();
+        for open in lost {
+            let id = open.call.id.clone();
+            let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
+            let (effect, has_check) = tool.unwrap_or((Effect::Once, false));
+            match effect {
+                Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
+                _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
+                Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
+                Effect::Once => {
+                    self.record(CallDoubted { call: id });
+                    if !has_check {
+                        self.ask_outcome(&open);
+                    }
+                }
+            }
+        }
+        if self.state.stopping() {
+            if matches!(self.state.phase, Phase::Calling(_)) {
+                self.abandon_turn("the process died while the run was being stopped");
+            }
+            self.after_stop();
+        }
+    }
+
+    /// Ends a model call that nobody works on any more.
+    pub(super) fn abandon_turn(&mut self, why: &str) {
+        let Phase::Calling(calling) = &self.state.phase else { return };
+        let model = self.state.models.get(calling.model as usize).map(|model| model.name.clone());
+        let failure = ModelFailure {
+            kind: FailureKind::Cancelled,
+            status: None,
+            message: why.into(),
+            retry_after_ms: None,
+            usage: Usage::default(),
+            model: model.unwrap_or_else(|| "".into()),
+        };
+        let turn = calling.turn;
+        self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
+    }
+
+    pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
+        let policy = &self.state.policy;
+        let note = self.state.open_call(&call).and_then(|open| {
+            let repetition = policy.repetition.filter(|repetition| {
+                open.repeat == repetition.note_at && open.attempt > 0
+            })?;
+            let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
+            Some(text.replace("{tool}", &open.call.name).into())
+        });
+        self.record(CallFinished { call, outcome, note, limit: None });
+    }
+
+    fn skip(&mut self, call: CallId, reason: &str, limit: Option<LimitKind>) {
+        self.record(CallFinished { call, outcome: CallOutcome::Skipped { reason: reason.into() }, note: None, limit });
+    }
+
+    /// Gives every call that has no result yet one: it was not run.
+    pub(super) fn skip_all(&mut self, reason: &str) {
+        let open: Vec<CallId> = self
+            .open_calls()
+            .iter()
+            .filter(|open| !matches!(open.stage, Stage::Done(_)))
+            .map(|open| open.call.id.clone())
+            .collect();
+        for call in open {
+            self.skip(call, reason, None);
+        }
+    }
+
+    /// When the run is being stopped: calls that nobody works on get their result at once.
+    pub(super) fn close_idle_calls(&mut self) {
+        let idle: Vec<CallId> = self
+            .open_calls()
+            .iter()
+            .filter(|open| match open.stage {
+                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Retrying { .. } => true,
+                Stage::Doubted { asked, .. } => asked,
+                Stage::Running { .. } | Stage::Done(_) => false,
+            })
+            .map(|open| open.call.id.clone())
+            .collect();
+        for call in idle {
+            let doubted = self.state.open_call(&call).is_some_and(|open| matches!(open.stage, Stage::Doubted { .. }));
+            let outcome =
+                if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted { abandoned: false } };
+            self.finish_call(call, outcome);
+        }
+    }
+
+    fn near(&self, name: &str) -> Vec<Text> {
+        let offered = self.state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
+        nearest(name, offered).into_iter().map(Into::into).collect()
+    }
+}
+
+/// What is wrong with a call before any policy looks at it.
+fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
+    let Some(tool) = state.tool(&open.call.name).filter(|tool| tool.offered) else {
+        let offered = state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
+        let nearest = nearest(&open.call.name, offered).into_iter().map(Into::into).collect();
+        return Some(CallOutcome::UnknownTool { nearest });
+    };
+    check_args(tool, &open.call.args).err().map(|message| CallOutcome::Malformed { message: message.into() })
+}
+
+/// The next call of the turn that is allowed and has room.
+fn next_to_start(state: &State) -> Option<CallId> {
+    let Phase::Acting(calls) = &state.phase else { return None };
+    let busy = |open: &OpenCall| {
+        matches!(open.stage, Stage::Running { .. } | Stage::Retrying { .. } | Stage::Doubted { .. })
+    };
+    let unfinished = |open: &OpenCall| !matches!(open.stage, Stage::Done(_));
+    let running = calls.iter().filter(|open| busy(open)).count();
+    let place = calls.iter().position(|open| matches!(open.stage, Stage::Queued))?;
+    let open = calls.get(place)?;
+    let before = calls.get(..place).unwrap_or_default();
+    let once = |open: &OpenCall| state.tool(&open.call.name).is_none_or(|tool| tool.effect == Effect::Once);
+    let free = match state.policy.batch {
+        Batch::Concurrent(most) => running < most as usize,
+        Batch::First | Batch::Serial => !before.iter().any(unfinished),
+        Batch::Staged if once(open) => !before.iter().any(unfinished) && running == 0,
+        Batch::Staged => running < STAGED_AT_ONCE && !before.iter().any(|other| unfinished(other) && once(other)),
+    };
+    free.then(|| open.call.id.clone())
+}

@@ -1,0 +1,153 @@
+//! Limits: only here are they checked, and what follows from them is decided.
+
+use super::Decision;
+use crate::event::{InputRequested, LimitReached, ToolChoice};
+use crate::ids::{QuestionId, Text};
+use crate::outcome::Status;
+use crate::policy::{AtLimit, LimitKind};
+use crate::question::QuestionKind;
+
+/// Estimated bytes of a token: a rule of thumb that needs no tokenizer.
+const BYTES_A_TOKEN: u64 = 4;
+
+impl Decision {
+    /// The first limit that forbids another model call, with the value reached.
+    pub(super) fn limit_before_call(&self) -> Option<(LimitKind, u64)> {
+        if let Some(kind) = self.state.cut {
+            return Some((kind, self.reached(kind)));
+        }
+        self.state.policy.limits.iter().find_map(|(kind, limit)| {
+            let reached = self.reached(*kind);
+            let used_up = match kind {
+                // 0 rounds or calls: the model is asked all the same, without tools.
+                LimitKind::ToolRounds => limit.max > 0 && reached >= limit.max,
+                LimitKind::CostUsd => reached >= limit.max || reached.saturating_add(self.reserve()) > limit.max,
+                // These are checked where the thing that they count is about to happen.
+                LimitKind::ToolCalls | LimitKind::Retries => false,
+                LimitKind::Iterations | LimitKind::PlanSteps | LimitKind::Repetition => false,
+                LimitKind::ModelCalls
+                | LimitKind::Tokens
+                | LimitKind::InputTokens
+                | LimitKind::OutputTokens
+                | LimitKind::Seconds => reached >= limit.max,
+            };
+            used_up.then_some((*kind, reached))
+        })
+    }
+
+    /// What has been used of a limit, in its kept unit.
+    pub(super) fn reached(&self, kind: LimitKind) -> u64 {
+        let state = &self.state;
+        match kind {
+            LimitKind::ModelCalls => state.counters.model_calls,
+            LimitKind::ToolRounds => state.counters.tool_rounds,
+            LimitKind::ToolCalls => state.counters.tool_calls,
+            LimitKind::Retries => state.counters.retries,
+            LimitKind::Tokens => state.usage.total().saturating_add(state.carried.total()),
+            LimitKind::InputTokens => state.usage.input.saturating_add(state.carried.input),
+            LimitKind::OutputTokens => state.usage.output.saturating_add(state.carried.output),
+            LimitKind::Seconds => self.at.max(state.clock).saturating_sub(state.started_at),
+            LimitKind::CostUsd => state.cost.unwrap_or(0).saturating_add(state.carried_cost),
+            LimitKind::Repetition => state.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times)),
+            LimitKind::Iterations | LimitKind::PlanSteps => 0,
+        }
+    }
+
+    /// What the next model call may cost: its estimated input, and its output as far as that is bounded.
+    fn reserve(&self) -> u64 {
+        let Some(model) = self.state.models.first() else { return 0 };
+        let Some(prices) = model.prices else { return 0 };
+        let prompt: u64 = self.state.prompt.iter().map(|message| message.bytes()).sum();
+        let input = prompt.saturating_add(self.state.history.bytes()) / BYTES_A_TOKEN;
+        let output = model.max_tokens.unwrap_or(0);
+        input.saturating_mul(prices.input).saturating_add(output.saturating_mul(prices.output))
+    }
+
+    /// After a usage: whether a limit on tokens or cost is used up, so that nothing more may begin.
+    pub(super) fn limit_after_usage(&self) -> Option<(LimitKind, u64)> {
+        let kinds = [LimitKind::Tokens, LimitKind::InputTokens, LimitKind::OutputTokens, LimitKind::CostUsd];
+        kinds.into_iter().find_map(|kind| {
+            let max = self.state.policy.limit(kind)?;
+            let reached = self.reached(kind);
+            (reached >= max).then_some((kind, reached))
+        })
+    }
+
+    /// A limit is reached, and nothing is going on.
+    pub(super) fn reach(&mut self, limit: LimitKind, reached: u64) {
+        let fact = self.limit_fact(limit, reached);
+        self.record(fact.clone());
+        self.after_limit(&fact);
+    }
+
+    fn limit_fact(&self, limit: LimitKind, reached: u64) -> LimitReached {
+        let policy = &self.state.policy;
+        let max = match limit {
+            LimitKind::Repetition => policy.repetition.map_or(0, |repetition| u64::from(repetition.stop_at)),
+            _ => policy.limit(limit).unwrap_or(0),
+        };
+        let then = policy.at_limit(limit).clone();
+        let note = (Self::wraps_up(&then) && max > 0).then(|| {
+            let words = limit.name().replace('_', " ");
+            fill(&policy.texts.wrap_up, "{n}", &limit.show(max)).replace("{limit}", &words).into()
+        });
+        LimitReached { limit, max, reached, then, note }
+    }
+
+    /// What follows once nothing is going on any more.
+    pub(super) fn after_limit(&mut self, reached: &LimitReached) {
+        let status = Status::Limit(reached.limit);
+        let number = reached.limit.show(reached.max);
+        match &reached.then {
+            AtLimit::Text(text) => self.end(status, Some(fill(text, "{n}", &number).into()), None),
+            AtLimit::LastText(fallback) => {
+                let last = self.state.last_text.clone();
+                let text = last.or_else(|| fallback.as_ref().map(|text| fill(text, "{n}", &number).into()));
+                self.end(status, text, None);
+            }
+            // A closing call goes beyond the limit, but never where the limit is 0.
+            AtLimit::WrapUp | AtLimit::ForceFinish if reached.max > 0 => self.begin_turn(ToolChoice::None),
+            AtLimit::WrapUp | AtLimit::ForceFinish => {
+                let text = self.state.last_text.clone();
+                self.end(status, text, None);
+            }
+            AtLimit::Ask => self.ask_about_limit(reached, &number),
+            AtLimit::Fail | AtLimit::None => self.end(status, None, None),
+        }
+    }
+
+    fn ask_about_limit(&mut self, reached: &LimitReached, number: &str) {
+        let words = reached.limit.name().replace('_', " ");
+        let question = self.next_question();
+        self.record(InputRequested {
+            question,
+            kind: QuestionKind::Limit(reached.limit),
+            call: None,
+            text: format!("The limit of {number} {words} is reached. Conclude with a text, or raise the limit?").into(),
+            suggestions: vec!["Conclude with current results".into(), "Provide final answer".into()],
+        });
+    }
+
+    pub(super) fn next_question(&self) -> QuestionId {
+        QuestionId::from(format!("q{}", self.state.asked + 1))
+    }
+
+    /// The deadline passed: whatever is going on is stopped first.
+    pub(super) fn deadline_passed(&mut self) {
+        let reached = self.reached(LimitKind::Seconds);
+        let fact = self.limit_fact(LimitKind::Seconds, reached);
+        self.record(fact.clone());
+        if self.state.stopping() {
+            self.close_idle_calls();
+            self.after_stop();
+            return;
+        }
+        self.close_idle_calls();
+        self.after_limit(&fact);
+    }
+}
+
+/// Puts a number into a text.
+pub(super) fn fill(text: &Text, place: &str, value: &str) -> String {
+    text.replace(place, value)
+}

@@ -1,0 +1,162 @@
+//! `accept`: which facts follow when something comes from outside.
+
+mod calls;
+mod limits;
+mod people;
+mod turns;
+
+use crate::action::{Input, What};
+use crate::event::{Adjusted, CancelRequested, Event, Fact, RunResumed, Steered};
+use crate::evolve::evolve;
+use crate::ids::{ActionId, Millis};
+use crate::pending::pending;
+use crate::state::{Phase, Stage, State};
+use crate::violation::Violation;
+
+/// Which facts follow when something comes from outside. The same state and input always give the same facts.
+///
+/// # Errors
+/// The input does not fit (late, double, unknown, malformed): the state stays as it is and the run goes on.
+pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
+    let mut decision = Decision { state: state.clone(), events: Vec::with_capacity(4), at: input.at };
+    decision.decide(input.what)?;
+    Ok(decision.events)
+}
+
+/// A decision in the making: the facts so far, and the state that follows from them.
+struct Decision {
+    state: State,
+    events: Vec<Event>,
+    at: Millis,
+}
+
+type Decided = Result<(), Violation>;
+
+impl Decision {
+    fn decide(&mut self, what: What) -> Decided {
+        self.check_stage(&what)?;
+        match what {
+            What::Start(start) => {
+                self.record(*start);
+                self.next_turn();
+                Ok(())
+            }
+            What::Resumed { holder, epoch } => {
+                self.record(RunResumed { holder, epoch });
+                self.resume();
+                Ok(())
+            }
+            What::Replied { action, reply } => self.replied(action, *reply),
+            What::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
+            What::CallEnded { action, outcome } => self.call_ended(action, outcome),
+            What::Checked { action, found } => self.checked(action, found),
+            What::Answered { question, answer } => self.answered(&question, answer),
+            What::Steer { text } => {
+                if self.state.stopping() {
+                    return Err(Violation::Stopping { run: self.state.run, found: "a steering message" });
+                }
+                self.record(Steered { text });
+                Ok(())
+            }
+            What::Cancel { reason } => self.cancel(CancelRequested { reason }),
+            What::ToolsChanged { tools } => {
+                self.record(Adjusted { tools: Some(tools) });
+                Ok(())
+            }
+            What::TimerFired { action } => self.timer_fired(action),
+        }
+    }
+
+    fn check_stage(&self, what: &What) -> Decided {
+        let run = self.state.run;
+        match (&self.state.phase, what) {
+            (Phase::New, What::Start(_)) => Ok(()),
+            (Phase::New, _) => Err(Violation::NotStarted { run }),
+            (Phase::Ended(end), _) => Err(Violation::Ended { run, status: end.status, found: name_of(what) }),
+            (_, What::Start(_)) => Err(Violation::AlreadyStarted { run }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a fact and folds it, so that what follows is decided on the state after it.
+    fn record(&mut self, fact: impl Into<Fact>) {
+        let event = Event { at: self.at, fact: fact.into() };
+        let state = std::mem::replace(&mut self.state, State::new(crate::ids::RunId::from_number(0)));
+        self.state = evolve(state, &event);
+        self.events.push(event);
+    }
+
+    fn cancel(&mut self, request: CancelRequested) -> Decided {
+        if self.state.cancelled {
+            return Err(Violation::Stopping { run: self.state.run, found: "another request to cancel" });
+        }
+        self.record(request);
+        self.close_idle_calls();
+        self.after_stop();
+        Ok(())
+    }
+
+    fn timer_fired(&mut self, action: ActionId) -> Decided {
+        let now = self.at.max(self.state.clock);
+        if action.run != self.state.run {
+            return Err(self.unknown(action));
+        }
+        match &self.state.phase {
+            Phase::Waiting { seq, at, next } if *seq == action.seq => {
+                due(*at, now)?;
+                let next = next.clone();
+                self.start_turn(&next);
+                return Ok(());
+            }
+            Phase::Acting(calls) => {
+                let retrying = calls.iter().find_map(|open| match open.stage {
+                    Stage::Retrying { seq, at } if seq == action.seq => Some((open.call.id.clone(), at)),
+                    _ => None,
+                });
+                if let Some((call, at)) = retrying {
+                    due(at, now)?;
+                    self.start_call(call);
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        match (&self.state.closing, self.state.deadline()) {
+            (None, Some(at)) if action.seq == self.state.deadline_seq => {
+                due(at, now)?;
+                self.deadline_passed();
+                Ok(())
+            }
+            (Some(closing), _) if action.seq == closing.seq => {
+                due(closing.at.saturating_add(self.state.policy.grace_ms), now)?;
+                self.closing_overdue();
+                Ok(())
+            }
+            _ => Err(self.unknown(action)),
+        }
+    }
+
+    fn unknown(&self, found: ActionId) -> Violation {
+        Violation::UnknownAction { found, expected: pending(&self.state).into_iter().map(|action| action.id).collect() }
+    }
+}
+
+fn due(due: Millis, found: Millis) -> Decided {
+    if found < due { Err(Violation::EarlyTimer { due, found }) } else { Ok(()) }
+}
+
+fn name_of(what: &What) -> &'static str {
+    match what {
+        What::Start(_) => "a start",
+        What::Resumed { .. } => "a take-over",
+        What::Replied { .. } => "a model's reply",
+        What::ModelFailed { .. } => "a model's failure",
+        What::CallEnded { .. } => "a call's end",
+        What::Checked { .. } => "a check's result",
+        What::Answered { .. } => "an answer",
+        What::Steer { .. } => "a steering message",
+        What::Cancel { .. } => "a request to cancel",
+        What::ToolsChanged { .. } => "changed tools",
+        What::TimerFired { .. } => "a timer",
+    }
+}

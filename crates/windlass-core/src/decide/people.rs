@@ -1,0 +1,120 @@
+//! People: what follows from their answers.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{Decided, Decision};
+use crate::args::check_args;
+use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
+use crate::ids::{QuestionId, Text};
+use crate::message::Content;
+use crate::outcome::{CallOutcome, Status};
+use crate::policy::LimitKind;
+use crate::question::{Answer, QuestionKind};
+use crate::state::{OpenCall, OpenQuestion, Stage, hex};
+use crate::violation::Violation;
+
+impl Decision {
+    pub(super) fn answered(&mut self, question: &QuestionId, answer: Answer) -> Decided {
+        let Some(open) = self.state.questions.iter().find(|open| open.id == *question).cloned() else {
+            return Err(Violation::UnknownQuestion {
+                found: question.clone(),
+                expected: self.state.questions.iter().map(|open| open.id.clone()).collect(),
+            });
+        };
+        if !answer.fits(open.kind) {
+            return Err(Violation::WrongAnswer { question: open.id, kind: open.kind, found: answer.name() });
+        }
+        if let QuestionKind::Limit(limit) = open.kind {
+            return self.limit_answered(open.id, limit, answer);
+        }
+        let Some(call) = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned() else {
+            return Err(Violation::UnknownQuestion { found: open.id, expected: Vec::new() });
+        };
+        self.call_answered(&open, &call, answer)?;
+        self.go_on();
+        Ok(())
+    }
+
+    fn call_answered(&mut self, open: &OpenQuestion, call: &OpenCall, answer: Answer) -> Decided {
+        if let Answer::ApproveWith { args } = &answer {
+            self.check_edited(call, args)?;
+        }
+        self.record(InputReceived { question: open.id.clone(), answer: answer.clone() });
+        let id = call.call.id.clone();
+        match answer {
+            // What was allowed must still be what would run: an approval is bound to a digest (E24).
+            Answer::Approve | Answer::ApproveWith { .. } if self.has_changed(call) => self.hold(call),
+            Answer::Approve => self.record(CallDecided { call: id, decision: Verdict::Approved }),
+            Answer::ApproveWith { args } => {
+                let args = args.to_string().into();
+                self.record(CallDecided { call: id, decision: Verdict::Edited { args } });
+            }
+            Answer::Deny { reason } => {
+                let decision = Verdict::Denied { reason: reason.clone() };
+                self.record(CallDecided { call: id.clone(), decision });
+                self.finish_call(id, CallOutcome::Denied { reason, by_policy: false });
+            }
+            Answer::Text(text) | Answer::Result(text) => {
+                self.finish_call(id, CallOutcome::Ok { content: Content::Text(text) });
+            }
+            Answer::RunAgain => self.start_call(id),
+            Answer::Unknown => self.finish_call(id, CallOutcome::Unknown),
+            Answer::Conclude(_) | Answer::Raise(_) => {}
+        }
+        Ok(())
+    }
+
+    fn check_edited(&self, call: &OpenCall, args: &Value) -> Decided {
+        let Some(tool) = self.state.tool(&call.call.name) else { return Ok(()) };
+        check_args(tool, &args.to_string()).map(|_| ()).map_err(|message| Violation::BadArguments { message })
+    }
+
+    fn has_changed(&self, call: &OpenCall) -> bool {
+        matches!(&call.stage, Stage::Held { digest } if *digest != self.approval_digest(call))
+    }
+
+    /// What an approval is bound to: everything that decides what would happen.
+    pub(super) fn approval_digest(&self, call: &OpenCall) -> Text {
+        let mut hash = Sha256::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        };
+        part(call.call.name.as_bytes());
+        if let Some(tool) = self.state.tool(&call.call.name) {
+            part(tool.description.as_bytes());
+            part(tool.parameters.to_string().as_bytes());
+            part(&serde_json::to_vec(&tool.effect).unwrap_or_default());
+        }
+        part(call.args().as_bytes());
+        let policy = &self.state.policy;
+        part(&serde_json::to_vec(&(&policy.approve, &policy.deny)).unwrap_or_default());
+        hex(&hash.finalize())
+    }
+
+    fn limit_answered(&mut self, question: QuestionId, limit: LimitKind, answer: Answer) -> Decided {
+        let raised = match &answer {
+            Answer::Raise(number) => {
+                let reached = self.reached(limit);
+                let max = limit.keep(*number).filter(|max| *max > reached);
+                let Some(max) = max else {
+                    let (reached, found) = (limit.show(reached), number.to_string());
+                    return Err(Violation::NotRaised { limit, reached, found });
+                };
+                Some(max)
+            }
+            _ => None,
+        };
+        self.record(InputReceived { question, answer: answer.clone() });
+        match (raised, answer) {
+            (Some(max), _) => {
+                self.record(LimitRaised { limit, max });
+                self.next_turn();
+            }
+            (None, Answer::Conclude(text)) => self.end(Status::Concluded, Some(text), None),
+            (None, _) => {}
+        }
+        Ok(())
+    }
+}

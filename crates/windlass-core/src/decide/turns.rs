@@ -1,0 +1,314 @@
+//! Model calls: when the next one begins, what follows from a reply or a failure.
+
+use serde_json::Value;
+
+use super::{Decided, Decision};
+use crate::event::{
+    OutputRejected, Purpose, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+};
+use crate::forms;
+use crate::ids::{ActionId, CallId, Text};
+use crate::message::ToolCall;
+use crate::outcome::{CallOutcome, FailKind, Status};
+use crate::policy::{AtLimit, LimitKind, Malformed, Talk, Wire};
+use crate::reply::{ModelFailure, Reply, ReplyCall, StopReason};
+use crate::state::{Calling, Phase};
+
+/// How often a reply that was cut off, refused or filtered is asked for again (E3).
+const CUT_RETRIES: u32 = 1;
+
+impl Decision {
+    /// Begins the next model call, unless a limit forbids it.
+    pub(super) fn next_turn(&mut self) {
+        if let Some((limit, reached)) = self.limit_before_call() {
+            self.reach(limit, reached);
+            return;
+        }
+        // Where no call could be let run, none is offered (0 is a limit like any other).
+        let closed = [LimitKind::ToolRounds, LimitKind::ToolCalls].map(|kind| self.state.policy.limit(kind));
+        let choice = if closed.contains(&Some(0)) { ToolChoice::None } else { ToolChoice::Auto };
+        self.begin_turn(choice);
+    }
+
+    pub(super) fn begin_turn(&mut self, choice: ToolChoice) {
+        let turn = self.state.turn + 1;
+        self.record(TurnStarted { turn, purpose: Purpose::Act, model: 0, attempt: 1, choice });
+    }
+
+    pub(super) fn start_turn(&mut self, next: &Calling) {
+        self.record(TurnStarted {
+            turn: next.turn,
+            purpose: next.purpose,
+            model: next.model,
+            attempt: next.attempt,
+            choice: next.choice.clone(),
+        });
+    }
+
+    fn calling(&self, action: ActionId) -> Option<&Calling> {
+        match &self.state.phase {
+            Phase::Calling(calling) if self.state.action(calling.seq) == action => Some(calling),
+            _ => None,
+        }
+    }
+
+    pub(super) fn replied(&mut self, action: ActionId, reply: Reply) -> Decided {
+        let Some(calling) = self.calling(action) else { return Err(self.unknown(action)) };
+        let turn = calling.turn;
+        let completed = self.read(turn, reply);
+        let (stop, has_calls) = (completed.stop, !completed.calls.is_empty());
+        self.record(completed);
+        if self.state.stopping() {
+            self.skip_all("the run was stopped");
+            self.after_stop();
+        } else if self.state.closing.is_some() {
+            let said = self.said();
+            self.skip_all("no tool can be called any more");
+            self.finish_closing(said);
+        } else if let Some((reason, kind, note)) = self.cut(stop) {
+            self.skip_all("the reply was not complete");
+            self.ask_again_after_cut(reason, kind, note);
+        } else if has_calls {
+            self.begin_calls();
+        } else {
+            self.talked();
+        }
+        Ok(())
+    }
+
+    /// Reads calls out of a reply and gives them ids.
+    fn read(&self, turn: u32, reply: Reply) -> TurnCompleted {
+        let mut text = reply.text;
+        let mut raw_text = None;
+        let mut calls = reply.calls;
+        if calls.is_empty() && self.state.policy.wire == Wire::Auto {
+            let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
+            if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools) {
+                raw_text = text.take();
+                calls = found;
+            }
+        }
+        TurnCompleted {
+            turn,
+            text,
+            reasoning: reply.reasoning,
+            calls: self.identify(turn, calls),
+            stop: reply.stop,
+            usage: reply.usage,
+            model: reply.model,
+            raw_text,
+        }
+    }
+
+    /// Gives each call an id that is new in this conversation: the provider's own where it serves (E7).
+    fn identify(&self, turn: u32, calls: Vec<ReplyCall>) -> Vec<ToolCall> {
+        let mut taken: Vec<CallId> = Vec::with_capacity(calls.len());
+        for (place, call) in calls.iter().enumerate() {
+            let given = call.id.as_ref().filter(|id| !id.trim().is_empty());
+            let free = |id: &CallId| !self.state.call_ids.contains(id) && !taken.contains(id);
+            let own = given.map(|id| CallId(id.clone())).filter(free);
+            let id = own.unwrap_or_else(|| {
+                let made = format!("call_{turn}_{}", place + 1);
+                let numbered = (1..).map(|n: u32| if n == 1 { made.clone() } else { format!("{made}_{n}") });
+                numbered.map(CallId::from).find(free).unwrap_or_else(|| CallId::from(made.clone()))
+            });
+            taken.push(id);
+        }
+        calls
+            .into_iter()
+            .zip(taken)
+            .map(|(call, id)| ToolCall {
+                provider_id: call.id.filter(|given| **given != *id.0),
+                id,
+                name: call.name,
+                args: call.args,
+            })
+            .collect()
+    }
+
+    fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
+        let texts = &self.state.policy.texts;
+        match stop {
+            StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
+            StopReason::Refused => Some((Rejection::Refused, FailKind::Refused, texts.refused.clone())),
+            StopReason::Filtered => Some((Rejection::Filtered, FailKind::Filtered, texts.filtered.clone())),
+            StopReason::Stop | StopReason::ToolCalls => None,
+        }
+    }
+
+    fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
+        if self.state.streaks.cut >= CUT_RETRIES {
+            let error = match kind {
+                FailKind::Truncated => "the model's replies were cut off at the token limit",
+                FailKind::Refused => "the model declined to answer",
+                _ => "the provider's content filter stopped the replies",
+            };
+            self.fail(kind, error.into());
+        } else {
+            self.record(OutputRejected { reason, note });
+            self.next_turn();
+        }
+    }
+
+    /// A turn without a call.
+    fn talked(&mut self) {
+        let text = self.said();
+        let policy = &self.state.policy;
+        let prompt = match policy.talk {
+            Talk::Answer => None,
+            Talk::Remind(most) => Some((most, policy.texts.reminder.clone())),
+            Talk::Clarify(most) => text
+                .as_deref()
+                .is_none_or(|text| text.trim().is_empty())
+                .then(|| (most, policy.texts.clarification.clone())),
+            Talk::Correct(most) => (!self.state.had_output).then(|| (most, policy.texts.correction.clone())),
+        };
+        match prompt {
+            None => self.answered_with(text),
+            Some((most, _)) if self.state.streaks.prompts >= most => {
+                self.fail(FailKind::NoCall, format!("the model neither called a tool nor answered after {most} prompts").into());
+            }
+            Some((_, note)) => {
+                self.record(OutputRejected { reason: Rejection::NoCall, note });
+                self.next_turn();
+            }
+        }
+    }
+
+    /// The text of the reply that the conversation ends with.
+    fn said(&self) -> Option<Text> {
+        match self.state.history.last().map(|last| &**last) {
+            Some(crate::message::Message::Assistant(said)) => said.text.clone(),
+            _ => None,
+        }
+    }
+
+    fn answered_with(&mut self, text: Option<Text>) {
+        if self.state.steering.is_empty() {
+            self.end(Status::Answered, Some(text.unwrap_or_else(|| "".into())), None);
+        } else {
+            // Somebody spoke while the model answered: they are heard before the run ends (E21).
+            self.next_turn();
+        }
+    }
+
+    /// Calls that cannot be understood end the run: by policy, or because there were too many in a row.
+    pub(super) fn malformed_ends(&mut self, faults: &[(CallId, CallOutcome)]) -> bool {
+        let verdict = match self.state.policy.malformed {
+            Malformed::FeedBack(most) => self.state.streaks.malformed >= most,
+            Malformed::Answer | Malformed::Fail => true,
+        };
+        if faults.is_empty() || !verdict {
+            return false;
+        }
+        let raw = self.said();
+        for (call, outcome) in faults {
+            self.finish_call(call.clone(), outcome.clone());
+        }
+        self.skip_all("the run ended");
+        if self.state.policy.malformed == Malformed::Answer {
+            self.answered_with(raw);
+        } else {
+            let first = faults.iter().find_map(|(_, outcome)| match outcome {
+                CallOutcome::Malformed { message } => Some(message.clone()),
+                _ => None,
+            });
+            self.fail(FailKind::Malformed, first.unwrap_or_else(|| "the model's calls cannot be understood".into()));
+        }
+        true
+    }
+
+    pub(super) fn model_failed(&mut self, action: ActionId, failure: ModelFailure, jitter: u16) -> Decided {
+        let Some(calling) = self.calling(action) else { return Err(self.unknown(action)) };
+        let calling = calling.clone();
+        let turn = calling.turn;
+        if self.state.stopping() {
+            self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
+            self.after_stop();
+            return Ok(());
+        }
+        if let Some(wait) = self.retry_wait(&calling, &failure, jitter) {
+            let retry_at = Some(self.at.saturating_add(wait));
+            self.record(TurnFailed { turn, failure, retry_at, next_model: None });
+            if wait == 0 {
+                self.start_turn(&Calling { attempt: calling.attempt + 1, ..calling });
+            }
+            return Ok(());
+        }
+        let next = calling.model + 1;
+        if failure.kind.may_fall_back() && (next as usize) < self.state.models.len() {
+            self.record(TurnFailed { turn, failure, retry_at: Some(self.at), next_model: Some(next) });
+            self.start_turn(&Calling { model: next, attempt: 1, ..calling });
+            return Ok(());
+        }
+        let error: Text = describe(&failure).into();
+        self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
+        if self.state.closing.is_some() {
+            self.finish_closing(None);
+        } else {
+            self.fail(FailKind::Model, error);
+        }
+        Ok(())
+    }
+
+    /// How long to wait before the same model is asked again; `None`: it has failed for good.
+    fn retry_wait(&self, calling: &Calling, failure: &ModelFailure, jitter: u16) -> Option<u64> {
+        let transport = self.state.policy.transport;
+        if !failure.kind.retryable() || calling.attempt > transport.retries {
+            return None;
+        }
+        if let Some(asked) = failure.retry_after_ms {
+            return (asked <= transport.max_wait_ms).then_some(asked);
+        }
+        let doubled = transport.wait_ms.saturating_mul(1 << (calling.attempt - 1).min(20));
+        let most = doubled.min(transport.max_wait_ms);
+        // Up to half of the wait is left to chance, so that clients that failed together do not come back together.
+        Some(most - most * u64::from(jitter.min(1_000)) / 2_000)
+    }
+
+    pub(super) fn fail(&mut self, kind: FailKind, error: Text) {
+        self.end(Status::Failed(kind), None, Some(error));
+    }
+
+    pub(super) fn end(&mut self, status: Status, text: Option<Text>, error: Option<Text>) {
+        let (usage, cost) = (self.state.usage, self.state.cost);
+        self.record(RunEnded { status, text, output: None::<Value>, error, usage, cost });
+    }
+
+    /// Work that was going on is being stopped; once all of it has ended, the run goes where the stop leads.
+    pub(super) fn after_stop(&mut self) {
+        if !self.state.stopping() || self.state.in_flight() || self.state.is_finished() {
+            return;
+        }
+        if self.state.cancelled {
+            self.end(Status::Cancelled, None, None);
+        } else if let Some(closing) = self.state.closing.clone() {
+            self.after_limit(&closing.reached);
+        }
+    }
+
+    /// The closing call has ended, well or not: the limit is the run's status, whatever the call brought.
+    fn finish_closing(&mut self, said: Option<Text>) {
+        let Some(closing) = self.state.closing.clone() else { return };
+        let said = said.filter(|text| !text.trim().is_empty());
+        let text = said.or_else(|| self.state.last_text.clone());
+        self.end(Status::Limit(closing.reached.limit), text, None);
+    }
+
+    /// The closing call did not end within its grace after a deadline.
+    pub(super) fn closing_overdue(&mut self) {
+        self.abandon_turn("stopped: the closing call did not end within the grace after the deadline");
+        let reached = self.state.closing.as_ref().map(|closing| closing.reached.limit);
+        let text = self.state.last_text.clone();
+        self.end(Status::Limit(reached.unwrap_or(LimitKind::Seconds)), text, None);
+    }
+
+    pub(super) fn wraps_up(then: &AtLimit) -> bool {
+        matches!(then, AtLimit::WrapUp | AtLimit::ForceFinish)
+    }
+}
+
+fn describe(failure: &ModelFailure) -> String {
+    let status = failure.status.map_or(String::new(), |status| format!(" (HTTP {status})"));
+    format!("model {} failed{status}: {}", failure.model, failure.message)
+}

@@ -1,0 +1,357 @@
+//! `evolve`: folds one fact into the state. It cannot fail, decides nothing, and costs the same whatever came before.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::event::{
+    CallDecided, CallFinished, Decision, Event, Fact, InputRequested, LimitReached, OutputRejected, RunInput,
+    RunStarted, TurnCompleted, TurnFailed, TurnStarted,
+};
+use crate::ids::CallId;
+use crate::message::{AssistantMessage, Message};
+use crate::outcome::CallOutcome;
+use crate::policy::LimitKind;
+use crate::question::QuestionKind;
+use crate::reply::{StopReason, Usage};
+use crate::results::tool_message;
+use crate::state::{Calling, Closing, OpenCall, OpenQuestion, Phase, Repeated, Stage, State};
+
+/// Folds one fact into the state.
+#[must_use]
+pub fn evolve(mut state: State, event: &Event) -> State {
+    state.apply(event);
+    state
+}
+
+impl State {
+    pub(crate) fn apply(&mut self, event: &Event) {
+        self.version += 1;
+        self.clock = self.clock.max(event.at);
+        let seq = self.version;
+        match &event.fact {
+            Fact::RunStarted(start) => self.started(start, event.at, seq),
+            Fact::RunResumed(_) => {}
+            Fact::TurnStarted(turn) => self.turn_started(turn, seq),
+            Fact::TurnCompleted(turn) => self.turn_completed(turn),
+            Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
+            Fact::CallHeld(held) => {
+                let digest = held.digest.clone();
+                self.stage(&held.call, Stage::Held { digest });
+            }
+            Fact::CallDecided(decided) => self.call_decided(decided),
+            Fact::CallStarted(started) => {
+                if !self.streaks.round_counted {
+                    self.streaks.round_counted = true;
+                    self.counters.tool_rounds += 1;
+                }
+                let first = started.attempt == 1;
+                self.counters.tool_calls += u64::from(first);
+                if let Some(call) = self.call_mut(&started.call) {
+                    call.attempt = started.attempt;
+                    call.stage = Stage::Running { seq };
+                }
+            }
+            Fact::CallRetried(retried) => {
+                self.counters.retries += 1;
+                self.stage(&retried.call, Stage::Retrying { seq, at: retried.retry_at });
+            }
+            Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
+            Fact::CallFinished(finished) => self.call_finished(finished),
+            Fact::InputRequested(asked) => self.input_requested(asked, seq),
+            Fact::InputReceived(received) => self.questions.retain(|open| open.id != received.question),
+            Fact::Steered(steered) => self.steering.push(steered.text.clone()),
+            Fact::Adjusted(adjusted) => {
+                if let Some(tools) = &adjusted.tools {
+                    self.tools = tools.clone();
+                }
+            }
+            Fact::OutputRejected(rejected) => self.output_rejected(rejected),
+            Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
+            Fact::LimitRaised(raised) => {
+                self.closing = None;
+                let policy = Arc::make_mut(&mut self.policy);
+                match (raised.limit, &mut policy.repetition) {
+                    (LimitKind::Repetition, Some(repetition)) => {
+                        repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
+                    }
+                    (limit, _) => {
+                        if let Some(limit) = policy.limits.get_mut(&limit) {
+                            limit.max = raised.max;
+                        }
+                    }
+                }
+                if raised.limit == LimitKind::Seconds {
+                    self.deadline_seq = seq;
+                }
+            }
+            Fact::CancelRequested(_) => {
+                self.cancelled = true;
+                self.questions.clear();
+                self.give_up_waiting();
+            }
+            Fact::RunEnded(end) => {
+                self.questions.clear();
+                self.phase = Phase::Ended(Box::new(end.clone()));
+            }
+        }
+    }
+
+    fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
+        self.started_at = at;
+        self.deadline_seq = seq;
+        self.agent = Some(start.agent.clone());
+        self.session.clone_from(&start.session);
+        self.policy = start.policy.clone();
+        self.tools = start.tools.clone();
+        self.models = start.models.clone();
+        self.prompt = start.prompt.clone();
+        self.phase = Phase::Between;
+        match &start.input {
+            RunInput::Messages(messages) => {
+                for message in messages {
+                    if let Message::Assistant(said) = &**message {
+                        said.calls.iter().for_each(|call| self.call_ids.insert_mut(call.id.clone()));
+                    }
+                    self.history.push(message.clone());
+                }
+            }
+            RunInput::Continue(carried) => {
+                self.counters = carried.counters;
+                self.carried = carried.usage;
+                self.carried_cost = carried.cost;
+                if matches!(self.history.last().map(|last| &**last), Some(Message::Assistant(_))) {
+                    self.history.push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
+                }
+            }
+        }
+    }
+
+    fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
+        if turn.turn != self.turn {
+            if !self.streaks.malformed_now {
+                self.streaks.malformed = 0;
+            }
+            self.streaks.malformed_now = false;
+            self.streaks.round_counted = false;
+            for text in std::mem::take(&mut self.steering) {
+                self.history.push(Arc::new(Message::user(text)));
+            }
+            if let Some(closing) = &mut self.closing {
+                closing.stopping = false;
+                if let Some(note) = closing.reached.note.take() {
+                    self.history.push(Arc::new(Message::user(note)));
+                }
+            }
+        }
+        self.turn = turn.turn;
+        self.phase = Phase::Calling(Calling {
+            seq,
+            turn: turn.turn,
+            purpose: turn.purpose,
+            model: turn.model,
+            attempt: turn.attempt,
+            choice: turn.choice.clone(),
+        });
+    }
+
+    fn count(&mut self, usage: &Usage) {
+        self.usage.add(usage);
+        let asked = match &self.phase {
+            Phase::Calling(calling) => calling.model as usize,
+            _ => 0,
+        };
+        let prices = self.models.get(asked).and_then(|model| model.prices);
+        self.cost = match (self.cost, prices) {
+            (Some(cost), Some(prices)) => Some(cost.saturating_add(prices.cost(usage))),
+            (cost, None) if usage.total() == 0 => cost,
+            _ => None,
+        };
+    }
+
+    fn turn_completed(&mut self, turn: &TurnCompleted) {
+        self.count(&turn.usage);
+        self.counters.model_calls += 1;
+        if let Some(text) = turn.text.as_ref().filter(|text| !text.trim().is_empty()) {
+            self.last_text = Some(text.clone());
+        }
+        self.history.push(Arc::new(Message::Assistant(AssistantMessage {
+            text: turn.text.clone(),
+            reasoning: turn.reasoning.clone(),
+            calls: turn.calls.clone(),
+        })));
+        if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
+            self.streaks.cut = 0;
+        }
+        if turn.calls.is_empty() {
+            self.phase = Phase::Between;
+            return;
+        }
+        self.streaks.prompts = 0;
+        let calls = turn
+            .calls
+            .iter()
+            .map(|call| {
+                self.call_ids.insert_mut(call.id.clone());
+                OpenCall {
+                    repeat: self.count_repeat(&call.name, &call.args),
+                    call: call.clone(),
+                    edited: None,
+                    stage: Stage::Queued,
+                    attempt: 0,
+                    note: None,
+                }
+            })
+            .collect();
+        self.phase = Phase::Acting(calls);
+    }
+
+    /// How often this call came in a row, this time included.
+    fn count_repeat(&mut self, name: &Arc<str>, args: &Arc<str>) -> u32 {
+        let exempt = self.tool(name).is_none_or(|tool| tool.poll);
+        let times = match &self.repeated {
+            Some(last) if !exempt && last.name == *name && same_args(&last.args, args) => last.times + 1,
+            _ => 1,
+        };
+        self.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
+        times
+    }
+
+    fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
+        self.count(&turn.failure.usage);
+        let Phase::Calling(calling) = &self.phase else { return };
+        let next = match turn.next_model {
+            Some(model) => Calling { model, attempt: 1, ..calling.clone() },
+            None => Calling { attempt: calling.attempt + 1, ..calling.clone() },
+        };
+        self.phase = match turn.retry_at {
+            Some(at) => Phase::Waiting { seq, at, next },
+            None => Phase::Between,
+        };
+    }
+
+    fn call_mut(&mut self, id: &CallId) -> Option<&mut OpenCall> {
+        match &mut self.phase {
+            Phase::Acting(calls) => calls.iter_mut().find(|call| call.call.id == *id),
+            _ => None,
+        }
+    }
+
+    fn stage(&mut self, id: &CallId, stage: Stage) {
+        if let Some(call) = self.call_mut(id) {
+            call.stage = stage;
+        }
+    }
+
+    fn call_decided(&mut self, decided: &CallDecided) {
+        if let Some(call) = self.call_mut(&decided.call) {
+            match &decided.decision {
+                Decision::Approved => call.stage = Stage::Queued,
+                Decision::Edited { args } => {
+                    call.edited = Some(args.clone());
+                    call.stage = Stage::Queued;
+                }
+                Decision::Denied { .. } | Decision::Forbidden { .. } => {}
+            }
+        }
+    }
+
+    fn call_finished(&mut self, finished: &CallFinished) {
+        match &finished.outcome {
+            CallOutcome::Malformed { .. } if !self.streaks.malformed_now => {
+                self.streaks.malformed_now = true;
+                self.streaks.malformed += 1;
+            }
+            CallOutcome::Ok { .. } => self.had_output = true,
+            _ => {}
+        }
+        self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));
+        if let Some(limit) = finished.limit {
+            self.cut_by(limit);
+        }
+        let Some(call) = self.call_mut(&finished.call) else { return };
+        call.stage = Stage::Done(finished.outcome.clone());
+        call.note.clone_from(&finished.note);
+        self.commit_round();
+    }
+
+    /// Once all calls of a turn have ended, their results enter the conversation: in call order, whatever the order of ends.
+    fn commit_round(&mut self) {
+        let Phase::Acting(calls) = &mut self.phase else { return };
+        if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_))) {
+            return;
+        }
+        let calls = std::mem::take(calls);
+        self.phase = Phase::Between;
+        let mut notes = Vec::new();
+        for open in calls {
+            if let Stage::Done(outcome) = open.stage {
+                self.history.push(Arc::new(tool_message(&self.policy, &open.call, outcome)));
+            }
+            notes.extend(open.note);
+        }
+        for note in notes {
+            self.history.push(Arc::new(Message::user(note)));
+        }
+    }
+
+    fn input_requested(&mut self, asked: &InputRequested, seq: u64) {
+        self.asked += 1;
+        self.questions.push(OpenQuestion {
+            seq,
+            id: asked.question.clone(),
+            kind: asked.kind,
+            call: asked.call.clone(),
+            text: asked.text.clone(),
+            suggestions: asked.suggestions.clone(),
+        });
+        if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, &mut self.closing) {
+            closing.stopping = false;
+        }
+        let Some(call) = asked.call.as_ref().and_then(|id| self.call_mut(id)) else { return };
+        match (asked.kind, &mut call.stage) {
+            (QuestionKind::Clarify, stage) => *stage = Stage::Asking,
+            (QuestionKind::Outcome, Stage::Doubted { asked, .. }) => *asked = true,
+            _ => {}
+        }
+    }
+
+    fn output_rejected(&mut self, rejected: &OutputRejected) {
+        use crate::event::Rejection::{Filtered, Invalid, NoCall, Refused, Truncated};
+        match rejected.reason {
+            Truncated | Refused | Filtered => self.streaks.cut += 1,
+            NoCall => self.streaks.prompts += 1,
+            Invalid => {}
+        }
+        self.history.push(Arc::new(Message::user(rejected.note.clone())));
+    }
+
+    fn limit_reached(&mut self, reached: &LimitReached, at: u64, seq: u64) {
+        self.give_up_waiting();
+        let stopping = self.in_flight();
+        self.cut = None;
+        self.closing = Some(Closing { reached: reached.clone(), seq, at, stopping });
+    }
+
+    /// A model call that waited for its next try is not tried again.
+    fn give_up_waiting(&mut self) {
+        if matches!(self.phase, Phase::Waiting { .. }) {
+            self.phase = Phase::Between;
+        }
+    }
+
+    fn cut_by(&mut self, limit: LimitKind) {
+        self.cut.get_or_insert(limit);
+    }
+}
+
+/// Whether two argument texts mean the same JSON.
+fn same_args(one: &str, other: &str) -> bool {
+    let dense = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+    one == other
+        || dense(one) == dense(other)
+            && match (serde_json::from_str::<Value>(one), serde_json::from_str::<Value>(other)) {
+                (Ok(one), Ok(other)) => one == other,
+                _ => false,
+            }
+}

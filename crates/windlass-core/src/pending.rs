@@ -1,0 +1,49 @@
+//! `pending`: the whole set of work that should be going on now.
+
+use crate::action::{Action, Work};
+use crate::policy::LimitKind;
+use crate::state::{Phase, Stage, State};
+
+/// The whole set of work that should be going on now, in order. What runs and is not in it must be stopped.
+pub fn pending(state: &State) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if state.is_finished() || state.stopping() {
+        return actions;
+    }
+    let mut add = |seq, work| actions.push(Action { id: state.action(seq), work });
+    match &state.phase {
+        Phase::Calling(calling) => add(calling.seq, Work::CallModel { purpose: calling.purpose }),
+        Phase::Waiting { seq, at, .. } => add(*seq, Work::SetTimer { at: *at }),
+        Phase::Acting(calls) => {
+            for open in calls {
+                let call = open.call.id.clone();
+                match &open.stage {
+                    Stage::Running { seq } => add(*seq, Work::RunTool { call, attempt: open.attempt }),
+                    Stage::Retrying { seq, at } => add(*seq, Work::SetTimer { at: *at }),
+                    Stage::Doubted { seq, asked: false } => add(*seq, Work::CheckCall { call }),
+                    Stage::Queued
+                    | Stage::Held { .. }
+                    | Stage::Asking
+                    | Stage::Doubted { asked: true, .. }
+                    | Stage::Done(_) => {}
+                }
+            }
+        }
+        Phase::New | Phase::Between | Phase::Ended(_) => {}
+    }
+    for question in &state.questions {
+        add(question.seq, Work::Ask { question: question.id.clone() });
+    }
+    match (&state.closing, state.deadline()) {
+        (None, Some(at)) => add(state.deadline_seq, Work::SetTimer { at }),
+        // A closing call after the deadline has the grace to end.
+        (Some(closing), _)
+            if closing.reached.limit == LimitKind::Seconds
+                && matches!(state.phase, Phase::Calling(_) | Phase::Waiting { .. }) =>
+        {
+            add(closing.seq, Work::SetTimer { at: closing.at.saturating_add(state.policy.grace_ms) });
+        }
+        _ => {}
+    }
+    actions
+}

@@ -1,0 +1,134 @@
+//! Violations: inputs that do not fit. They go back to their sender; the run is not touched.
+
+use thiserror::Error;
+
+use crate::ids::{ActionId, QuestionId, RunId};
+use crate::outcome::Status;
+use crate::policy::LimitKind;
+use crate::question::QuestionKind;
+
+/// An input that does not fit the run's state. The state is as before, and the run goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The run has no events yet.
+    #[error("run {run} has not started, expected its start first")]
+    NotStarted {
+        /// The run.
+        run: RunId,
+    },
+    /// The run has started already.
+    #[error("run {run} has started already, found a second start")]
+    AlreadyStarted {
+        /// The run.
+        run: RunId,
+    },
+    /// The run has ended.
+    #[error("run {run} has ended ({status}), found {found}")]
+    Ended {
+        /// The run.
+        run: RunId,
+        /// How.
+        status: Status,
+        /// What came.
+        found: &'static str,
+    },
+    /// The action is not going on: its result is late, came twice, or belongs to nothing.
+    #[error("no such action is going on: found {found:?}, expected one of {expected:?}")]
+    UnknownAction {
+        /// The action of the input.
+        found: ActionId,
+        /// The actions that are going on.
+        expected: Vec<ActionId>,
+    },
+    /// The timer's time has not come.
+    #[error("the timer is due at {due}, found {found}")]
+    EarlyTimer {
+        /// When it is due.
+        due: u64,
+        /// The input's time.
+        found: u64,
+    },
+    /// The question is not open: it was answered, withdrawn, or never asked.
+    #[error("question {found} is not open, expected {}", open_questions(.expected))]
+    UnknownQuestion {
+        /// The question of the input.
+        found: QuestionId,
+        /// The open ones.
+        expected: Vec<QuestionId>,
+    },
+    /// The answer does not fit the question.
+    #[error("question {question} ({kind}) expects {}, found {found}", .kind.expects())]
+    WrongAnswer {
+        /// The question.
+        question: QuestionId,
+        /// Its kind.
+        kind: QuestionKind,
+        /// What the answer was.
+        found: &'static str,
+    },
+    /// The edited arguments do not fit the tool's schema.
+    #[error("{message}")]
+    BadArguments {
+        /// What is wrong and where.
+        message: String,
+    },
+    /// The limit must be raised above what was reached.
+    #[error("the limit {limit} must be above {reached}, found {found}")]
+    NotRaised {
+        /// The limit.
+        limit: LimitKind,
+        /// The value reached, as people write it.
+        reached: String,
+        /// The value given.
+        found: String,
+    },
+    /// The run is being stopped.
+    #[error("run {run} is being stopped, found {found}")]
+    Stopping {
+        /// The run.
+        run: RunId,
+        /// What came.
+        found: &'static str,
+    },
+}
+
+fn open_questions(open: &[QuestionId]) -> String {
+    if open.is_empty() {
+        return "no answer at all: no question is open".to_owned();
+    }
+    let names: Vec<_> = open.iter().map(QuestionId::as_str).collect();
+    format!("an answer to {}", names.join(" or "))
+}
+
+impl Violation {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotStarted { .. } => "violation.not_started",
+            Self::AlreadyStarted { .. } => "violation.already_started",
+            Self::Ended { .. } => "violation.ended",
+            Self::UnknownAction { .. } => "violation.unknown_action",
+            Self::EarlyTimer { .. } => "violation.early_timer",
+            Self::UnknownQuestion { .. } => "violation.unknown_question",
+            Self::WrongAnswer { .. } => "violation.wrong_answer",
+            Self::BadArguments { .. } => "violation.bad_arguments",
+            Self::NotRaised { .. } => "violation.not_raised",
+            Self::Stopping { .. } => "violation.stopping",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => {
+                Some("`windlass runs show RUN` lists the open questions and the answers that fit".to_owned())
+            }
+            Self::Ended { .. } => {
+                Some("start a new run of the session; a run that a limit cut goes on with `windlass runs resume`".to_owned())
+            }
+            Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
+            _ => None,
+        }
+    }
+}
