@@ -73,9 +73,8 @@ impl Assembler {
             }
             Delta::Sealed(sealed) => self.sealed = Some(sealed.clone()),
             Delta::Call { index, id, name, args } => {
-                let full =
-                    |part: &'_ Option<String>| part.as_deref().filter(|part| !part.is_empty()).map(str::len);
-                self.grow(args.len() + full(id).unwrap_or(0) + full(name).unwrap_or(0))?;
+                let named = id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len);
+                self.grow(args.len() + named)?;
                 let piece = Piece {
                     index: *index,
                     id: id.as_deref().filter(|id| !id.is_empty()),

@@ -1,0 +1,102 @@
+//! Owns [`ModelError`]: what keeps a model from being named, built or listed. Failures of calls are
+//! [`ModelFailure`](windlass_core::ModelFailure)s.
+
+use windlass_core::ModelFailure;
+
+/// Why a model cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// No provider has this name.
+    #[error("there is no model provider `{name}`")]
+    UnknownProvider {
+        /// The name.
+        name: String,
+        /// Names that are close to it, else all.
+        nearest: Vec<String>,
+    },
+    /// The name is a provider's without a model.
+    #[error("`{name}` names no model")]
+    NoModel {
+        /// The name.
+        name: String,
+    },
+    /// The provider needs a key.
+    #[error("`{name}` needs a key, and {variable} is not set")]
+    MissingKey {
+        /// The model's name.
+        name: String,
+        /// The environment variable that was looked at.
+        variable: String,
+    },
+    /// The provider needs an address.
+    #[error("`{name}` needs a base_url")]
+    MissingBaseUrl {
+        /// The model's name.
+        name: String,
+    },
+    /// The address is none.
+    #[error("the base URL `{url}` cannot be used: {reason}")]
+    BadBaseUrl {
+        /// The address, without a password.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A header's name or value cannot be sent (RFC 9110, 5.5).
+    #[error("the header `{name}` cannot be sent")]
+    BadHeader {
+        /// The header's name.
+        name: String,
+    },
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client for {host} cannot be set up")]
+    Client {
+        /// The host that was to be asked.
+        host: String,
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The provider was asked and did not answer as it should.
+    #[error("{}", .0.message)]
+    Failed(Box<ModelFailure>),
+}
+
+impl ModelError {
+    /// A stable name of the kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownProvider { .. } => "unknown_provider",
+            Self::NoModel { .. } => "no_model",
+            Self::MissingKey { .. } => "missing_key",
+            Self::MissingBaseUrl { .. } => "missing_base_url",
+            Self::BadBaseUrl { .. } => "bad_base_url",
+            Self::BadHeader { .. } => "bad_header",
+            Self::Client { .. } => "http_client",
+            Self::Failed(_) => "model_failed",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::UnknownProvider { nearest, .. } => Some(format!("did you mean {}?", nearest.join(", "))),
+            Self::NoModel { name } => {
+                Some(format!("write {name}/MODEL; `windlass models list` shows what there is"))
+            }
+            Self::MissingKey { variable, .. } => {
+                Some(format!("set {variable}, or `key: \"${{{variable}}}\"` beside `use` in the agent file"))
+            }
+            Self::MissingBaseUrl { .. } => {
+                Some("set base_url, such as http://127.0.0.1:8080/v1, in the agent file".to_owned())
+            }
+            Self::BadBaseUrl { .. } => Some("write it like https://api.example.com/v1".to_owned()),
+            Self::BadHeader { .. } => {
+                Some("names are letters, digits and dashes; values are visible ASCII on one line".to_owned())
+            }
+            Self::Client { .. } => Some("check the system's certificates and the proxy variables".to_owned()),
+            Self::Failed(_) => None,
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Owns one HTTP call: from the request to the pieces of its reply, or to a failure sorted by kind.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::StreamExt;
+use reqwest::header::{CONTENT_TYPE, LOCATION};
+use reqwest::{Method, Response};
+use tokio::time::Instant;
+use windlass_core::{FailureKind, ModelFailure, Text, Usage};
+
+use super::Server;
+use super::classify::{Report, kind_of, report, retry_after};
+use super::decode::{DecodeError, Decoder, decode};
+use super::sse::SseParser;
+use super::watch::{Expired, Watch};
+use crate::{Delta, MAX_REPLY_BYTES};
+
+/// The most bytes of a whole reply's body.
+const MAX_BODY_BYTES: usize = MAX_REPLY_BYTES;
+
+/// The most bytes of a streamed reply's body: each token comes in some hundred bytes of wrapping.
+const MAX_STREAM_BYTES: usize = 512 * 1024 * 1024;
+
+/// The most bytes of an error body that are read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// What a call knows of itself.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) server: Arc<Server>,
+    /// The model, by the name that was asked for.
+    pub(super) model: Text,
+    pub(super) content_bytes: usize,
+    pub(super) stream: bool,
+}
+
+type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+/// Sends the request and waits for the head of the reply, or for all of it if it is not streamed.
+pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFailure> {
+    let mut watch = Watch::start(call.server.timeouts, call.stream);
+    let client = call.server.client().map_err(|error| call.failure(FailureKind::Connect, chain(&error)))?;
+    let mut request = reqwest::Request::new(Method::POST, call.server.endpoint.chat.clone());
+    request.headers_mut().clone_from(call.server.headers());
+    *request.body_mut() = Some(body.into());
+    let response = match watch.guard(client.execute(request)).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => return Err(call.unsent(error)),
+        Err(expired) => return Err(call.expired(expired)),
+    };
+    if !response.status().is_success() {
+        return Err(call.refused(response, &mut watch).await);
+    }
+    if comes_in_events(&response, call.stream) {
+        return Ok(Reading::events(call, Box::pin(response.bytes_stream()), watch));
+    }
+    let data = call.read_whole(response, &mut watch).await?;
+    let seal = call.server.seal();
+    let reply = decode(&data, &call.model, seal, call.content_bytes)
+        .map_err(|error| call.undecoded(error, Usage::default()))?;
+    Ok(Reading::whole(call, Delta::Whole(Box::new(reply)), watch))
+}
+
+/// Whether the body is a stream of events: by its type, else by what was asked for.
+fn comes_in_events(response: &Response, asked: bool) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "text/event-stream" => true,
+        "application/json" | "text/html" => false,
+        _ => asked,
+    }
+}
+
+/// The reading of a reply: a stream of its pieces.
+pub(super) struct Reading {
+    call: Call,
+    body: Option<Body>,
+    watch: Watch,
+    parser: SseParser,
+    decoder: Decoder,
+    queue: VecDeque<Delta>,
+    arrived: Instant,
+    read: usize,
+    events: usize,
+    /// Nothing more will be read.
+    over: bool,
+}
+
+impl Reading {
+    fn events(call: Call, body: Body, watch: Watch) -> Self {
+        let decoder = Decoder::new(call.server.seal());
+        Self {
+            call,
+            body: Some(body),
+            watch,
+            parser: SseParser::default(),
+            decoder,
+            queue: VecDeque::new(),
+            arrived: Instant::now(),
+            read: 0,
+            events: 0,
+            over: false,
+        }
+    }
+
+    fn whole(call: Call, delta: Delta, watch: Watch) -> Self {
+        let mut reading = Self::events(call, Box::pin(futures_util::stream::empty()), watch);
+        reading.body = None;
+        reading.over = true;
+        reading.queue.push_back(delta);
+        reading
+    }
+
+    /// Decodes the next whole event, if there is one.
+    fn decode_next(&mut self) -> Result<bool, ModelFailure> {
+        if self.decoder.is_done() {
+            return Ok(false);
+        }
+        let Some(data) = self.parser.next_data() else { return Ok(false) };
+        self.events += 1;
+        let decoded = self.decoder.chunk(data, &mut self.queue);
+        if !self.queue.is_empty() {
+            self.watch.token(self.arrived);
+        }
+        match decoded {
+            Ok(()) => Ok(true),
+            Err(error) => Err(self.call.undecoded(error, self.paid())),
+        }
+    }
+
+    fn paid(&self) -> Usage {
+        self.decoder.usage(self.call.content_bytes)
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
+        self.arrived = Instant::now();
+        self.read = self.read.saturating_add(bytes.len());
+        let too_long = if self.read > MAX_STREAM_BYTES {
+            format!("the stream is longer than {MAX_STREAM_BYTES} bytes")
+        } else if self.decoder.is_done() || self.parser.push(bytes).is_ok() {
+            return Ok(());
+        } else {
+            format!("an event of the stream is longer than {} bytes", super::sse::MAX_EVENT_BYTES)
+        };
+        Err(ModelFailure { usage: self.paid(), ..self.call.failure(FailureKind::Protocol, too_long) })
+    }
+
+    /// The body is over, for whatever reason: whole if a reason for the end came before.
+    fn end(&mut self, broken: Option<String>) -> Result<(), ModelFailure> {
+        self.over = true;
+        self.body = None;
+        if self.decoder.end(self.call.content_bytes, &mut self.queue) {
+            return Ok(());
+        }
+        let host = &self.call.server.endpoint.host;
+        let (kind, message) = match broken {
+            Some(why) => (FailureKind::Cut, format!("the stream from {host} broke: {why}")),
+            None if self.read > 0 && self.events == 0 => {
+                (FailureKind::Protocol, format!("the reply from {host} is no stream of events"))
+            }
+            None => (FailureKind::Cut, format!("the stream from {host} ended before the reply did")),
+        };
+        Err(ModelFailure { usage: self.paid(), ..self.call.failure(kind, message) })
+    }
+
+    /// One step towards the next piece. `Ready(Ok(()))`: look again.
+    fn step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelFailure>> {
+        match self.decode_next() {
+            Ok(true) => return Poll::Ready(Ok(())),
+            Ok(false) => {}
+            Err(failure) => return Poll::Ready(Err(failure)),
+        }
+        if self.decoder.is_done() {
+            self.watch.linger();
+        }
+        let Some(body) = self.body.as_mut() else { return Poll::Ready(self.end(None)) };
+        match body.as_mut().poll_next(cx) {
+            Poll::Ready(Some(Ok(bytes))) => Poll::Ready(self.add(&bytes)),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Some(causes(&error)))),
+            Poll::Ready(None) => {
+                // The last event may lack its blank line.
+                self.parser.end();
+                self.body = None;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Pending => self.watch.poll(cx).map(|expired| {
+                if self.decoder.is_finished() {
+                    return self.end(None);
+                }
+                Err(ModelFailure { usage: self.paid(), ..self.call.expired(expired) })
+            }),
+        }
+    }
+}
+
+impl Stream for Reading {
+    type Item = Result<Delta, ModelFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(delta) = self.queue.pop_front() {
+                return Poll::Ready(Some(Ok(delta)));
+            }
+            if self.over {
+                self.body = None;
+                return Poll::Ready(None);
+            }
+            match self.step(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(failure)) => {
+                    self.over = true;
+                    self.body = None;
+                    self.queue.clear();
+                    return Poll::Ready(Some(Err(failure)));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Call {
+    fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> ModelFailure {
+        ModelFailure {
+            kind,
+            status: None,
+            message: self.server.mask(message.as_ref()).into(),
+            retry_after_ms: None,
+            usage: Usage::default(),
+            model: self.model.clone(),
+        }
+    }
+
+    fn expired(&self, expired: Expired) -> ModelFailure {
+        self.failure(FailureKind::Timeout, format!("{expired} from {}", self.server.endpoint.host))
+    }
+
+    /// The request got no reply.
+    fn unsent(&self, error: reqwest::Error) -> ModelFailure {
+        self.failure(FailureKind::Connect, unsent(&self.server, &error))
+    }
+
+    fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
+        ModelFailure { status: error.status, usage, ..self.failure(error.kind, error.message) }
+    }
+
+    /// The provider answered with an error.
+    async fn refused(&self, response: Response, watch: &mut Watch) -> ModelFailure {
+        let (status, retry_after_ms, report) = read_refusal(response, watch).await;
+        let kind = kind_of(status, &report);
+        let words = match (report.message.as_str(), kind) {
+            (said, FailureKind::NotFound) => {
+                format!("{said} (model `{}` at {})", self.model, self.server.endpoint.chat)
+            }
+            (said, _) => said.to_owned(),
+        };
+        ModelFailure { status: Some(status), retry_after_ms, ..self.failure(kind, words) }
+    }
+
+    async fn read_whole(&self, response: Response, watch: &mut Watch) -> Result<Vec<u8>, ModelFailure> {
+        let mut data =
+            Vec::with_capacity(response.content_length().unwrap_or(0).min(MAX_BODY_BYTES as u64) as usize);
+        let mut body = Box::pin(response.bytes_stream());
+        loop {
+            watch.token(Instant::now());
+            match watch.guard(body.next()).await {
+                Ok(None) => return Ok(data),
+                Ok(Some(Ok(bytes))) if data.len() + bytes.len() <= MAX_BODY_BYTES => {
+                    data.extend_from_slice(&bytes)
+                }
+                Ok(Some(Ok(_))) => {
+                    let words = format!("the reply is longer than {MAX_BODY_BYTES} bytes");
+                    return Err(self.failure(FailureKind::Protocol, words));
+                }
+                Ok(Some(Err(error))) => {
+                    let words =
+                        format!("the reply from {} broke: {}", self.server.endpoint.host, causes(&error));
+                    return Err(self.failure(FailureKind::Cut, words));
+                }
+                Err(expired) => return Err(self.expired(expired)),
+            }
+        }
+    }
+}
+
+/// What an error response says: its status, the wait it asks for, and its words.
+pub(super) async fn read_refusal(response: Response, watch: &mut Watch) -> (u16, Option<u64>, Report) {
+    let status = response.status();
+    let wait = retry_after(response.headers(), SystemTime::now());
+    let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).map(str::to_owned);
+    let mut data = Vec::new();
+    let mut body = Box::pin(response.bytes_stream());
+    while data.len() < MAX_ERROR_BYTES {
+        // What can be read of it is enough: the status is known.
+        let Ok(Some(Ok(bytes))) = watch.guard(body.next()).await else { break };
+        let room = MAX_ERROR_BYTES - data.len();
+        data.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
+    }
+    let mut report = report(&data);
+    if report.message.is_empty() {
+        report.message = status.canonical_reason().unwrap_or("no words").to_owned();
+    }
+    if let Some(location) = location {
+        report.message = format!("the server sends to {location}: use that as base_url");
+    }
+    report.message = format!("{} ({})", report.message, status.as_u16());
+    (status.as_u16(), wait, report)
+}
+
+/// The words for a request without a reply: they name the host (E45).
+pub(super) fn unsent(server: &Server, error: &reqwest::Error) -> String {
+    let host = &server.endpoint.host;
+    let why = causes(error);
+    if error.is_connect() && error.is_timeout() {
+        return format!("no connection to {host} within {} ms", server.timeouts.connect_ms);
+    }
+    if why.contains("certificate") || why.contains("TLS") || why.contains("HandshakeFailure") {
+        return format!("no TLS connection to {host}: {why}");
+    }
+    if error.is_connect() {
+        return format!("no connection to {host}: {why}");
+    }
+    format!("no reply from {host}: {why}")
+}
+
+/// The causes of a client's error, from the outside in, without the address that its own text repeats.
+fn causes(error: &reqwest::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => chain(source),
+        None => error.to_string(),
+    }
+}
+
+/// An error and its causes; a cause that its wrapper has already told is left out.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if !words.contains(&text) {
+            words.push_str(": ");
+            words.push_str(&text);
+        }
+        next = cause.source();
+    }
+    words
+}

@@ -1,0 +1,369 @@
+//! Owns the request side of OpenAI Chat Completions: messages and tools to bytes that stay the same from turn to turn.
+//!
+//! Source: the OpenAI API reference, `POST /v1/chat/completions`. What has been encoded stays in the run's
+//! [`PrefixCell`]: a turn encodes only its new messages, and the body is put together by copying bytes.
+
+use std::any::Any;
+use std::sync::{Arc, PoisonError};
+
+use serde::de::IgnoredAny;
+use windlass_core::{
+    AssistantMessage, Content, Media, MediaSource, Message, Part, ToolCall, ToolChoice, ToolSpec,
+};
+
+use super::json::{field, json_string, json_value};
+use crate::{ModelRequest, PrefixCell};
+
+/// How one adapter writes requests, where servers differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// The provider's label: `LABEL/` is taken off the model's name, and sealed reasoning of this label may go back.
+    pub label: Arc<str>,
+    /// Writes `max_completion_tokens` instead of `max_tokens` (the API at OpenAI itself).
+    pub completion_tokens: bool,
+    /// Sends `reasoning_content` back for messages whose reasoning this provider sealed (E44).
+    pub return_reasoning: bool,
+}
+
+/// What a run's cell holds for this wire.
+#[derive(Debug)]
+struct Encoded {
+    dialect: Dialect,
+    prompt: Arc<Vec<Arc<Message>>>,
+    edits: u64,
+    /// How many messages of the history are in `messages`, and the last of them.
+    count: usize,
+    last: Option<Arc<Message>>,
+    /// The elements of the `messages` array, with commas between them.
+    messages: Vec<u8>,
+    tools: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
+}
+
+/// An encoded request.
+#[derive(Debug)]
+pub struct Encoding {
+    /// The request's body.
+    pub body: Vec<u8>,
+    /// Bytes of the messages and tools in it: the base of an estimated token count.
+    pub content_bytes: usize,
+}
+
+/// Encodes a request, `stream` saying whether the reply comes as server-sent events.
+pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
+    let mut head = Vec::with_capacity(64 + request.model.name.len());
+    head.extend_from_slice(b"{\"model\":");
+    json_string(&mut head, plain_name(&dialect.label, &request.model.name));
+    head.extend_from_slice(b",\"messages\":[");
+    let mut tail = Vec::with_capacity(128);
+    settings(&mut tail, dialect, request);
+
+    with_encoded(&request.prefix, dialect, request, |encoded| {
+        let with_tools = request.choice != ToolChoice::None;
+        let tools = encoded.tools.as_ref().filter(|(_, bytes)| with_tools && !bytes.is_empty());
+        let tools = tools.map_or(&[][..], |(_, bytes)| bytes);
+        let mut choice = Vec::new();
+        if !tools.is_empty() {
+            tool_choice(&mut choice, &request.choice);
+        }
+        let parts = [&head, &encoded.messages, &b"]"[..], tools, &choice, &tail];
+        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+        for part in parts {
+            body.extend_from_slice(part);
+        }
+        Encoding { body, content_bytes: encoded.messages.len() + tools.len() }
+    })
+}
+
+/// The model's name without its provider.
+pub fn plain_name<'n>(label: &str, name: &'n str) -> &'n str {
+    name.strip_prefix(label).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
+}
+
+fn with_encoded<T>(
+    cell: &PrefixCell,
+    dialect: &Dialect,
+    request: &ModelRequest,
+    use_it: impl FnOnce(&Encoded) -> T,
+) -> T {
+    // A panic between two whole writes leaves a cell that the checks below still judge rightly.
+    let mut slot = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = slot.take().and_then(|any: Box<dyn Any + Send>| any.downcast::<Encoded>().ok());
+    let mut encoded = match kept {
+        Some(kept) if kept.fits(dialect, request) => kept,
+        other => Box::new(Encoded::start(dialect, request, other.and_then(|old| old.tools))),
+    };
+    encoded.go_on(request);
+    let result = use_it(&encoded);
+    *slot = Some(encoded);
+    result
+}
+
+impl Encoded {
+    fn start(
+        dialect: &Dialect,
+        request: &ModelRequest,
+        tools: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
+    ) -> Self {
+        let mut encoded = Self {
+            dialect: dialect.clone(),
+            prompt: request.prompt.clone(),
+            edits: request.history.edits(),
+            count: 0,
+            last: None,
+            messages: Vec::with_capacity(request.history.bytes() as usize + 256),
+            tools,
+        };
+        for text in request.prompt.iter() {
+            encoded.add(text);
+        }
+        encoded
+    }
+
+    /// Whether what is kept is the beginning of this request.
+    fn fits(&self, dialect: &Dialect, request: &ModelRequest) -> bool {
+        let history = &request.history;
+        let same_last = match (&self.last, self.count.checked_sub(1)) {
+            (Some(last), Some(at)) => history.since(at).next().is_some_and(|now| Arc::ptr_eq(last, now)),
+            _ => true,
+        };
+        self.edits == history.edits()
+            && self.count <= history.len()
+            && same_last
+            && Arc::ptr_eq(&self.prompt, &request.prompt)
+            && self.dialect == *dialect
+    }
+
+    fn go_on(&mut self, request: &ModelRequest) {
+        for new in request.history.since(self.count) {
+            self.add(new);
+        }
+        self.count = request.history.len();
+        self.last = request.history.last().cloned();
+        if !self.tools.as_ref().is_some_and(|(kept, _)| Arc::ptr_eq(kept, &request.tools)) {
+            self.tools = Some((request.tools.clone(), tools(&request.tools)));
+        }
+    }
+
+    fn add(&mut self, new: &Message) {
+        if !self.messages.is_empty() {
+            self.messages.push(b',');
+        }
+        message(&mut self.messages, &self.dialect, new);
+    }
+}
+
+fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message) {
+    match message {
+        Message::System { text } => {
+            out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
+            json_string(out, text);
+        }
+        Message::User { content } | Message::TaskDelegation { content } => {
+            out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
+            user_content(out, content);
+        }
+        Message::Assistant(said) => assistant(out, dialect, said),
+        Message::Tool(result) => {
+            out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
+            json_string(out, result.call.as_str());
+            out.extend_from_slice(b",\"content\":");
+            match &result.content {
+                Content::Text(text) => json_string(out, text),
+                Content::Parts(parts) => json_string(out, &parts_as_text(parts)),
+            }
+        }
+    }
+    out.push(b'}');
+}
+
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage) {
+    out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
+    match &said.text {
+        Some(text) => json_string(out, text),
+        // Servers refuse a message without content and without calls.
+        None if said.calls.is_empty() => out.extend_from_slice(b"\"\""),
+        None => out.extend_from_slice(b"null"),
+    }
+    if dialect.return_reasoning
+        && let Some(reasoning) = &said.reasoning
+        && reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label)
+    {
+        field(out, "reasoning_content");
+        json_string(out, &reasoning.text);
+    }
+    if !said.calls.is_empty() {
+        out.extend_from_slice(b",\"tool_calls\":[");
+        for (at, one) in said.calls.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            call(out, one);
+        }
+        out.push(b']');
+    }
+}
+
+fn call(out: &mut Vec<u8>, call: &ToolCall) {
+    out.extend_from_slice(b"{\"id\":");
+    json_string(out, call.id.as_str());
+    out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
+    json_string(out, &call.name);
+    out.extend_from_slice(b",\"arguments\":");
+    if call.args.trim().is_empty() {
+        json_string(out, "{}");
+    } else if is_object(&call.args) {
+        json_string(out, &call.args);
+    } else {
+        // Servers parse the arguments of earlier calls and refuse the history if they cannot.
+        let mut wrapped = b"{\"INVALID_JSON\":".to_vec();
+        json_string(&mut wrapped, &call.args);
+        wrapped.push(b'}');
+        json_string(out, &String::from_utf8_lossy(&wrapped));
+    }
+    out.extend_from_slice(b"}}");
+}
+
+/// Whether the text is a JSON object: chat templates of local servers take nothing else for arguments.
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+fn user_content(out: &mut Vec<u8>, content: &Content) {
+    let parts = match content {
+        Content::Text(text) => return json_string(out, text),
+        Content::Parts(parts) => parts,
+    };
+    if parts.iter().all(|part| matches!(part, Part::Text { .. })) {
+        return json_string(out, &content.text());
+    }
+    out.push(b'[');
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        user_part(out, part);
+    }
+    out.push(b']');
+}
+
+fn user_part(out: &mut Vec<u8>, part: &Part) {
+    let text = |out: &mut Vec<u8>, text: &str| {
+        out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+        json_string(out, text);
+        out.push(b'}');
+    };
+    match part {
+        Part::Text { text: said } => text(out, said),
+        Part::Image(Media { media_type, source: MediaSource::Base64(data), .. }) => {
+            image(out, &format!("data:{media_type};base64,{data}"));
+        }
+        Part::Image(Media { source: MediaSource::Url(url), .. }) => image(out, url),
+        Part::File(Media { media_type, name, source: MediaSource::Base64(data) }) => {
+            out.extend_from_slice(b"{\"type\":\"file\",\"file\":{\"filename\":");
+            json_string(out, name.as_deref().unwrap_or("file"));
+            field(out, "file_data");
+            json_string(out, &format!("data:{media_type};base64,{data}"));
+            out.extend_from_slice(b"}}");
+        }
+        Part::Image(media) => text(out, &note("image", media)),
+        Part::File(media) => text(out, &note("file", media)),
+    }
+}
+
+fn image(out: &mut Vec<u8>, url: &str) {
+    out.extend_from_slice(b"{\"type\":\"image_url\",\"image_url\":{\"url\":");
+    json_string(out, url);
+    out.extend_from_slice(b"}}");
+}
+
+/// Parts where the wire takes text only: media become a note.
+fn parts_as_text(parts: &[Part]) -> String {
+    let texts: Vec<_> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.to_string(),
+            Part::Image(media) => note("image", media),
+            Part::File(media) => note("file", media),
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// What a model is told of media that it cannot be shown.
+fn note(what: &str, media: &Media) -> String {
+    let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+    let kind = &media.media_type;
+    match &media.source {
+        MediaSource::Base64(data) => {
+            format!("[{what}{name}: {kind}, {} bytes, not shown]", data.len() / 4 * 3)
+        }
+        MediaSource::Url(url) => format!("[{what}{name}: {kind}, {url}]"),
+        MediaSource::Stored(stored) => {
+            format!("[{what}{name}: {kind}, {} bytes]\n{}\n[...]\n{}", stored.bytes, stored.head, stored.tail)
+        }
+    }
+}
+
+/// `,"tools":[…]` of the offered tools; nothing if there is none.
+fn tools(specs: &[ToolSpec]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for spec in specs.iter().filter(|spec| spec.offered) {
+        let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
+        out.extend_from_slice(begin);
+        out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
+        json_string(&mut out, &spec.name);
+        if !spec.description.is_empty() {
+            field(&mut out, "description");
+            json_string(&mut out, &spec.description);
+        }
+        field(&mut out, "parameters");
+        json_value(&mut out, &*spec.parameters);
+        out.extend_from_slice(b"}}");
+    }
+    if !out.is_empty() {
+        out.push(b']');
+    }
+    out
+}
+
+fn tool_choice(out: &mut Vec<u8>, choice: &ToolChoice) {
+    match choice {
+        ToolChoice::Auto | ToolChoice::None => {}
+        ToolChoice::Required => out.extend_from_slice(b",\"tool_choice\":\"required\""),
+        ToolChoice::Named(name) => {
+            out.extend_from_slice(b",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":");
+            json_string(out, name);
+            out.extend_from_slice(b"}}");
+        }
+    }
+}
+
+/// Everything behind messages and tools, with the closing brace.
+fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
+    if let Some((name, schema)) = &request.response_schema {
+        out.extend_from_slice(b",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":");
+        json_string(out, name);
+        out.extend_from_slice(b",\"strict\":true,\"schema\":");
+        json_value(out, &**schema);
+        out.extend_from_slice(b"}}");
+    }
+    if let Some(temperature) = request.model.temperature.filter(|temperature| temperature.is_finite()) {
+        field(out, "temperature");
+        json_value(out, &temperature);
+    }
+    if let Some(max) = request.model.max_tokens {
+        field(out, if dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" });
+        json_value(out, &max);
+    }
+    if !request.model.stop.is_empty() {
+        field(out, "stop");
+        json_value(out, &request.model.stop);
+    }
+    if request.stream {
+        out.extend_from_slice(b",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    }
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests;

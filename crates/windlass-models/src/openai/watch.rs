@@ -1,0 +1,139 @@
+//! Owns the time limits of one call (E42): one timer, moved only when it fires.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long a call may take, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To connect.
+    pub connect_ms: u64,
+    /// From the call to its first token. A call that is not streamed has no first token: only the total counts.
+    pub first_token_ms: u64,
+    /// Between two tokens. Comments that keep a connection open are no tokens.
+    pub idle_ms: u64,
+    /// From the call to its end.
+    pub total_ms: u64,
+}
+
+impl Default for Timeouts {
+    /// 10 s to connect, 60 s to the first token, 60 s between tokens, 10 minutes in all.
+    fn default() -> Self {
+        Self { connect_ms: 10_000, first_token_ms: 60_000, idle_ms: 60_000, total_ms: 600_000 }
+    }
+}
+
+/// Which limit a call ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expired {
+    FirstToken(u64),
+    Idle(u64),
+    Total(u64),
+    /// The reply is whole, and the server keeps the connection open.
+    Linger,
+}
+
+impl fmt::Display for Expired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FirstToken(ms) => write!(f, "no first token within {ms} ms"),
+            Self::Idle(ms) => write!(f, "no further token within {ms} ms"),
+            Self::Total(ms) => write!(f, "no end of the reply within {ms} ms"),
+            Self::Linger => f.write_str("the connection stayed open after the reply"),
+        }
+    }
+}
+
+/// What is being waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Whole,
+    FirstToken,
+    Tokens,
+    Linger,
+}
+
+/// How long an ended stream is read on, in milliseconds: a connection that was read to its end can be used again.
+const LINGER_MS: u64 = 20;
+
+/// The watch over one call.
+#[derive(Debug)]
+pub(super) struct Watch {
+    timeouts: Timeouts,
+    start: Instant,
+    last: Instant,
+    phase: Phase,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Watch {
+    /// Starts to count. `stream`: there will be a first token.
+    pub(super) fn start(timeouts: Timeouts, stream: bool) -> Self {
+        let now = Instant::now();
+        let phase = if stream { Phase::FirstToken } else { Phase::Whole };
+        let mut watch = Self { timeouts, start: now, last: now, phase, sleep: Box::pin(sleep_until(now)) };
+        let (deadline, _) = watch.deadline();
+        watch.sleep.as_mut().reset(deadline);
+        watch
+    }
+
+    /// A token (or a part of a whole body) came. Does not touch the timer.
+    pub(super) fn token(&mut self, at: Instant) {
+        self.last = at;
+        self.phase = Phase::Tokens;
+    }
+
+    /// The reply is whole.
+    pub(super) fn linger(&mut self) {
+        if self.phase != Phase::Linger {
+            self.phase = Phase::Linger;
+            self.last = Instant::now();
+            let (deadline, _) = self.deadline();
+            self.sleep.as_mut().reset(deadline);
+        }
+    }
+
+    /// Ready when a limit is reached. If the timer fires before the true deadline, it is moved there.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Expired> {
+        loop {
+            if self.sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            let (deadline, expired) = self.deadline();
+            if deadline <= Instant::now() {
+                return Poll::Ready(expired);
+            }
+            self.sleep.as_mut().reset(deadline);
+        }
+    }
+
+    /// Waits for something, at most until a limit is reached.
+    pub(super) async fn guard<F: Future>(&mut self, work: F) -> Result<F::Output, Expired> {
+        let mut work = pin!(work);
+        poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll(cx).map(Err),
+        })
+        .await
+    }
+
+    fn deadline(&self) -> (Instant, Expired) {
+        let after = |from: Instant, ms: u64| from.checked_add(Duration::from_millis(ms)).unwrap_or(from);
+        let total = (after(self.start, self.timeouts.total_ms), Expired::Total(self.timeouts.total_ms));
+        let phase = match self.phase {
+            Phase::Whole => return total,
+            Phase::FirstToken => (
+                after(self.start, self.timeouts.first_token_ms),
+                Expired::FirstToken(self.timeouts.first_token_ms),
+            ),
+            Phase::Tokens => (after(self.last, self.timeouts.idle_ms), Expired::Idle(self.timeouts.idle_ms)),
+            Phase::Linger => return (after(self.last, LINGER_MS), Expired::Linger),
+        };
+        if total.0 <= phase.0 { total } else { phase }
+    }
+}
