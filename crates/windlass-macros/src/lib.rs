@@ -1,1 +1,70 @@
-//! (being written)
+//! The attribute `#[tool]`: makes a tool of a function.
+//!
+//! This crate only rewrites code; what the code refers to is in `windlass-tools`, which exports the attribute.
+mod expand;
+mod options;
+mod signature;
+
+use proc_macro::TokenStream;
+
+/// Makes a tool of an async or a plain function.
+///
+/// ```ignore
+/// /// Adds two numbers.
+/// #[tool]
+/// async fn add(
+///     /// The first number.
+///     a: i64,
+///     /// The second number.
+///     #[default(1)]
+///     b: i64,
+/// ) -> i64 {
+///     a + b
+/// }
+///
+/// let agent = Agent::builder("sums").model(model).tool(add).build()?;
+/// assert_eq!(add(2, 5).await, 7); // still a function
+/// ```
+///
+/// The name now means a value of a type without fields that implements `Tool`, and can be called as before. Like the
+/// name of any such type it cannot be bound again: `let sum = add(2, 5).await` is fine where `let add = ..` is not.
+///
+/// # What the model sees
+/// - The function's doc comment is the tool's description, a parameter's doc comment is that parameter's.
+/// - The schema is made of the parameters' types: each is `serde::Deserialize` and `schemars::JsonSchema` (1.x). It is
+///   a JSON Schema 2020-12 object, with properties in the parameters' order and no others allowed.
+/// - `Option<T>` and parameters with `#[default]` or `#[default(value)]` need not be given. A default is part of the
+///   schema, so its type is `serde::Serialize` too.
+/// - `&str`, `&[T]` and `&T` are taken as `String`, `Vec<T>` and `T`, and lent to the function.
+/// - A parameter of the type `ToolContext` or `&ToolContext` is not shown to the model: it brings the run, the call,
+///   the idempotency key and the request to stop.
+///
+/// # What it gives
+/// - `Content`, a text, or anything that is `serde::Serialize`, which is given as JSON; `()` is given as `done`.
+/// - `Result<T, E>` with such a `T` and an `E: Display`. The model is told the error's text and causes. If `E` is a
+///   `std::error::Error`, its kind is the variant's name (or the type's, for a struct). A `ToolError` is passed on as
+///   it is.
+///
+/// # How it runs
+/// The future of an async function must be `Send` and must not block. A plain function runs on tokio's pool for blocking
+/// work; it is not stopped by a cancel, unless it looks at `ToolContext::cancelled` itself: it is left behind.
+///
+/// # Arguments of the attribute
+/// | argument | meaning |
+/// |---|---|
+/// | `name = "..."` | the name for the model; default: the function's |
+/// | `effect = "read_only"`, `"idempotent"` or `"once"` | what running it twice would do; default: as `ToolSpec::new` |
+/// | `timeout_ms = 5000` | how long one try may take, in milliseconds; default: the agent's |
+/// | `retries = 2` | how often a failed call is tried again; default: the policy's |
+/// | `approve` | a person must allow each call |
+/// | `poll` | equal calls in a row are legitimate |
+/// | `check = path` | with `effect = "once"`: an async function that says, after a crash, whether a call happened |
+/// | `crate = path` | where `windlass-tools` is; default: `::windlass::tools` |
+///
+/// A `check` function has the parameters of the tool (the context too, if the tool has one) and gives
+/// `Option<T>` or `Result<Option<T>, E>`: `Some(result)` if the call happened, `None` if it did not, an error if that
+/// cannot be said.
+#[proc_macro_attribute]
+pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
+    expand::tool(options.into(), function.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+}

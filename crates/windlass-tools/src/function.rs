@@ -1,0 +1,37 @@
+//! What the code that `#[tool]` emits stands on: arguments read, schemas made, results converted.
+//!
+//! Nothing here is meant to be called by hand; the names may change with any version.
+
+mod args;
+pub mod kinds;
+mod schema;
+
+pub use args::Args;
+pub use futures_core::future::BoxFuture;
+pub use schema::{Properties, json};
+pub use serde_json::Value;
+pub use windlass_core::{CallOutcome, Effect, ToolSpec};
+
+pub use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+/// Runs a plain function on tokio's pool for blocking work. A panic goes on in the caller, as in an async function.
+///
+/// # Errors
+/// What the function gives; or the runtime is shutting down.
+pub async fn blocking(function: impl FnOnce() -> ToolResult + Send + 'static) -> ToolResult {
+    match tokio::task::spawn_blocking(function).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ToolError::new("the program is shutting down; the tool was not run")),
+        },
+    }
+}
+
+/// What a `check` found, as an outcome.
+pub fn outcome(result: ToolResult) -> CallOutcome {
+    match result {
+        Ok(content) => CallOutcome::Ok { content },
+        Err(ToolError { kind, message, .. }) => CallOutcome::Error { kind, message },
+    }
+}

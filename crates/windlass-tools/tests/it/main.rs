@@ -1,0 +1,5 @@
+//! What the crate promises to those who use it.
+#[cfg(test)]
+mod context;
+#[cfg(test)]
+mod macro_tool;
