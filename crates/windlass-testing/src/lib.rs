@@ -1,1 +1,3 @@
-//! (being written)
+//! Testing agents without network, keys or real time: scripted conversations and what they are run with.
+
+pub mod fixture;
