@@ -13,6 +13,7 @@ mod call;
 mod classify;
 pub(crate) mod client;
 pub mod decode;
+mod directory;
 pub mod encode;
 pub(crate) mod endpoint;
 mod json;

@@ -51,7 +51,7 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
     *request.body_mut() = Some(body.into());
     let response = match watch.guard(client.execute(request)).await {
         Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(call.unsent(error)),
+        Ok(Err(error)) => return Err(call.unsent(&error)),
         Err(expired) => return Err(call.expired(expired)),
     };
     if !response.status().is_success() {
@@ -242,8 +242,8 @@ impl Call {
     }
 
     /// The request got no reply.
-    fn unsent(&self, error: reqwest::Error) -> ModelFailure {
-        self.failure(FailureKind::Connect, unsent(&self.server, &error))
+    fn unsent(&self, error: &reqwest::Error) -> ModelFailure {
+        self.failure(FailureKind::Connect, unsent(&self.server, error))
     }
 
     fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
@@ -263,7 +263,11 @@ impl Call {
         ModelFailure { status: Some(status), retry_after_ms, ..self.failure(kind, words) }
     }
 
-    async fn read_whole(&self, response: Response, watch: &mut Watch) -> Result<Vec<u8>, ModelFailure> {
+    pub(super) async fn read_whole(
+        &self,
+        response: Response,
+        watch: &mut Watch,
+    ) -> Result<Vec<u8>, ModelFailure> {
         let mut data =
             Vec::with_capacity(response.content_length().unwrap_or(0).min(MAX_BODY_BYTES as u64) as usize);
         let mut body = Box::pin(response.bytes_stream());
@@ -272,7 +276,7 @@ impl Call {
             match watch.guard(body.next()).await {
                 Ok(None) => return Ok(data),
                 Ok(Some(Ok(bytes))) if data.len() + bytes.len() <= MAX_BODY_BYTES => {
-                    data.extend_from_slice(&bytes)
+                    data.extend_from_slice(&bytes);
                 }
                 Ok(Some(Ok(_))) => {
                     let words = format!("the reply is longer than {MAX_BODY_BYTES} bytes");
@@ -304,7 +308,7 @@ pub(super) async fn read_refusal(response: Response, watch: &mut Watch) -> (u16,
     }
     let mut report = report(&data);
     if report.message.is_empty() {
-        report.message = status.canonical_reason().unwrap_or("no words").to_owned();
+        status.canonical_reason().unwrap_or("no words").clone_into(&mut report.message);
     }
     if let Some(location) = location {
         report.message = format!("the server sends to {location}: use that as base_url");

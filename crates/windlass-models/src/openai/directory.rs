@@ -1,0 +1,72 @@
+//! Owns the small questions to a server beside calls: which models it has.
+
+use reqwest::Method;
+use serde::Deserialize;
+use windlass_core::{FailureKind, ModelFailure, Usage};
+
+use super::call::{Call, read_refusal, unsent};
+use super::classify::kind_of;
+use super::watch::Watch;
+use super::{OpenAiChat, Server};
+use crate::ModelError;
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default, alias = "models")]
+    data: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(alias = "name")]
+    id: String,
+}
+
+impl OpenAiChat {
+    /// The names of the server's models (`GET …/models`), sorted, without the provider's label.
+    ///
+    /// # Errors
+    /// [`ModelError::Failed`] with what went wrong.
+    pub async fn list_models(&self) -> Result<Vec<String>, ModelError> {
+        let server = self.server();
+        let failed = |failure| ModelError::Failed(Box::new(failure));
+        let mut watch = Watch::start(server.timeouts, true);
+        let mut request = reqwest::Request::new(Method::GET, server.endpoint.models.clone());
+        request.headers_mut().clone_from(server.headers());
+        let response = match watch.guard(server.client()?.execute(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                return Err(failed(failure(server, FailureKind::Connect, &unsent(server, &error))));
+            }
+            Err(expired) => {
+                let words = format!("{expired} from {}", server.endpoint.host);
+                return Err(failed(failure(server, FailureKind::Timeout, &words)));
+            }
+        };
+        if !response.status().is_success() {
+            let (status, retry_after_ms, report) = read_refusal(response, &mut watch).await;
+            let failure = failure(server, kind_of(status, &report), &report.message);
+            return Err(failed(ModelFailure { status: Some(status), retry_after_ms, ..failure }));
+        }
+        let call = Call { server: server.clone(), model: "".into(), content_bytes: 0, stream: false };
+        let data = call.read_whole(response, &mut watch).await.map_err(failed)?;
+        let list: List = serde_json::from_slice(&data).map_err(|error| {
+            let words = format!("the list of models from {} cannot be read: {error}", server.endpoint.host);
+            failed(failure(server, FailureKind::Protocol, &words))
+        })?;
+        let mut names: Vec<String> = list.data.into_iter().map(|model| model.id).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+fn failure(server: &Server, kind: FailureKind, message: &str) -> ModelFailure {
+    ModelFailure {
+        kind,
+        status: None,
+        message: server.mask(message).into(),
+        retry_after_ms: None,
+        usage: Usage::default(),
+        model: "".into(),
+    }
+}
