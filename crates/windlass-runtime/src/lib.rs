@@ -1,3 +1,24 @@
 //! The driver of Windlass, agents and agent files, and the edges around the loop.
 
+mod agent;
+mod builder;
+mod driver;
+mod error;
+mod load;
+mod people;
+mod run;
+mod slots;
+mod updates;
+mod work;
+mod world;
+
 pub mod yaml;
+
+pub use agent::Agent;
+pub use builder::AgentBuilder;
+pub use error::Error;
+pub use load::{load, load_until};
+pub use people::People;
+pub use run::{DriveOptions, Prepared, Run, RunHandle, RunMessages, RunStream, post};
+pub use updates::{UPDATES_KEPT, Update, Updates, numbered};
+pub use world::{SystemWorld, World};

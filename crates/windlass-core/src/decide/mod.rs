@@ -7,7 +7,6 @@ mod turns;
 
 use crate::action::{Input, What};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, RunResumed, Steered};
-use crate::evolve::evolve;
 use crate::ids::{ActionId, Millis};
 use crate::pending::pending;
 use crate::state::{Phase, Stage, State};
@@ -81,8 +80,7 @@ impl Decision {
     /// Adds a fact and folds it, so that what follows is decided on the state after it.
     fn record(&mut self, fact: impl Into<Fact>) {
         let event = Event { at: self.at, fact: fact.into() };
-        let state = std::mem::replace(&mut self.state, State::new(crate::ids::RunId::from_number(0)));
-        self.state = evolve(state, &event);
+        self.state.apply(&event);
         self.events.push(event);
     }
 

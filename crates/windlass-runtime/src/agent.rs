@@ -1,0 +1,169 @@
+//! An agent: what a run needs to act. Everything that decides how it goes is data in the run's first event.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::Environment;
+use windlass_core::{
+    AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, SessionId, State,
+    Text, ToolSpec,
+};
+use windlass_models::Model;
+use windlass_store::{EventLog, Holder};
+use windlass_tools::{Tool, ToolSet};
+
+use crate::builder::AgentBuilder;
+use crate::error::Error;
+use crate::world::World;
+
+/// An agent. Cloning shares it.
+#[derive(Clone)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) name: Text,
+    pub(crate) description: Text,
+    pub(crate) agent_ref: AgentRef,
+    pub(crate) template: Option<Arc<Environment<'static>>>,
+    pub(crate) prompt: Arc<Vec<Arc<Message>>>,
+    pub(crate) examples: Vec<Arc<Message>>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) tools: ToolSet,
+    pub(crate) specs: Arc<Vec<ToolSpec>>,
+    pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
+    pub(crate) choices: Arc<Vec<ModelChoice>>,
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) holder: Holder,
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("name", &self.inner.name).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// Begins an agent of that name.
+    pub fn builder(name: impl Into<Text>) -> AgentBuilder {
+        AgentBuilder::new(name.into())
+    }
+
+    pub(crate) fn from_inner(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The agent's name.
+    pub fn name(&self) -> &Text {
+        &self.inner.name
+    }
+
+    /// What it is for, in words.
+    pub fn description(&self) -> &Text {
+        &self.inner.description
+    }
+
+    /// Its name and digest: what a run remembers of it.
+    pub fn agent_ref(&self) -> &AgentRef {
+        &self.inner.agent_ref
+    }
+
+    /// Its policy.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.inner.policy
+    }
+
+    /// Its tools as data.
+    pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
+        &self.inner.specs
+    }
+
+    /// Its models, in the order of fallback.
+    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
+        &self.inner.choices
+    }
+
+    /// The log that its runs are kept in.
+    pub fn log(&self) -> &Arc<dyn EventLog> {
+        &self.inner.log
+    }
+
+    pub(crate) fn world(&self) -> &Arc<dyn World> {
+        &self.inner.world
+    }
+
+    pub(crate) fn holder(&self) -> &Holder {
+        &self.inner.holder
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.inner.tools.get(name)
+    }
+
+    pub(crate) fn model(&self, name: &str) -> Option<&Arc<dyn Model>> {
+        self.inner.models.get(name)
+    }
+
+    /// The facts of a new run's start.
+    pub(crate) fn start(
+        &self,
+        run: RunId,
+        input: RunInput,
+        session: Option<SessionId>,
+        base: Option<&State>,
+    ) -> Result<RunStarted, Error> {
+        Ok(RunStarted {
+            run,
+            agent: self.inner.agent_ref.clone(),
+            session,
+            parent: None,
+            base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
+            prompt: self.prompt(&input)?,
+            input,
+            tools: self.inner.specs.clone(),
+            models: self.inner.choices.clone(),
+            policy: self.inner.policy.clone(),
+        })
+    }
+
+    /// The policy with some limits raised.
+    pub(crate) fn raised(policy: &Arc<Policy>, limits: &[(LimitKind, u64)]) -> Arc<Policy> {
+        let mut policy = Policy::clone(policy);
+        for (kind, max) in limits {
+            let at_limit = policy.limits.get(kind).and_then(|limit| limit.at_limit.clone());
+            policy.limits.insert(*kind, windlass_core::Limit { max: *max, at_limit });
+        }
+        Arc::new(policy)
+    }
+
+    /// The messages before the conversation. Instructions without variables are rendered once for all runs.
+    fn prompt(&self, input: &RunInput) -> Result<Arc<Vec<Arc<Message>>>, Error> {
+        let Some(environment) = &self.inner.template else { return Ok(self.inner.prompt.clone()) };
+        let failed = |source| Error::Template { agent: self.inner.name.to_string(), source };
+        let template = environment.get_template(TEMPLATE).map_err(failed)?;
+        let text = template.render(minijinja::context! { input => input_text(input) }).map_err(failed)?;
+        let mut messages = vec![Arc::new(Message::system(text))];
+        messages.extend(self.inner.examples.iter().cloned());
+        Ok(Arc::new(messages))
+    }
+}
+
+/// The name of the instructions among an agent's templates.
+pub(crate) const TEMPLATE: &str = "instructions";
+
+/// What a template sees as `input`: the text of the last message.
+fn input_text(input: &RunInput) -> String {
+    let text = match input {
+        RunInput::Messages(messages) => messages.last().and_then(|message| match &**message {
+            Message::User { content } | Message::TaskDelegation { content } => {
+                Some(content.text().into_owned())
+            }
+            Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
+        }),
+        RunInput::Continue(_) => None,
+    };
+    text.unwrap_or_default()
+}

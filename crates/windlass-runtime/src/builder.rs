@@ -1,0 +1,218 @@
+//! Building an agent, and refusing what cannot work before anything runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::Environment;
+use sha2::{Digest, Sha256};
+use windlass_core::{AgentRef, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Text, ToolSpec};
+use windlass_models::Model;
+use windlass_store::{EventLog, Holder, MemoryLog};
+use windlass_tools::{Tool, ToolSet, ToolSetError};
+
+use crate::agent::{Agent, Inner, TEMPLATE};
+use crate::error::Error;
+use crate::world::{SystemWorld, World};
+
+/// An agent in the making.
+#[derive(Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct AgentBuilder {
+    name: Text,
+    description: Text,
+    instructions: String,
+    examples: Vec<Message>,
+    policy: Result<Policy, PolicyError>,
+    tools: ToolSet,
+    tools_error: Option<ToolSetError>,
+    models: Vec<(ModelChoice, Arc<dyn Model>)>,
+    log: Option<Arc<dyn EventLog>>,
+    world: Arc<dyn World>,
+}
+
+impl AgentBuilder {
+    pub(crate) fn new(name: Text) -> Self {
+        Self {
+            name,
+            description: "".into(),
+            instructions: String::new(),
+            examples: Vec::new(),
+            policy: Policy::preset(Preset::Chat),
+            tools: ToolSet::default(),
+            tools_error: None,
+            models: Vec::new(),
+            log: None,
+            world: Arc::new(SystemWorld),
+        }
+    }
+
+    /// What the agent is for, in words.
+    pub fn description(mut self, text: impl Into<Text>) -> Self {
+        self.description = text.into();
+        self
+    }
+
+    /// The instructions: text, or a minijinja template that sees the input as `input`. Empty: no system message.
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = text.into();
+        self
+    }
+
+    /// Worked examples, sent before the input.
+    pub fn examples(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
+        self.examples.extend(messages);
+        self
+    }
+
+    /// A model. The first is asked first; the others stand in for it, in order, when it fails for good.
+    pub fn model(self, name: impl Into<Text>, model: Arc<dyn Model>) -> Self {
+        self.model_with(ModelChoice { name: name.into(), ..ModelChoice::default() }, model)
+    }
+
+    /// A model with its settings.
+    pub fn model_with(mut self, choice: ModelChoice, model: Arc<dyn Model>) -> Self {
+        self.models.push((choice, model));
+        self
+    }
+
+    /// A tool.
+    pub fn tool(self, tool: impl Tool + 'static) -> Self {
+        self.shared_tool(Arc::new(tool))
+    }
+
+    /// A tool that is shared already, or came from a tool server.
+    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        if let Err(error) = self.tools.add(tool) {
+            self.tools_error.get_or_insert(error);
+        }
+        self
+    }
+
+    /// The whole policy. Default: the preset `chat`.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Ok(policy);
+        self
+    }
+
+    /// The policy as a `loop` section of an agent file says it, in JSON: `{"preset": "chat", "limits": {"model_calls": 5}}`.
+    pub fn settings(mut self, settings: &serde_json::Value) -> Self {
+        let empty = serde_json::Map::new();
+        self.policy = Policy::from_settings(settings.as_object().unwrap_or(&empty));
+        self
+    }
+
+    /// A limit, in the unit that people write: counts, seconds, dollars.
+    pub fn limit(mut self, kind: LimitKind, max: f64) -> Self {
+        let Ok(policy) = &mut self.policy else { return self };
+        match kind.keep(max) {
+            Some(max) => {
+                let at_limit = policy.limits.get(&kind).and_then(|limit| limit.at_limit.clone());
+                policy.limits.insert(kind, windlass_core::Limit { max, at_limit });
+            }
+            None => {
+                self.policy = Err(PolicyError::BadValue {
+                    path: format!("loop.limits.{kind}"),
+                    expected: "a number from 0".to_owned(),
+                    found: max.to_string(),
+                });
+            }
+        }
+        self
+    }
+
+    /// The log that runs are kept in. Default: one in memory, which dies with the process.
+    pub fn log(mut self, log: Arc<dyn EventLog>) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Time, ids and chance. Default: [`SystemWorld`].
+    pub fn world(mut self, world: Arc<dyn World>) -> Self {
+        self.world = world;
+        self
+    }
+
+    /// The agent.
+    ///
+    /// # Errors
+    /// Settings, tools, models or instructions that cannot work together: nothing is left to fail in mid-run.
+    pub fn build(self) -> Result<Agent, Error> {
+        let agent = self.name.to_string();
+        let policy = self.policy.map_err(|source| Error::Policy { agent: agent.clone(), source })?;
+        if let Some(source) = self.tools_error {
+            return Err(Error::Tools { agent, source });
+        }
+        if self.models.is_empty() {
+            return Err(Error::NoModel { agent });
+        }
+        if policy.limits.contains_key(&LimitKind::CostUsd)
+            && let Some((choice, _)) = self.models.iter().find(|(choice, _)| choice.prices.is_none())
+        {
+            return Err(Error::UnknownPrice { agent, model: choice.name.clone() });
+        }
+        let (template, system) = template(&agent, &self.instructions)?;
+        let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
+        let prompt =
+            system.map(|text| Arc::new(Message::system(text))).into_iter().chain(examples.iter().cloned());
+        let prompt: Arc<Vec<_>> = Arc::new(prompt.collect());
+        let specs: Arc<Vec<ToolSpec>> = self.tools.specs();
+        let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
+        let digest = digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy));
+        Ok(Agent::from_inner(Inner {
+            agent_ref: AgentRef { name: self.name.clone(), digest },
+            name: self.name,
+            description: self.description,
+            template,
+            prompt,
+            examples,
+            policy: Arc::new(policy),
+            tools: self.tools,
+            specs,
+            models: self
+                .models
+                .into_iter()
+                .map(|(choice, model)| (choice.name, model))
+                .collect::<BTreeMap<_, _>>(),
+            choices: Arc::new(choices),
+            log: self.log.unwrap_or_else(|| Arc::new(MemoryLog::new())),
+            world: self.world,
+            holder: holder(),
+        }))
+    }
+}
+
+/// The compiled template where the instructions have variables, else the text itself.
+type Instructions = (Option<Arc<Environment<'static>>>, Option<String>);
+
+fn template(agent: &str, instructions: &str) -> Result<Instructions, Error> {
+    let failed = |source| Error::Template { agent: agent.to_owned(), source };
+    if instructions.is_empty() {
+        return Ok((None, None));
+    }
+    if !instructions.contains("{{") && !instructions.contains("{%") && !instructions.contains("{#") {
+        return Ok((None, Some(instructions.to_owned())));
+    }
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    environment.add_template_owned(TEMPLATE, instructions.to_owned()).map_err(failed)?;
+    Ok((Some(Arc::new(environment)), None))
+}
+
+fn digest(parts: &impl serde::Serialize) -> Text {
+    let json = serde_json::to_vec(parts).unwrap_or_default();
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(json) {
+        use std::fmt::Write as _;
+        // Writing into a String cannot fail.
+        let _infallible = write!(text, "{byte:02x}");
+    }
+    text.into()
+}
+
+/// One holder for the whole process: its runs live and die with it.
+fn holder() -> Holder {
+    static HOLDER: std::sync::OnceLock<Holder> = std::sync::OnceLock::new();
+    HOLDER
+        .get_or_init(|| Holder(format!("pid {} {}", std::process::id(), uuid::Uuid::now_v7()).into()))
+        .clone()
+}

@@ -1,0 +1,147 @@
+//! What can go wrong with agents and runs.
+
+use thiserror::Error;
+use windlass_core::{PolicyError, RunId, SessionId, Status, Text, Violation};
+use windlass_store::StoreError;
+
+/// What can go wrong with agents and runs. How a run *ended* is no error: see [`Run`](crate::Run).
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The agent cannot be built: its loop settings.
+    #[error("agent `{agent}` cannot be built")]
+    Policy {
+        /// The agent.
+        agent: String,
+        /// Why.
+        #[source]
+        source: PolicyError,
+    },
+    /// The agent cannot be built: its tools.
+    #[error("agent `{agent}` cannot be built")]
+    Tools {
+        /// The agent.
+        agent: String,
+        /// Why.
+        #[source]
+        source: windlass_tools::ToolSetError,
+    },
+    /// The agent cannot be built: a limit on cost needs prices.
+    #[error("agent `{agent}` has a limit on cost, but the price of model `{model}` is unknown")]
+    UnknownPrice {
+        /// The agent.
+        agent: String,
+        /// The model.
+        model: Text,
+    },
+    /// The agent cannot be built: it has no model.
+    #[error("agent `{agent}` has no model")]
+    NoModel {
+        /// The agent.
+        agent: String,
+    },
+    /// The instructions are no valid template, or use something that is not there.
+    #[error("the instructions of agent `{agent}` cannot be rendered")]
+    Template {
+        /// The agent.
+        agent: String,
+        /// Why.
+        #[source]
+        source: minijinja::Error,
+    },
+    /// The log failed. The run stands as its last durable event left it.
+    #[error("the log failed")]
+    Log(#[source] StoreError),
+    /// An input did not fit the run.
+    #[error("refused")]
+    Refused(#[source] Violation),
+    /// The run's agent is another one, or has changed since.
+    #[error("run {run} belongs to agent `{expected}`, found `{found}`")]
+    AgentChanged {
+        /// The run.
+        run: RunId,
+        /// Name and digest of the run's agent.
+        expected: String,
+        /// Name and digest of the one given.
+        found: String,
+    },
+    /// A log begins with something else than a run's start.
+    #[error("run {run} cannot be read: its base {base} is missing")]
+    MissingBase {
+        /// The run.
+        run: RunId,
+        /// The run that it is based on.
+        base: RunId,
+    },
+    /// The session's last run has not ended.
+    #[error("session {session} is busy: its run {run} has not ended")]
+    SessionBusy {
+        /// The session.
+        session: SessionId,
+        /// The run.
+        run: RunId,
+    },
+    /// Only a run that a limit cut can be continued.
+    #[error("run {run} ended as {status}; only a run that a limit cut can be continued")]
+    NotCut {
+        /// The run.
+        run: RunId,
+        /// How it ended.
+        status: Status,
+    },
+    /// The run has not ended.
+    #[error("run {run} has not ended; resume it instead")]
+    NotEnded {
+        /// The run.
+        run: RunId,
+    },
+}
+
+impl Error {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Policy { source, .. } => source.code(),
+            Self::Tools { .. } => "agent.tools",
+            Self::UnknownPrice { .. } => "agent.unknown_price",
+            Self::NoModel { .. } => "agent.no_model",
+            Self::Template { .. } => "agent.template",
+            Self::Log(source) => source.code(),
+            Self::Refused(source) => source.code(),
+            Self::AgentChanged { .. } => "run.agent_changed",
+            Self::MissingBase { .. } => "run.missing_base",
+            Self::SessionBusy { .. } => "session.busy",
+            Self::NotCut { .. } => "run.not_cut",
+            Self::NotEnded { .. } => "run.not_ended",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Policy { source, .. } => source.help(),
+            Self::Tools { .. } => Some("rename one of them, or give a tool server another `name`".to_owned()),
+            Self::UnknownPrice { .. } => {
+                Some("give the model `prices: { input, output }` in USD per million tokens".to_owned())
+            }
+            Self::NoModel { .. } => Some("name one with `model`, or use `auto`".to_owned()),
+            Self::Log(source) => source.help(),
+            Self::Refused(source) => source.help(),
+            Self::AgentChanged { .. } => {
+                Some("resume it with `--with FILE` to go on with a changed agent".to_owned())
+            }
+            Self::SessionBusy { run, .. } => Some(format!(
+                "`windlass runs show {run}` says what it waits for; resume, answer or cancel it"
+            )),
+            Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
+            Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
+            Self::Template { .. } | Self::MissingBase { .. } => None,
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(source: StoreError) -> Self {
+        Self::Log(source)
+    }
+}

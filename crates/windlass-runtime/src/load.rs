@@ -1,0 +1,70 @@
+//! From the log to a state: the fold, with the bases that a run stands on.
+
+use futures_core::future::BoxFuture;
+use windlass_core::{Fact, RunId, State, evolve};
+use windlass_store::{EventLog, StoreError};
+
+use crate::error::Error;
+
+/// How many events are read at once.
+const READ_AT_ONCE: usize = 1_000;
+/// How many bases may stand one upon another: a session's runs form such a chain.
+const DEEPEST_BASE: usize = 100_000;
+
+/// The state of a run as its log leaves it.
+///
+/// # Errors
+/// The run or one of its bases is not in the log, or the log failed.
+pub async fn load(log: &dyn EventLog, run: RunId) -> Result<State, Error> {
+    load_until(log, run, u64::MAX).await
+}
+
+/// The state of a run after its first `version` events.
+///
+/// # Errors
+/// As for [`load`].
+pub async fn load_until(log: &dyn EventLog, run: RunId, version: u64) -> Result<State, Error> {
+    // The chain of bases, walked down first: a session may have thousands of runs.
+    let mut chain = vec![(run, version)];
+    while let Some((run, _)) = chain.last().copied() {
+        let first = log.read(run, 1, 1).await?;
+        let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
+        match start {
+            Some(Fact::RunStarted(start)) => match &start.base {
+                Some(base) if chain.len() < DEEPEST_BASE => chain.push((base.run, base.version)),
+                _ => break,
+            },
+            _ if chain.len() > 1 => {
+                let above = chain.get(chain.len() - 2).map_or(run, |(run, _)| *run);
+                return Err(Error::MissingBase { run: above, base: run });
+            }
+            _ => return Err(Error::Log(StoreError::UnknownRun { run })),
+        }
+    }
+    let mut below: Option<State> = None;
+    while let Some((run, version)) = chain.pop() {
+        let state = below.as_ref().map_or_else(|| State::new(run), |base| State::on_base(run, base));
+        below = Some(fold(log, state, version).await?);
+    }
+    below.ok_or(Error::Log(StoreError::UnknownRun { run }))
+}
+
+fn fold(log: &dyn EventLog, mut state: State, version: u64) -> BoxFuture<'_, Result<State, Error>> {
+    Box::pin(async move {
+        loop {
+            let from = state.version() + 1;
+            let batches = log.read(state.run(), from, READ_AT_ONCE).await?;
+            if batches.is_empty() {
+                return Ok(state);
+            }
+            for batch in &batches {
+                for event in batch.events.iter() {
+                    if state.version() >= version {
+                        return Ok(state);
+                    }
+                    state = evolve(state, event);
+                }
+            }
+        }
+    })
+}

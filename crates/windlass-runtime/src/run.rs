@@ -1,0 +1,410 @@
+//! Runs as callers see them: started, streamed, resumed, answered, cancelled, steered.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use windlass_core::{
+    Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
+    State, Status, Text, Usage, Violation, What, accept,
+};
+use windlass_store::{Fence, StoreError};
+
+use crate::agent::Agent;
+use crate::driver::{Driver, Sent};
+use crate::error::Error;
+use crate::load::load;
+use crate::people::People;
+use crate::updates::Updates;
+
+/// A run as it stands: ended, or waiting for somebody.
+#[derive(Clone, Debug)]
+pub struct Run {
+    state: State,
+}
+
+impl Run {
+    pub(crate) fn new(state: State) -> Self {
+        Self { state }
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.state.run()
+    }
+
+    /// How it ended; `None` while it waits for somebody.
+    pub fn status(&self) -> Option<Status> {
+        self.state.ended().map(|end| end.status)
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> RunStanding {
+        self.state.standing()
+    }
+
+    /// The answer, or the preset's text for this end.
+    pub fn text(&self) -> Option<&str> {
+        self.state.ended().and_then(|end| end.text.as_deref())
+    }
+
+    /// What went wrong, if it failed.
+    pub fn error(&self) -> Option<&str> {
+        self.state.ended().and_then(|end| end.error.as_deref())
+    }
+
+    /// Tokens used.
+    pub fn usage(&self) -> &Usage {
+        self.state.usage()
+    }
+
+    /// Cost in US dollars; `None` where a price is unknown.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.state.cost().map(|pico| pico as f64 / 1e12)
+    }
+
+    /// The conversation, earlier runs of its session included.
+    pub fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.state.history().iter()
+    }
+
+    /// The questions that it waits with.
+    pub fn questions(&self) -> &[OpenQuestion] {
+        self.state.questions()
+    }
+
+    /// Everything that is known of it.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+}
+
+/// What a run is given: a text, or messages.
+#[derive(Clone, Debug)]
+pub struct RunMessages(pub Vec<Message>);
+
+impl From<&str> for RunMessages {
+    fn from(text: &str) -> Self {
+        Self(vec![Message::user(text)])
+    }
+}
+
+impl From<String> for RunMessages {
+    fn from(text: String) -> Self {
+        Self(vec![Message::user(text)])
+    }
+}
+
+impl From<Vec<Message>> for RunMessages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self(messages)
+    }
+}
+
+impl From<RunMessages> for RunInput {
+    fn from(messages: RunMessages) -> Self {
+        Self::Messages(messages.0.into_iter().map(Arc::new).collect())
+    }
+}
+
+/// How a run is driven.
+#[derive(Clone, Debug, Default)]
+pub struct DriveOptions {
+    /// Who answers questions at once; without, the run is suspended when it has one.
+    pub people: Option<Arc<dyn People>>,
+    /// Whether a suspended run is held as long as a timer of its own may still bring it on.
+    pub wait_for_timers: bool,
+    /// The session that the run belongs to and goes on with.
+    pub session: Option<SessionId>,
+}
+
+/// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).
+#[derive(Debug)]
+pub struct Prepared {
+    driver: Driver,
+}
+
+impl Prepared {
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.driver.run()
+    }
+
+    /// A subscription to everything from here on. As long as there is one, models are asked to stream.
+    pub fn updates(&self) -> Updates {
+        self.driver.updates()
+    }
+
+    /// A handle to reach the run while it is driven.
+    pub fn handle(&self) -> RunHandle {
+        self.driver.handle()
+    }
+
+    /// Drives the run until it has ended or waits for somebody outside. Dropping the future leaves the run as its last
+    /// durable event left it.
+    ///
+    /// # Errors
+    /// The log failed or somebody took the run over.
+    pub async fn drive(self) -> Result<Run, Error> {
+        self.driver.drive().await.map(Run::new)
+    }
+}
+
+/// Reaches a run that is driven in this process.
+#[derive(Clone, Debug)]
+pub struct RunHandle {
+    pub(crate) run: RunId,
+    pub(crate) agent: Agent,
+    pub(crate) sender: tokio::sync::mpsc::Sender<Sent>,
+}
+
+impl RunHandle {
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.run
+    }
+
+    /// Asks the run to stop. Returns once the request is durable; the driver ends when all work has ended.
+    ///
+    /// # Errors
+    /// The run has ended, or is being stopped already.
+    pub async fn cancel(&self, reason: Option<Text>) -> Result<(), Error> {
+        self.send(What::Cancel { reason }).await
+    }
+
+    /// Says something to the running agent: it enters at the next turn, once, in order.
+    ///
+    /// # Errors
+    /// The run has ended, or is being stopped.
+    pub async fn steer(&self, text: impl Into<Text>) -> Result<(), Error> {
+        self.send(What::Steer { text: text.into() }).await
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// The question is not open, or the answer does not fit it.
+    pub async fn answer(&self, question: QuestionId, answer: Answer) -> Result<(), Error> {
+        self.send(What::Answered { question, answer }).await
+    }
+
+    /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.
+    ///
+    /// # Errors
+    /// The input does not fit the run.
+    pub async fn send(&self, what: What) -> Result<(), Error> {
+        let (reply, answer) = oneshot::channel();
+        if self.sender.send(Sent { what: what.clone(), reply: Some(reply) }).await.is_err() {
+            return self.agent.post(self.run, what).await;
+        }
+        match answer.await {
+            Ok(taken) => taken.map_err(Error::Refused),
+            // The driver parked before it took the input.
+            Err(_) => self.agent.post(self.run, what).await,
+        }
+    }
+
+    /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
+    pub fn send_now(&self, what: What) {
+        // A full or closed inbox means that the run is over or swamped; nobody waits for this one.
+        let _unsent = self.sender.try_send(Sent { what, reply: None });
+    }
+}
+
+impl Agent {
+    /// Runs the agent to its end, or until it waits for somebody.
+    ///
+    /// # Errors
+    /// The log failed. How the run ended is in its status.
+    pub async fn run(&self, input: impl Into<RunMessages>) -> Result<Run, Error> {
+        self.prepare(input, DriveOptions::default()).await?.drive().await
+    }
+
+    /// Starts a run in the background and gives its updates.
+    ///
+    /// # Errors
+    /// The run cannot be prepared.
+    pub async fn stream(&self, input: impl Into<RunMessages>) -> Result<RunStream, Error> {
+        let prepared = self.prepare(input, DriveOptions::default()).await?;
+        Ok(RunStream::spawn(prepared))
+    }
+
+    /// Prepares a new run.
+    ///
+    /// # Errors
+    /// The session's last run has not ended, the instructions cannot be rendered, or the log failed.
+    pub async fn prepare(
+        &self,
+        input: impl Into<RunMessages>,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
+        let base = match &options.session {
+            Some(session) => self.session_end(session).await?,
+            None => None,
+        };
+        self.prepare_on(input, base.as_ref(), options)
+    }
+
+    /// Prepares a new run whose conversation begins with another run's.
+    ///
+    /// # Errors
+    /// The instructions cannot be rendered.
+    pub fn prepare_on(
+        &self,
+        input: impl Into<RunMessages>,
+        base: Option<&State>,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
+        let run = self.world().new_run();
+        let start = self.start(run, input.into().into(), options.session.clone(), base)?;
+        let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
+        Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+    }
+
+    /// Continues a run that a limit cut, with limits set anew (in the unit that people write). Nothing is done again.
+    ///
+    /// # Errors
+    /// The run has not ended, or not at a limit; a limit is not above what was reached.
+    pub async fn continue_run(
+        &self,
+        run: RunId,
+        limits: &[(LimitKind, f64)],
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
+        let base = load(&**self.log(), run).await?;
+        let Some(end) = base.ended() else { return Err(Error::NotEnded { run }) };
+        let Status::Limit(cut) = end.status else { return Err(Error::NotCut { run, status: end.status }) };
+        let mut raised = Vec::new();
+        for (limit, number) in limits {
+            let refused = |reached: String| {
+                Error::Refused(Violation::NotRaised { limit: *limit, reached, found: number.to_string() })
+            };
+            let max = limit.keep(*number).ok_or_else(|| refused("0".to_owned()))?;
+            let before = base.policy().limit(*limit).unwrap_or(0);
+            if *limit == cut && max <= before {
+                return Err(refused(limit.show(before)));
+            }
+            raised.push((*limit, max));
+        }
+        let session = base.session().cloned();
+        let fresh = self.world().new_run();
+        let mut start = self.start(fresh, RunInput::Continue(base.carried()), session, Some(&base))?;
+        start.prompt = base.prompt().clone();
+        start.policy = Self::raised(base.policy(), &raised);
+        let state = State::on_base(fresh, &base);
+        Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+    }
+
+    /// Prepares to go on with a run that nobody holds: after a crash, or when it waited for somebody.
+    ///
+    /// # Errors
+    /// The run has ended, somebody alive holds it, or its agent is another one (unless `changed` allows that).
+    pub async fn resume(&self, run: RunId, changed: bool, options: DriveOptions) -> Result<Prepared, Error> {
+        let fence = self.log().hold(run, self.holder()).await?;
+        let state = match self.checked_state(run, changed).await {
+            Ok(state) => state,
+            Err(error) => {
+                self.log().release(run, &fence).await?;
+                return Err(error);
+            }
+        };
+        let resumed = What::Resumed { holder: fence.holder.0.clone(), epoch: fence.epoch };
+        Ok(self.driver(state, Some(resumed), fence, options))
+    }
+
+    async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
+        let state = load(&**self.log(), run).await?;
+        if let Some(end) = state.ended() {
+            let violation = Violation::Ended { run, status: end.status, found: "a take-over" };
+            return Err(Error::Refused(violation));
+        }
+        match state.agent() {
+            Some(agent) if !changed && agent != self.agent_ref() => {
+                let show = |agent: &windlass_core::AgentRef| {
+                    format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
+                };
+                Err(Error::AgentChanged { run, expected: show(agent), found: show(self.agent_ref()) })
+            }
+            _ => Ok(state),
+        }
+    }
+
+    /// Leaves an input for whoever holds the run, after looking whether it fits the run as it stands.
+    ///
+    /// # Errors
+    /// The input does not fit the run.
+    pub async fn post(&self, run: RunId, what: What) -> Result<(), Error> {
+        post(&**self.log(), run, self.world().now(), what).await
+    }
+
+    /// The end of a session's last run, if it has one.
+    async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
+        let filter =
+            windlass_store::RunFilter { session: Some(session.clone()), limit: 1, ..Default::default() };
+        let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
+        let state = load(&**self.log(), last.run).await?;
+        if !state.is_finished() {
+            return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+        }
+        Ok(Some(state))
+    }
+
+    fn first_fence(&self) -> Fence {
+        Fence { holder: self.holder().clone(), epoch: 1 }
+    }
+
+    fn driver(&self, state: State, first: Option<What>, fence: Fence, options: DriveOptions) -> Prepared {
+        Prepared { driver: Driver::new(self.clone(), state, fence, first, options) }
+    }
+}
+
+/// Leaves an input in a run's durable inbox, after looking whether it fits the run as it stands.
+///
+/// # Errors
+/// The input does not fit the run, or the log failed.
+pub async fn post(log: &dyn windlass_store::EventLog, run: RunId, at: u64, what: What) -> Result<(), Error> {
+    let state = load(log, run).await?;
+    accept(&state, Input { at, what: what.clone() }).map_err(Error::Refused)?;
+    match log.post(run, at, what).await {
+        Ok(_) => Ok(()),
+        Err(error @ StoreError::UnknownRun { .. }) => Err(Error::Log(error)),
+        Err(error) => Err(Error::Log(error)),
+    }
+}
+
+/// A run in the background with its updates.
+#[derive(Debug)]
+pub struct RunStream {
+    updates: Updates,
+    handle: RunHandle,
+    task: tokio::task::JoinHandle<Result<Run, Error>>,
+}
+
+impl RunStream {
+    fn spawn(prepared: Prepared) -> Self {
+        let (updates, handle) = (prepared.updates(), prepared.handle());
+        Self { updates, handle, task: tokio::spawn(prepared.drive()) }
+    }
+
+    /// The next update; `None` once the run has ended or waits for somebody.
+    pub async fn next(&mut self) -> Option<crate::updates::Update> {
+        self.updates.next().await
+    }
+
+    /// A handle to reach the run.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
+    }
+
+    /// The run as it stands when it is no longer driven.
+    ///
+    /// # Errors
+    /// The log failed or somebody took the run over.
+    pub async fn finish(self) -> Result<Run, Error> {
+        drop(self.updates);
+        drop(self.handle);
+        match self.task.await {
+            Ok(run) => run,
+            Err(stopped) => Err(Error::Log(StoreError::Failed(Box::new(stopped)))),
+        }
+    }
+}

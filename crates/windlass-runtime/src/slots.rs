@@ -1,0 +1,80 @@
+//! Slots: the work of a run that is going on now, polled within the driver's own task.
+//!
+//! Nothing is spawned: when the driver ends or is dropped, so does everything that it started.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use windlass_core::{Action, ActionId, What, Work};
+
+/// A piece of work that is going on.
+pub(crate) struct Slot {
+    pub(crate) action: Action,
+    pub(crate) future: BoxFuture<'static, What>,
+    pub(crate) cancel: CancellationToken,
+    /// Set once the work was asked to stop.
+    pub(crate) stopping: bool,
+}
+
+/// All work that is going on.
+#[derive(Default)]
+pub(crate) struct Slots {
+    slots: Vec<Slot>,
+}
+
+impl Slots {
+    pub(crate) fn has(&self, id: ActionId) -> bool {
+        self.slots.iter().any(|slot| slot.action.id == id)
+    }
+
+    pub(crate) fn add(&mut self, slot: Slot) {
+        self.slots.push(slot);
+    }
+
+    /// Asks work that is no longer wanted to stop. Timers and questions simply go.
+    pub(crate) fn keep_only(&mut self, wanted: &[Action]) {
+        self.slots.retain_mut(|slot| {
+            if slot.stopping || wanted.iter().any(|action| action.id == slot.action.id) {
+                return true;
+            }
+            match slot.action.work {
+                Work::SetTimer { .. } | Work::Ask { .. } => false,
+                Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. } => {
+                    slot.stopping = true;
+                    slot.cancel.cancel();
+                    true
+                }
+            }
+        });
+    }
+
+    /// Whether work other than timers is going on.
+    pub(crate) fn busy(&self) -> bool {
+        self.slots.iter().any(|slot| !matches!(slot.action.work, Work::SetTimer { .. }))
+    }
+
+    /// Whether a timer is set.
+    pub(crate) fn timed(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot.action.work, Work::SetTimer { .. }))
+    }
+
+    /// Whether nothing is going on at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// The next work that ends, in the order in which it was started where several have.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<What> {
+        for place in 0..self.slots.len() {
+            let Some(slot) = self.slots.get_mut(place) else { break };
+            if let Poll::Ready(what) = Pin::new(&mut slot.future).poll(context) {
+                self.slots.remove(place);
+                return Poll::Ready(what);
+            }
+        }
+        Poll::Pending
+    }
+}
