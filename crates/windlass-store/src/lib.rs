@@ -1,9 +1,12 @@
 //! The event log of Windlass: what it promises, in memory and in SQLite, and the suite that holds every store to it.
+pub mod conformance;
 mod error;
 mod log;
 mod memory;
 mod opening;
+mod sqlite;
 
 pub use error::StoreError;
 pub use log::*;
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
+pub use sqlite::{SqliteLog, SqliteOptions};

@@ -1,0 +1,81 @@
+//! Promises of holding a run.
+
+use std::sync::Arc;
+
+use windlass_core::Status;
+
+use super::sample::{append, begin, ended, fence, holder, said};
+use super::{Verdict, holds, refused, same, works};
+use crate::error::StoreError;
+use crate::log::{Append, EventLog, Standing};
+
+/// The first append takes the hold with the fence's epoch, and nobody else gets it.
+pub async fn a_new_run_is_held_by_its_maker(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("maker")))?;
+    for name in ["other", "maker"] {
+        let error = refused("a hold on a held run", log.hold(run, &holder(name)).await, "store.held")?;
+        let StoreError::Held { holder, .. } = error else { continue };
+        same("the holder that is named", &holder.as_str(), &"maker")?;
+    }
+    works("the maker's append", log.append(append(run, 1, said(2, 1))).await)
+}
+
+/// A released run can be held by somebody else, each time with a higher epoch.
+pub async fn a_hold_passes_on_with_a_higher_epoch(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    works("a release", log.release(run, &fence("maker", 1)).await)?;
+    same("the holder after a release", &works("a summary", log.summary(run).await)?.holder, &None)?;
+    let late = log.append(append(run, 1, said(2, 1))).await;
+    refused("an append after its hold was given up", late, "store.not_held")?;
+    let (mut epoch, mut expected) = (1, 1);
+    for name in ["other", "maker", "other"] {
+        let fence = works("a hold", log.hold(run, &holder(name)).await)?;
+        same("who holds", &fence.holder, &holder(name))?;
+        holds(&format!("epoch {} does not follow {epoch}", fence.epoch), fence.epoch > epoch)?;
+        epoch = fence.epoch;
+        let append = Append { fence: fence.clone(), ..append(run, expected, said(expected + 1, 1)) };
+        works("the holder's append", log.append(append).await)?;
+        expected += 1;
+        works("a release", log.release(run, &fence).await)?;
+    }
+    Ok(())
+}
+
+/// Who lost the hold can neither append, even at the right version, nor release it.
+pub async fn a_lost_hold_cannot_write_or_release(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    works("a release", log.release(run, &fence("maker", 1)).await)?;
+    let new = works("a hold", log.hold(run, &holder("other")).await)?;
+    let error =
+        refused("an append of the old holder", log.append(append(run, 1, said(2, 1))).await, "store.fenced")?;
+    if let StoreError::Fenced { holder, ours, current, .. } = error {
+        same("holder and epochs", &(holder.as_str(), ours, current), &("other", 1, new.epoch))?;
+    }
+    works("a late release", log.release(run, &fence("maker", 1)).await)?;
+    same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("other")))?;
+    works("the new holder's append", log.append(Append { fence: new, ..append(run, 1, said(2, 1)) }).await)
+}
+
+/// Appends that end or suspend a run give up its hold in the same step.
+pub async fn ends_and_pauses_give_up_the_hold(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let pause = Append { standing: Standing::Suspended, ..append(run, 1, said(2, 1)) };
+    works("a pause", log.append(pause).await)?;
+    let paused = works("a summary", log.summary(run).await)?;
+    same(
+        "standing and holder of a paused run",
+        &(paused.standing, paused.holder),
+        &(Standing::Suspended, None),
+    )?;
+    refused("an append after a pause", log.append(append(run, 2, said(3, 1))).await, "store.not_held")?;
+    let fence = works("a hold on a paused run", log.hold(run, &holder("other")).await)?;
+    let goes_on = Append { fence: fence.clone(), ..append(run, 2, said(3, 1)) };
+    works("going on", log.append(goes_on).await)?;
+    same("the standing", &works("a summary", log.summary(run).await)?.standing, &Standing::Running)?;
+    let standing = Standing::Ended(Status::Cancelled);
+    let end = Append { standing, fence, ..append(run, 3, ended(Status::Cancelled)) };
+    works("an end", log.append(end).await)?;
+    let over = works("a summary", log.summary(run).await)?;
+    same("standing and holder of an ended run", &(over.standing, over.holder), &(standing, None))
+}

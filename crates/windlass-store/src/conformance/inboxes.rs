@@ -1,0 +1,67 @@
+//! Promises of the durable inbox.
+
+use std::sync::Arc;
+
+use super::sample::{append, begin, said, steer};
+use super::{Verdict, holds, refused, same, waits, works};
+use crate::log::{Append, EventLog, PostId};
+
+/// Posts are read in the order in which they came, from any place on, each inbox for itself.
+pub async fn an_inbox_keeps_its_order(log: Arc<dyn EventLog>) -> Verdict {
+    let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
+    let mut ids = Vec::new();
+    for number in 0..5 {
+        ids.push(works("a post", log.post(run, 100 + number, steer(&number.to_string())).await)?);
+        works("a post for another run", log.post(other, 1, steer("other")).await)?;
+    }
+    holds("the places of posts do not ascend", ids.is_sorted_by(|a, b| a < b))?;
+    let posted = works("the inbox", log.inbox(run, None).await)?;
+    same("the posts' places", &posted.iter().map(|posted| posted.id).collect::<Vec<_>>(), &ids)?;
+    for (number, posted) in (0..).zip(&posted) {
+        same("a post's time", &posted.at, &(100 + number))?;
+        same("a post's content", &posted.what, &steer(&number.to_string()))?;
+    }
+    for (index, id) in ids.iter().enumerate() {
+        let after = works("the inbox after a place", log.inbox(run, Some(*id)).await)?;
+        same("the number of posts after a place", &after.len(), &(ids.len() - index - 1))?;
+    }
+    Ok(())
+}
+
+/// A post is used by exactly one append, and goes with it.
+pub async fn a_post_is_used_once(log: Arc<dyn EventLog>) -> Verdict {
+    let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
+    let first = works("a post", log.post(run, 1, steer("first")).await)?;
+    let second = works("a post", log.post(run, 2, steer("second")).await)?;
+    let using =
+        |run, post, expected| Append { uses: Some(post), ..append(run, expected, said(expected + 1, 1)) };
+    refused("using a post of another run", log.append(using(other, first, 1)).await, "store.post_used")?;
+    works("an append that uses a post", log.append(using(run, first, 1)).await)?;
+    let left = works("the inbox", log.inbox(run, None).await)?;
+    same("what is left", &left.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second])?;
+    refused("using a post again", log.append(using(run, first, 2)).await, "store.post_used")?;
+    refused(
+        "using a post that never was",
+        log.append(using(run, PostId(9_999), 2)).await,
+        "store.post_used",
+    )?;
+    same("the number of events", &works("a summary", log.summary(run).await)?.version, &2)?;
+    works("an append that uses the other post", log.append(using(run, second, 2)).await)?;
+    same("what is left", &works("the inbox", log.inbox(run, None).await)?, &Vec::new())
+}
+
+/// Waiting ends when there is a post after the given place, and not before.
+pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let mut changed = log.inbox_changed(run, None);
+    holds("waiting at an empty inbox ends", waits(&mut changed).await)?;
+    works("an append", log.append(append(run, 1, said(2, 1))).await)?;
+    holds("waiting for a post ends with an append", waits(&mut changed).await)?;
+    let first = works("a post", log.post(run, 1, steer("first")).await)?;
+    works("waiting for a post", changed.await)?;
+    works("waiting for what is there", log.inbox_changed(run, None).await)?;
+    let mut next = log.inbox_changed(run, Some(first));
+    holds("waiting for a post after the last one ends", waits(&mut next).await)?;
+    works("a post", log.post(run, 2, steer("second")).await)?;
+    works("waiting for the next post", next.await)
+}

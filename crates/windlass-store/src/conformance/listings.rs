@@ -1,0 +1,107 @@
+//! Promises of listings and summaries.
+
+use std::sync::Arc;
+
+use windlass_core::{AgentRef, FailKind, LimitKind, RunId, RunStarted, SessionId, Status};
+
+use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_session, said, started};
+use super::{Verdict, holds, same, works};
+use crate::log::{Append, EventLog, RunFilter, Standing};
+
+/// A summary tells agent, session, parent, standing, version, times, title and holder.
+pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn EventLog>) -> Verdict {
+    let long = "\u{1f9ed}".repeat(80);
+    let first = RunStarted { parent: Some(id(7)), ..in_session(started(1, &long)?, "talk") };
+    let run = begin_as(&*log, 1, first).await?;
+    works("an append", log.append(append(run, 1, said(2, 3))).await)?;
+    let summary = works("a summary", log.summary(run).await)?;
+    same("run and agent", &(summary.run, summary.agent.as_ref()), &(run, "librarian"))?;
+    same("session", &summary.session, &Some(SessionId::from("talk")))?;
+    same("parent", &summary.parent, &Some(id(7)))?;
+    same("standing and version", &(summary.standing, summary.version), &(Standing::Running, 4))?;
+    same("first and last time", &(summary.started_at, summary.updated_at), &(BEGAN + 1, BEGAN + 4))?;
+    same("holder", &summary.holder, &Some(holder("maker")))?;
+    let title = summary.title.as_ref();
+    holds(&format!("a title of {} bytes", title.len()), title.len() <= 200 && title.len() > 190)?;
+    holds("the title is not the beginning of the first input", long.starts_with(title))
+}
+
+async fn listed(log: &dyn EventLog, filter: RunFilter) -> Result<Vec<RunId>, String> {
+    let runs = works("a listing", log.list(filter).await)?;
+    Ok(runs.into_iter().map(|summary| summary.run).collect())
+}
+
+fn ids(numbers: impl IntoIterator<Item = u32>) -> Vec<RunId> {
+    numbers.into_iter().map(id).collect()
+}
+
+/// Newest first, so many at a time, each page where the one before ended.
+pub async fn listings_are_newest_first_and_paged(log: Arc<dyn EventLog>) -> Verdict {
+    same("an empty log", &listed(&*log, RunFilter::default()).await?, &Vec::new())?;
+    for number in (1..=120).rev() {
+        begin(&*log, number).await?;
+    }
+    same("a listing without limit", &listed(&*log, RunFilter::default()).await?, &ids((21..=120).rev()))?;
+    let (mut before, mut all) = (None, Vec::new());
+    loop {
+        let page = listed(&*log, RunFilter { before, limit: 50, ..RunFilter::default() }).await?;
+        holds("a page is too long", page.len() <= 50)?;
+        before = page.last().copied();
+        if before.is_none() {
+            return same("all pages", &all, &ids((1..=120).rev()));
+        }
+        all.extend(page);
+    }
+}
+
+async fn five_runs(log: &dyn EventLog) -> Verdict {
+    begin_as(log, 1, in_session(started(1, "one")?, "a")).await?;
+    begin_as(log, 2, in_session(started(2, "two")?, "b")).await?;
+    let writer = AgentRef { name: "writer".into(), digest: "d2".into() };
+    begin_as(
+        log,
+        3,
+        RunStarted { agent: writer, parent: Some(id(1)), ..in_session(started(3, "three")?, "a") },
+    )
+    .await?;
+    begin_as(log, 4, RunStarted { parent: Some(id(1)), ..started(4, "four")? }).await?;
+    begin(log, 5).await?;
+    end(log, id(2), 1, Status::Answered).await?;
+    end(log, id(3), 1, Status::Limit(LimitKind::ModelCalls)).await?;
+    end(log, id(4), 1, Status::Failed(FailKind::NoCall)).await?;
+    let standing = Standing::Suspended;
+    works("a pause", log.append(Append { standing, ..append(id(5), 1, ended(Status::Answered)) }).await)
+}
+
+/// Every filter keeps what fits and only that, alone and together.
+pub async fn listings_keep_to_every_filter(log: Arc<dyn EventLog>) -> Verdict {
+    five_runs(&*log).await?;
+    let all = RunFilter::default();
+    let status = |status: &str| RunFilter { status: Some(status.into()), ..RunFilter::default() };
+    let session = RunFilter { session: Some("a".into()), ..all.clone() };
+    let cases = [
+        ("session a", session.clone(), vec![3, 1]),
+        ("session none", RunFilter { session: Some("none".into()), ..all.clone() }, vec![]),
+        ("agent writer", RunFilter { agent: Some("writer".into()), ..all.clone() }, vec![3]),
+        ("status running", status("running"), vec![1]),
+        ("status suspended", status("suspended"), vec![5]),
+        ("status answered", status("answered"), vec![2]),
+        ("status limit", status("limit"), vec![3]),
+        ("status failed", status("failed"), vec![4]),
+        ("status odd", status("odd"), vec![]),
+        ("parent 1", RunFilter { parent: Some(id(1)), ..all.clone() }, vec![4, 3]),
+        ("since", RunFilter { since: Some(BEGAN + 3), ..all.clone() }, vec![5, 4, 3]),
+        ("until", RunFilter { until: Some(BEGAN + 3), ..all.clone() }, vec![2, 1]),
+        ("before", RunFilter { before: Some(id(4)), ..all.clone() }, vec![3, 2, 1]),
+        ("session a, status limit", RunFilter { status: Some("limit".into()), ..session.clone() }, vec![3]),
+        ("session a, until", RunFilter { until: Some(BEGAN + 3), limit: 1, ..session }, vec![1]),
+        ("limit 2", RunFilter { limit: 2, ..all }, vec![5, 4]),
+    ];
+    for (name, filter, promised) in cases {
+        same(&format!("the listing with {name}"), &listed(&*log, filter).await?, &ids(promised))?;
+    }
+    let limit = works("a summary", log.summary(id(3)).await)?.standing;
+    same("a limit's name", &limit, &Standing::Ended(Status::Limit(LimitKind::ModelCalls)))?;
+    let failed = works("a summary", log.summary(id(4)).await)?.standing;
+    same("a failure's kind", &failed, &Standing::Ended(Status::Failed(FailKind::NoCall)))
+}

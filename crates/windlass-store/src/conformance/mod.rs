@@ -1,0 +1,165 @@
+//! What every [`EventLog`] promises, as checks that any store can be held to.
+//!
+//! Each promise is a function that takes a fresh, empty log and says what is wrong with it in words. [`all`] checks
+//! every promise and collects what was broken; [`log_conformance!`](crate::log_conformance) makes a `#[test]` of each.
+
+mod appends;
+mod follows;
+mod holds;
+mod inboxes;
+mod listings;
+mod races;
+mod sample;
+
+use std::fmt::Debug;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+pub use appends::*;
+pub use follows::*;
+pub use holds::*;
+pub use inboxes::*;
+pub use listings::*;
+pub use races::*;
+
+use crate::error::StoreError;
+use crate::log::EventLog;
+
+/// What a check brings: nothing, or what was promised and what was found.
+pub type Verdict = Result<(), String>;
+
+/// How long one promise may take before the log counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Hands the names of all promises to another macro, after its own arguments.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! each_log_promise {
+    ($then:path { $($more:tt)* }) => {
+        $then! { { $($more)* }
+            events_come_back_as_they_were_written,
+            an_append_expects_a_version,
+            an_append_needs_an_event,
+            appends_keep_their_boundaries,
+            a_refused_append_leaves_nothing_behind,
+            reads_begin_anywhere_and_are_bounded,
+            unknown_runs_are_named,
+            following_catches_up_and_goes_on_live,
+            following_begins_inside_an_append,
+            following_ends_with_the_run,
+            following_misses_and_repeats_nothing,
+            an_inbox_keeps_its_order,
+            a_post_is_used_once,
+            waiting_for_a_post_ends_with_one,
+            a_new_run_is_held_by_its_maker,
+            a_hold_passes_on_with_a_higher_epoch,
+            a_lost_hold_cannot_write_or_release,
+            ends_and_pauses_give_up_the_hold,
+            a_summary_says_how_a_run_stands,
+            listings_are_newest_first_and_paged,
+            listings_keep_to_every_filter,
+            many_runs_at_once_do_not_mix,
+            one_of_many_appends_at_a_version_wins,
+            one_of_many_holders_wins,
+        }
+    };
+}
+
+/// Makes a module with one `#[test]` per promise: `log_conformance!(memory, || Arc::new(MemoryLog::new()))`.
+///
+/// The expression is evaluated in each test and gives a function that makes a fresh, empty log.
+#[macro_export]
+macro_rules! log_conformance {
+    ($module:ident, $make:expr) => {
+        $crate::each_log_promise! { $crate::log_conformance { tests $module, $make } }
+    };
+    ({ tests $module:ident, $make:expr } $($promise:ident,)+) => {
+        mod $module {
+            use super::*;
+            $(#[test]
+            fn $promise() {
+                let make = $make;
+                let log: ::std::sync::Arc<dyn $crate::EventLog> = make();
+                let verdict = $crate::conformance::run($crate::conformance::$promise(log));
+                assert_eq!(verdict, Ok(()));
+            })+
+        }
+    };
+}
+
+macro_rules! check_each {
+    ({ $make:ident, $broken:ident } $($promise:ident,)+) => {
+        $(if let Err(what) = $promise($make()).await {
+            $broken.push(format!("{}: {what}", stringify!($promise)));
+        })+
+    };
+}
+
+/// Checks every promise, each with a log of its own. `make` gives fresh, empty logs.
+///
+/// # Errors
+/// One line for each promise that is not kept.
+pub async fn all(make: impl Fn() -> Arc<dyn EventLog>) -> Verdict {
+    let mut broken: Vec<String> = Vec::new();
+    each_log_promise! { check_each { make, broken } }
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+}
+
+/// Runs a check on this thread, without any async runtime, for at most a minute.
+///
+/// # Errors
+/// What the check found, or that it did not end.
+pub fn run(check: impl Future<Output = Verdict>) -> Verdict {
+    let until = Instant::now() + PATIENCE;
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut check = pin!(check);
+    loop {
+        if let Poll::Ready(verdict) = check.as_mut().poll(&mut context) {
+            return verdict;
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(format!("the log did not answer within {} s", PATIENCE.as_secs()));
+        }
+        std::thread::park_timeout(left);
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Whether a future is still waiting when it is asked once.
+async fn waits<F: Future + Unpin>(future: &mut F) -> bool {
+    std::future::poll_fn(|context| Poll::Ready(std::pin::Pin::new(&mut *future).poll(context).is_pending()))
+        .await
+}
+
+fn same<T: PartialEq + Debug>(what: &str, found: &T, promised: &T) -> Verdict {
+    if found == promised { Ok(()) } else { Err(format!("{what}: found {found:?}, promised {promised:?}")) }
+}
+
+fn holds(what: &str, true_that: bool) -> Verdict {
+    if true_that { Ok(()) } else { Err(what.to_owned()) }
+}
+
+/// The operation must succeed.
+fn works<T>(what: &str, result: Result<T, StoreError>) -> Result<T, String> {
+    result.map_err(|error| format!("{what} failed: {error} ({})", error.code()))
+}
+
+/// The operation must be refused with that code.
+fn refused<T: Debug>(what: &str, result: Result<T, StoreError>, code: &str) -> Result<StoreError, String> {
+    match result {
+        Err(error) if error.code() == code => Ok(error),
+        other => Err(format!("{what}: found {other:?}, promised an error {code}")),
+    }
+}

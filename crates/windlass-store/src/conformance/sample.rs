@@ -1,0 +1,92 @@
+//! Runs and events to try a log with.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    AgentRef, Event, Fact, Message, Millis, Policy, Preset, RunEnded, RunId, RunInput, RunStarted, SessionId,
+    Status, Steered, Usage, What,
+};
+
+use super::works;
+use crate::log::{Append, Batch, EventLog, Fence, Holder, Standing};
+
+/// The time of the first event of every sample run, plus its number.
+pub(super) const BEGAN: Millis = 1_700_000_000_000;
+
+pub(super) fn holder(name: &str) -> Holder {
+    Holder(name.into())
+}
+
+pub(super) fn fence(name: &str, epoch: u64) -> Fence {
+    Fence { holder: holder(name), epoch }
+}
+
+/// A run with a number, begun at [`BEGAN`] plus that number.
+pub(super) fn id(number: u32) -> RunId {
+    RunId::from_number(u128::from(number))
+}
+
+pub(super) fn started(number: u32, said: &str) -> Result<RunStarted, String> {
+    Ok(RunStarted {
+        run: id(number),
+        agent: AgentRef { name: "librarian".into(), digest: "d1".into() },
+        session: None,
+        parent: None,
+        base: None,
+        input: RunInput::Messages(vec![Arc::new(Message::user(said))]),
+        prompt: Arc::default(),
+        tools: Arc::default(),
+        models: Arc::default(),
+        policy: Arc::new(Policy::preset(Preset::Chat).map_err(|error| error.to_string())?),
+    })
+}
+
+/// So many events, the first with that sequence number. They differ from each other and hold difficult text.
+pub(super) fn said(first: u64, count: u64) -> Arc<[Event]> {
+    let event = |seq| {
+        let text = format!("event {seq}: \"quotes\" \\ \u{0} line\nbreak and \u{1f9ed}").into();
+        Event { at: BEGAN + seq, fact: Fact::from(Steered { text }) }
+    };
+    (first..first + count).map(event).collect()
+}
+
+pub(super) fn ended(status: Status) -> Arc<[Event]> {
+    let usage = Usage::default();
+    let fact = RunEnded { status, text: None, output: None, error: None, usage, cost: None }.into();
+    Arc::new([Event { at: BEGAN + 1_000, fact }])
+}
+
+pub(super) fn steer(text: &str) -> What {
+    What::Steer { text: text.into() }
+}
+
+/// Begins a run with one event, held by `maker` with epoch 1.
+pub(super) async fn begin(log: &dyn EventLog, number: u32) -> Result<RunId, String> {
+    begin_as(log, number, started(number, "hello")?).await
+}
+
+pub(super) async fn begin_as(log: &dyn EventLog, number: u32, started: RunStarted) -> Result<RunId, String> {
+    let run = started.run;
+    let events: Arc<[Event]> = Arc::new([Event { at: BEGAN + Millis::from(number), fact: started.into() }]);
+    works("beginning a run", log.append(append(run, 0, events)).await)?;
+    Ok(run)
+}
+
+/// An append of a running run by `maker` with epoch 1.
+pub(super) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
+    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: Standing::Running }
+}
+
+/// Ends a run that has so many events.
+pub(super) async fn end(log: &dyn EventLog, run: RunId, expected: u64, status: Status) -> Result<(), String> {
+    let append = Append { standing: Standing::Ended(status), ..append(run, expected, ended(status)) };
+    works("ending a run", log.append(append).await)
+}
+
+pub(super) fn in_session(started: RunStarted, session: &str) -> RunStarted {
+    RunStarted { session: Some(SessionId::from(session)), ..started }
+}
+
+pub(super) fn flat(batches: &[Batch]) -> Vec<Event> {
+    batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect()
+}

@@ -1,0 +1,321 @@
+//! Changing a log: what each write does inside the writer's transaction.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use windlass_core::{Millis, RunId, Text};
+
+use super::holders;
+use super::rows::{self, Fault, MAX_EVENTS, event_id};
+use crate::error::StoreError;
+use crate::log::{Fence, Holder, INBOX_POSTS, PostId, Standing};
+use crate::opening::Opening;
+
+/// How many runs the writer keeps in mind. Beyond that it forgets all and asks the database again.
+const KNOWN_RUNS: usize = 8_192;
+
+/// An append, its bodies already in their stored form.
+#[derive(Debug)]
+pub(super) struct NewEvents {
+    pub(super) run: RunId,
+    pub(super) expected: u64,
+    pub(super) fence: Fence,
+    pub(super) uses: Option<PostId>,
+    pub(super) standing: Standing,
+    /// Only for the first append of a run.
+    pub(super) opening: Option<(Opening, Option<RunId>)>,
+    pub(super) events: Vec<NewEvent>,
+}
+
+#[derive(Debug)]
+pub(super) struct NewEvent {
+    pub(super) at: Millis,
+    pub(super) kind: &'static str,
+    pub(super) body: String,
+}
+
+/// What the writer knows of a run. True as long as no other process has written.
+#[derive(Debug)]
+struct Known {
+    no: i64,
+    version: u64,
+    standing: Standing,
+    holder: Text,
+    epoch: u64,
+    held: Option<i64>,
+}
+
+/// The writer's view of the log, kept between transactions.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    known: HashMap<RunId, Known>,
+    data_version: Option<i64>,
+    /// Under which numbers this process has entered itself in the table of holders.
+    entered: HashMap<Text, i64>,
+    /// The same for entries of the transaction that is going on.
+    entering: Vec<Text>,
+}
+
+impl Desk {
+    /// Called at the start of a transaction: forgets what another process may have changed.
+    pub(super) fn begin(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let now: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if self.data_version != Some(now) || self.known.len() > KNOWN_RUNS {
+            self.known.clear();
+        }
+        self.data_version = Some(now);
+        Ok(())
+    }
+
+    pub(super) fn committed(&mut self) {
+        self.entering.clear();
+    }
+
+    pub(super) fn rolled_back(&mut self) {
+        self.known.clear();
+        for name in self.entering.drain(..) {
+            self.entered.remove(&name);
+        }
+    }
+
+    /// This process' entries in the table of holders.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&Text, i64)> {
+        self.entered.iter().map(|(name, id)| (name, *id))
+    }
+
+    /// Appends, or refuses without having written anything.
+    pub(super) fn append(&mut self, connection: &Connection, new: &NewEvents) -> Result<(), Fault> {
+        let added = new.events.len() as u64;
+        if new.expected + added > MAX_EVENTS {
+            let text = format!("a run can hold at most {MAX_EVENTS} events");
+            return Err(StoreError::Failed(text.into()).into());
+        }
+        let run = new.run;
+        let Some(known) = self.known(connection, run)? else {
+            return self.create(connection, new);
+        };
+        known.check(new)?;
+        if let Some(post) = new.uses {
+            let used = connection
+                .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
+                .execute([post.0.cast_signed(), known.no])?;
+            if used == 0 {
+                return Err(StoreError::PostUsed { run, post: post.0 }.into());
+            }
+        }
+        insert_events(connection, known.no, new)?;
+        if known.standing != new.standing {
+            let (name, detail) = rows::columns(new.standing);
+            known.held = known.held.filter(|_| new.standing == Standing::Running);
+            connection
+                .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3, held = ?4 WHERE no = ?1")?
+                .execute(params![known.no, name, detail, known.held])?;
+            known.standing = new.standing;
+        } else if new.standing != Standing::Running {
+            known.give_up(connection)?;
+        }
+        known.version += added;
+        if matches!(new.standing, Standing::Ended(_)) {
+            self.known.remove(&run);
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, connection: &Connection, new: &NewEvents) -> Result<(), Fault> {
+        let run = new.run;
+        let Some((opening, base)) = new.opening.as_ref().filter(|_| new.expected == 0) else {
+            return Err(StoreError::UnknownRun { run }.into());
+        };
+        if let Some(post) = new.uses {
+            return Err(StoreError::PostUsed { run, post: post.0 }.into());
+        }
+        let held = match new.standing {
+            Standing::Running => Some(self.enter(connection, &new.fence.holder)?),
+            Standing::Suspended | Standing::Ended(_) => None,
+        };
+        let (name, detail) = rows::columns(new.standing);
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO runs(run, agent, session, parent, base, started_at, title, standing, detail, epoch, holder, held) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?;
+        insert.execute(params![
+            run.0.as_bytes(),
+            opening.agent.as_ref(),
+            opening.session.as_ref().map(windlass_core::SessionId::as_str),
+            opening.parent.as_ref().map(|parent| parent.0.as_bytes()),
+            base.as_ref().map(|base| base.0.as_bytes()),
+            new.events.first().map_or(0, |event| event.at).cast_signed(),
+            opening.title.as_ref(),
+            name,
+            detail,
+            new.fence.epoch.cast_signed(),
+            new.fence.holder.0.as_ref(),
+            held,
+        ])?;
+        let no = connection.last_insert_rowid();
+        insert_events(connection, no, new)?;
+        if let Some(held) = held {
+            let Fence { holder, epoch } = new.fence.clone();
+            let version = new.events.len() as u64;
+            let known =
+                Known { no, version, standing: new.standing, holder: holder.0, epoch, held: Some(held) };
+            self.known.insert(run, known);
+        }
+        Ok(())
+    }
+
+    pub(super) fn post(
+        &mut self,
+        connection: &Connection,
+        run: RunId,
+        at: Millis,
+        body: &str,
+    ) -> Result<PostId, Fault> {
+        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        let waiting: i64 = connection
+            .prepare_cached("SELECT count(*) FROM inbox WHERE run = ?1")?
+            .query_row([known.no], |row| row.get(0))?;
+        if waiting.cast_unsigned() >= INBOX_POSTS as u64 {
+            return Err(StoreError::InboxFull { run, max: INBOX_POSTS }.into());
+        }
+        connection
+            .prepare_cached("INSERT INTO inbox(run, at, body) VALUES (?1, ?2, ?3)")?
+            .execute(params![known.no, at.cast_signed(), body])?;
+        Ok(PostId(connection.last_insert_rowid().cast_unsigned()))
+    }
+
+    pub(super) fn hold(
+        &mut self,
+        connection: &Connection,
+        run: RunId,
+        holder: &Holder,
+    ) -> Result<Fence, Fault> {
+        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        if let Some(held) = known.held
+            && holders::alive(connection, held)?
+        {
+            return Err(StoreError::Held { run, holder: known.holder.to_string() }.into());
+        }
+        let entry = self.enter(connection, holder)?;
+        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        let epoch = known.epoch + 1;
+        connection
+            .prepare_cached("UPDATE runs SET holder = ?2, epoch = ?3, held = ?4 WHERE no = ?1")?
+            .execute(params![known.no, holder.0.as_ref(), epoch.cast_signed(), entry])?;
+        known.holder = holder.0.clone();
+        known.epoch = epoch;
+        known.held = Some(entry);
+        Ok(Fence { holder: holder.clone(), epoch })
+    }
+
+    pub(super) fn release(
+        &mut self,
+        connection: &Connection,
+        run: RunId,
+        fence: &Fence,
+    ) -> Result<(), Fault> {
+        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        if known.epoch == fence.epoch && known.holder == fence.holder.0 {
+            known.give_up(connection)?;
+        }
+        Ok(())
+    }
+
+    /// Gives up all holds on these runs that are still ours, and takes this process off the table.
+    pub(super) fn leave(&mut self, connection: &Connection, held: &[RunId]) -> Result<(), Fault> {
+        let ours: Vec<i64> = self.entered.values().copied().collect();
+        for run in held {
+            if let Some(known) = self.known(connection, *run)?
+                && known.held.is_some_and(|held| ours.contains(&held))
+            {
+                known.give_up(connection)?;
+            }
+        }
+        for id in ours {
+            connection.execute("DELETE FROM holders WHERE id = ?1", [id])?;
+        }
+        Ok(())
+    }
+
+    /// The number of this process as a holder of that name.
+    fn enter(&mut self, connection: &Connection, holder: &Holder) -> rusqlite::Result<i64> {
+        if let Some(id) = self.entered.get(&holder.0) {
+            return Ok(*id);
+        }
+        let id = holders::register(connection, &holder.0)?;
+        self.entered.insert(holder.0.clone(), id);
+        self.entering.push(holder.0.clone());
+        Ok(id)
+    }
+
+    fn known(&mut self, connection: &Connection, run: RunId) -> Result<Option<&mut Known>, Fault> {
+        use std::collections::hash_map::Entry;
+        match self.known.entry(run) {
+            Entry::Occupied(known) => Ok(Some(known.into_mut())),
+            Entry::Vacant(vacant) => Ok(Known::load(connection, run)?.map(|known| vacant.insert(known))),
+        }
+    }
+}
+
+impl Known {
+    fn load(connection: &Connection, run: RunId) -> Result<Option<Self>, Fault> {
+        let row = connection
+            .prepare_cached("SELECT no, standing, detail, holder, epoch, held FROM runs WHERE run = ?1")?
+            .query_row([run.0.as_bytes()], |row| {
+                let columns: (String, Option<String>) = (row.get(1)?, row.get(2)?);
+                let hold: (String, i64, Option<i64>) = (row.get(3)?, row.get(4)?, row.get(5)?);
+                Ok((row.get(0)?, columns, hold))
+            })
+            .optional()?;
+        let Some((no, (name, detail), (holder, epoch, held))) = row else { return Ok(None) };
+        Ok(Some(Self {
+            no,
+            version: rows::version(connection, no)?,
+            standing: rows::standing(&name, detail)?,
+            holder: holder.into(),
+            epoch: epoch.cast_unsigned(),
+            held,
+        }))
+    }
+
+    /// The hold is looked at before the version: who lost it is told so, and not that somebody was faster.
+    fn check(&self, new: &NewEvents) -> Result<(), StoreError> {
+        let (run, fence) = (new.run, &new.fence);
+        if new.expected > 0 && (fence.epoch != self.epoch || fence.holder.0 != self.holder) {
+            let (holder, current) = (self.holder.to_string(), self.epoch);
+            return Err(StoreError::Fenced { run, holder, ours: fence.epoch, current });
+        }
+        if new.expected != self.version {
+            return Err(StoreError::Conflict { run, expected: new.expected, found: self.version });
+        }
+        if self.held.is_none() {
+            return Err(StoreError::NotHeld { run, epoch: self.epoch });
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if self.held.take().is_some() {
+            connection.prepare_cached("UPDATE runs SET held = NULL WHERE no = ?1")?.execute([self.no])?;
+        }
+        Ok(())
+    }
+}
+
+fn insert_events(connection: &Connection, no: i64, new: &NewEvents) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO events(id, last, at, kind, schema, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let last = new.expected + new.events.len() as u64;
+    for (seq, event) in (new.expected + 1..).zip(&new.events) {
+        insert.execute(params![
+            event_id(no, seq),
+            seq == last,
+            event.at.cast_signed(),
+            event.kind,
+            windlass_core::Fact::SCHEMA,
+            event.body,
+        ])?;
+    }
+    Ok(())
+}

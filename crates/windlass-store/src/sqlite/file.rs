@@ -1,0 +1,153 @@
+//! The log's file: how it is made, recognised and opened, and what its errors mean.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::SqliteOptions;
+use crate::error::StoreError;
+
+/// `Wdls` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
+const APPLICATION_ID: i32 = 0x5764_6c73;
+/// The newest format that this version reads and writes; `schema.sql` makes it.
+pub(super) const FORMAT: u32 = 1;
+/// How long to wait between tries while another process makes the same file.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// Opens the log for reading and writing; makes it if there is no file or an empty one.
+pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
+    create(path).map_err(|error| unusable(path, error))?;
+    let connection = connect(path, options)?;
+    if connection.is_readonly("main").map_err(|error| failure(path, error))? {
+        return Err(unusable(path, "the file may not be written"));
+    }
+    match format(&connection).map_err(|error| failure(path, error))? {
+        Format::Known => {}
+        Format::Empty => make(path, options, &connection)?,
+        Format::Newer(found) => {
+            return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
+        }
+        Format::Foreign => return Err(unusable(path, "the file is a database of another program")),
+    }
+    Ok(connection)
+}
+
+/// One more connection to a log that [`open`] has seen.
+pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let set_up = || {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(busy_timeout(options))?;
+        connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864")?;
+        if let Some(max_bytes) = options.max_bytes {
+            let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+            let pages = (max_bytes.min(i64::MAX as u64).cast_signed() / page.max(1)).max(1);
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+        }
+        Ok(connection)
+    };
+    set_up().map_err(|error| failure(path, error))
+}
+
+/// SQLite counts in `i32` milliseconds.
+fn busy_timeout(options: &SqliteOptions) -> Duration {
+    Duration::from_millis(options.busy_timeout_ms.min(i32::MAX as u64))
+}
+
+/// Makes the file for its owner alone, and missing folders too. SQLite gives its side files the same mode.
+fn create(path: &Path) -> io::Result<()> {
+    if path.try_exists()? {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+enum Format {
+    Known,
+    Empty,
+    Newer(u32),
+    Foreign,
+}
+
+fn format(connection: &Connection) -> rusqlite::Result<Format> {
+    let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if id == APPLICATION_ID {
+        return Ok(if version > FORMAT { Format::Newer(version) } else { Format::Known });
+    }
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(if id == 0 && version == 0 && tables == 0 { Format::Empty } else { Format::Foreign })
+}
+
+/// Turns an empty file into a log. Several processes may try at once: one makes it, the others find it made.
+fn make(path: &Path, options: &SqliteOptions, connection: &Connection) -> Result<(), StoreError> {
+    let until = Instant::now() + busy_timeout(options);
+    loop {
+        match try_make(connection) {
+            // The change to WAL does not wait for others by itself.
+            Err(error) if is_busy(&error) && Instant::now() < until => std::thread::sleep(RETRY),
+            other => return other.map_err(|error| failure(path, error)),
+        }
+    }
+}
+
+fn try_make(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+    let transaction =
+        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+    if matches!(format(&transaction)?, Format::Empty) {
+        transaction.execute_batch(include_str!("schema.sql"))?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+    }
+    transaction.commit()
+}
+
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Sorts what the database says by what can be done about it.
+pub(super) fn failure(path: &Path, error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::Full { path: path.to_owned(), source: Box::new(error) },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked(path),
+        Some(ErrorCode::NotADatabase) => unusable(path, "the file is no Windlass log"),
+        Some(
+            ErrorCode::ReadOnly
+            | ErrorCode::CannotOpen
+            | ErrorCode::PermissionDenied
+            | ErrorCode::DatabaseCorrupt,
+        ) => unusable(path, error),
+        _ => StoreError::Failed(Box::new(error)),
+    }
+}
+
+pub(super) fn locked(path: &Path) -> StoreError {
+    unusable(path, "another process has kept it locked for longer than the busy timeout")
+}
+
+pub(super) fn unusable(
+    path: &Path,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> StoreError {
+    StoreError::Unusable { path: path.to_owned(), source: source.into() }
+}

@@ -1,0 +1,216 @@
+//! The log in one SQLite file: durable, shared by processes, readable with `sqlite3`.
+//!
+//! One writer thread commits the appends of all runs in groups (`writer`), a few threads read (`reader`), and one
+//! watches for the changes of other processes as long as anybody waits for them (`watch`). Threads start when they
+//! are needed. No async runtime is required.
+
+mod changes;
+mod file;
+mod follow;
+mod holders;
+mod reader;
+mod rows;
+mod watch;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use windlass_core::{Millis, RunId, What};
+
+use crate::error::StoreError;
+use crate::log::{Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary};
+use crate::opening::{self, Opening};
+use changes::{NewEvent, NewEvents};
+use reader::Readers;
+use watch::{Signals, Topic, Waiter};
+use writer::{Write, Writer, Written};
+
+/// The settings of a [`SqliteLog`].
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// How long to wait for a lock that another process has, in milliseconds. Default: 5,000.
+    pub busy_timeout_ms: u64,
+    /// How many writes, and how many reads, may be queued; further ones wait for a place. Default: 1,024.
+    pub queue: usize,
+    /// The most threads that read at a time. Default: 4.
+    pub readers: usize,
+    /// The most bytes that the file may take; `None`: as many as the disk has. Appends beyond fail as on a full disk.
+    pub max_bytes: Option<u64>,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { busy_timeout_ms: 5_000, queue: 1_024, readers: 4, max_bytes: None }
+    }
+}
+
+/// A log in one SQLite file.
+///
+/// Dropping it finishes what is queued, gives up the holds that were taken through it and ends its threads.
+pub struct SqliteLog {
+    inner: Arc<Inner>,
+}
+
+/// What the log shares with those who follow it.
+struct Inner {
+    path: PathBuf,
+    options: SqliteOptions,
+    writer: Writer,
+    readers: Readers,
+    signals: Arc<Signals>,
+}
+
+impl std::fmt::Debug for SqliteLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteLog").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Failed("the log was closed".into())
+}
+
+impl SqliteLog {
+    /// Opens the log in that file with the default settings. Makes file (mode 0600) and folders (0700) if need be.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`], [`StoreError::Newer`], [`StoreError::Full`], [`StoreError::Failed`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(path, SqliteOptions::default())
+    }
+
+    /// Opens the log in that file.
+    ///
+    /// # Errors
+    /// As for [`SqliteLog::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let connection = file::open(&path, &options)?;
+        let signals = Arc::new(Signals::default());
+        let writer = Writer::new(path.clone(), connection, options.queue, Arc::clone(&signals));
+        let readers = Readers::new(path.clone(), options.clone());
+        Ok(Self { inner: Arc::new(Inner { path, options, writer, readers, signals }) })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Moves everything from the write-ahead log (`FILE-wal`) into the file, for backups and measurements.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`] if readers were in the way for longer than the busy timeout.
+    pub async fn checkpoint(&self) -> Result<(), StoreError> {
+        self.inner.writer.write(Write::Checkpoint).await.map(drop)
+    }
+}
+
+impl Drop for SqliteLog {
+    fn drop(&mut self) {
+        self.inner.signals.close();
+        self.inner.readers.close();
+        self.inner.writer.close();
+    }
+}
+
+impl Inner {
+    fn wait(&self, run: RunId, topic: Topic) -> Result<Waiter, StoreError> {
+        self.signals.wait(run, topic, (&self.path, &self.options))
+    }
+}
+
+/// Bodies are made here, on the appender's thread, so that the one writer has less to do.
+fn stored(append: Append) -> Result<NewEvents, StoreError> {
+    let Append { run, expected, events, fence, uses, standing } = append;
+    if events.is_empty() {
+        return Err(StoreError::NoEvents { run });
+    }
+    let first = events.first().filter(|_| expected == 0);
+    let opening = (expected == 0).then(|| (Opening::of(first), opening::base(first)));
+    let bodies = events.iter().map(|event| {
+        let body = event.fact.body().map_err(|error| StoreError::Failed(Box::new(error)))?;
+        Ok(NewEvent { at: event.at, kind: event.fact.kind(), body })
+    });
+    let events = bodies.collect::<Result<Vec<_>, StoreError>>()?;
+    Ok(NewEvents { run, expected, fence, uses, standing, opening, events })
+}
+
+fn unexpected(written: &Written) -> StoreError {
+    StoreError::Failed(format!("the writer answered another question: {written:?}").into())
+}
+
+impl EventLog for SqliteLog {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let new = stored(append)?;
+            self.inner.writer.write(Write::Append(Box::new(new))).await.map(drop)
+        })
+    }
+
+    fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| rows::read(connection, run, from, max)))
+    }
+
+    fn follow(&self, run: RunId, from: u64) -> Batches {
+        follow::follow(Arc::clone(&self.inner), run, from)
+    }
+
+    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+        Box::pin(async move {
+            let body = serde_json::to_string(&what).map_err(|error| StoreError::Failed(Box::new(error)))?;
+            match self.inner.writer.write(Write::Post { run, at, body }).await? {
+                Written::Post(post) => Ok(post),
+                other => Err(unexpected(&other)),
+            }
+        })
+    }
+
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {
+        Box::pin(async move {
+            let known = self.inner.signals.known_posts(run);
+            let found =
+                self.inner.readers.read(move |connection| rows::inbox(connection, run, after)).await?;
+            self.inner.signals.read_inbox(run, &known, after, &found);
+            Ok(found)
+        })
+    }
+
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            if !self.inner.signals.holds(run) {
+                self.inner.readers.read(move |connection| rows::find(connection, run)).await?;
+            }
+            let waiter = self.inner.wait(run, Topic::Inbox)?;
+            while let Some(posted) = waiter.posted(after)? {
+                posted.await;
+            }
+            Ok(())
+        })
+    }
+
+    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
+        let holder = holder.clone();
+        Box::pin(async move {
+            match self.inner.writer.write(Write::Hold { run, holder }).await? {
+                Written::Hold(fence) => Ok(fence),
+                other => Err(unexpected(&other)),
+            }
+        })
+    }
+
+    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let fence = fence.clone();
+        Box::pin(async move { self.inner.writer.write(Write::Release { run, fence }).await.map(drop) })
+    }
+
+    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| rows::list(connection, &filter)))
+    }
+
+    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| rows::summary(connection, run)))
+    }
+}

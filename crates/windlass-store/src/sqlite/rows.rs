@@ -1,0 +1,250 @@
+//! Reading a log: events, inbox and listings, as queries on one connection.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use windlass_core::{Event, Fact, RunId, SessionId, Status};
+
+use super::holders;
+use crate::error::StoreError;
+use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunSummary, Standing};
+
+/// How many bits of an event's id its number within the run takes.
+const SEQ_BITS: u32 = 32;
+/// The most events that a run can have.
+pub(super) const MAX_EVENTS: u64 = (1 << SEQ_BITS) - 1;
+
+/// A query's failure: what the database said, or what we think of what it holds.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Database(rusqlite::Error),
+    Store(StoreError),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The id of an event, from its run's short number and its number within the run.
+pub(super) fn event_id(no: i64, seq: u64) -> i64 {
+    (no << SEQ_BITS) | seq.min(MAX_EVENTS).cast_signed()
+}
+
+fn seq(id: i64) -> u64 {
+    id.cast_unsigned() & MAX_EVENTS
+}
+
+/// A run's id from its stored form.
+pub(super) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
+    row.get::<_, [u8; 16]>(column).map(|bytes| RunId::from_number(u128::from_be_bytes(bytes)))
+}
+
+/// A run's short number, and whether it has ended.
+pub(super) fn find(connection: &Connection, run: RunId) -> Result<(i64, bool), Fault> {
+    connection
+        .prepare_cached("SELECT no, standing FROM runs WHERE run = ?1")?
+        .query_row([run.0.as_bytes()], |row| {
+            let standing = row.get_ref(1)?;
+            Ok((row.get(0)?, !matches!(standing.as_str()?, "running" | "suspended")))
+        })
+        .optional()?
+        .ok_or_else(|| StoreError::UnknownRun { run }.into())
+}
+
+/// How many events a run has.
+pub(super) fn version(connection: &Connection, no: i64) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached("SELECT max(id) FROM events WHERE id BETWEEN ?1 AND ?2")?
+        .query_row([event_id(no, 0), event_id(no, MAX_EVENTS)], |row| row.get::<_, Option<i64>>(0))
+        .map(|id| id.map_or(0, seq))
+}
+
+/// The batches with events from `from` on, about `max` events.
+pub(super) fn read(connection: &Connection, run: RunId, from: u64, max: usize) -> Result<Vec<Batch>, Fault> {
+    let (no, _) = find(connection, run)?;
+    read_of(connection, (run, no), from, max)
+}
+
+fn read_of(
+    connection: &Connection,
+    (run, no): (RunId, i64),
+    from: u64,
+    max: usize,
+) -> Result<Vec<Batch>, Fault> {
+    let mut query = connection
+        .prepare_cached("SELECT id, last, at, kind, body FROM events WHERE id BETWEEN ?1 AND ?2")?;
+    let mut rows = query.query([event_id(no, from.max(1)), event_id(no, MAX_EVENTS)])?;
+    let (mut batches, mut events, mut count) = (Vec::new(), Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let seq = seq(row.get(0)?);
+        let body = Fact::from_body(
+            row.get_ref(3)?.as_str().map_err(as_sql)?,
+            row.get_ref(4)?.as_str().map_err(as_sql)?,
+        );
+        let fact = body.map_err(|error| StoreError::Corrupt { run, seq, source: Box::new(error) })?;
+        events.push(Event { at: row.get::<_, i64>(2)?.cast_unsigned(), fact });
+        if row.get(1)? {
+            count += events.len();
+            let first = seq + 1 - events.len() as u64;
+            batches.push(Batch { first, events: std::mem::take(&mut events).into() });
+            if count >= max {
+                break;
+            }
+        }
+    }
+    Ok(batches)
+}
+
+fn as_sql(error: rusqlite::types::FromSqlError) -> rusqlite::Error {
+    error.into()
+}
+
+/// What a follower at `from` finds.
+pub(super) enum Next {
+    Batches(Vec<Batch>),
+    Nothing,
+    Ended,
+}
+
+pub(super) fn next(connection: &Connection, run: RunId, from: u64, max: usize) -> Result<Next, Fault> {
+    // How it stands is read first: if it has ended, all events are there.
+    let (no, ended) = find(connection, run)?;
+    let batches = read_of(connection, (run, no), from, max)?;
+    Ok(match (batches.is_empty(), ended) {
+        (false, _) => Next::Batches(batches),
+        (true, true) => Next::Ended,
+        (true, false) => Next::Nothing,
+    })
+}
+
+pub(super) fn inbox(
+    connection: &Connection,
+    run: RunId,
+    after: Option<PostId>,
+) -> Result<Vec<Posted>, Fault> {
+    let (no, _) = find(connection, run)?;
+    let mut query =
+        connection.prepare_cached("SELECT id, at, body FROM inbox WHERE run = ?1 AND id > ?2 ORDER BY id")?;
+    let mut rows = query.query([no, after.map_or(0, |post| post.0).cast_signed()])?;
+    let mut posted = Vec::new();
+    while let Some(row) = rows.next()? {
+        let what = serde_json::from_str(row.get_ref(2)?.as_str().map_err(as_sql)?)
+            .map_err(|error| StoreError::Failed(Box::new(error)))?;
+        posted.push(Posted {
+            id: PostId(row.get::<_, i64>(0)?.cast_unsigned()),
+            at: row.get::<_, i64>(1)?.cast_unsigned(),
+            what,
+        });
+    }
+    Ok(posted)
+}
+
+const SUMMARY: &str = "SELECT no, run, agent, session, parent, standing, detail, started_at, title, holder, held, \
+     (SELECT id FROM events WHERE id BETWEEN no << 32 AND (no << 32 | 4294967295) ORDER BY id DESC LIMIT 1) AS newest, \
+     (SELECT at FROM events WHERE id BETWEEN no << 32 AND (no << 32 | 4294967295) ORDER BY id DESC LIMIT 1) AS updated \
+     FROM runs";
+
+pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary, Fault> {
+    let sql = format!("{SUMMARY} WHERE run = ?1");
+    let found = summaries(connection, &sql, vec![Value::Blob(run.0.as_bytes().to_vec())])?;
+    found.into_iter().next().ok_or_else(|| StoreError::UnknownRun { run }.into())
+}
+
+pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Vec<RunSummary>, Fault> {
+    let mut sql = format!("{SUMMARY} WHERE 1");
+    let mut values = Vec::new();
+    let mut and = |condition: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            values.push(value);
+            // Writing to a string cannot fail.
+            let _ = write!(sql, " AND {condition} ?{}", values.len());
+        }
+    };
+    let blob = |run: &RunId| Value::Blob(run.0.as_bytes().to_vec());
+    let number = |at: u64| Value::Integer(at.min(i64::MAX as u64).cast_signed());
+    and("session =", filter.session.as_ref().map(|session| Value::Text(session.as_str().to_owned())));
+    and("agent =", filter.agent.as_ref().map(|agent| Value::Text(agent.as_ref().to_owned())));
+    and("standing =", filter.status.as_ref().map(|status| Value::Text(status.as_ref().to_owned())));
+    and("parent =", filter.parent.as_ref().map(blob));
+    and("started_at >=", filter.since.map(number));
+    and("started_at <", filter.until.map(number));
+    and("run <", filter.before.as_ref().map(blob));
+    let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
+    let _ = write!(sql, " ORDER BY run DESC LIMIT {limit}");
+    summaries(connection, &sql, values)
+}
+
+fn summaries(connection: &Connection, sql: &str, values: Vec<Value>) -> Result<Vec<RunSummary>, Fault> {
+    // One transaction, so that runs, events and holders are seen as of one moment.
+    let transaction = connection.unchecked_transaction()?;
+    let mut query = transaction.prepare_cached(sql)?;
+    let mut rows = query.query(params_from_iter(values))?;
+    let mut lives = HashMap::new();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (mut summary, held) = summary_of(row)?;
+        if let Some(held) = held {
+            let alive = match lives.get(&held) {
+                Some(alive) => *alive,
+                None => *lives.entry(held).or_insert(holders::alive(&transaction, held)?),
+            };
+            summary.holder = summary.holder.filter(|_| alive);
+        }
+        found.push(summary);
+    }
+    Ok(found)
+}
+
+fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
+    let run = run_id(row, 1)?;
+    let parent: Option<[u8; 16]> = row.get(4)?;
+    let held: Option<i64> = row.get(10)?;
+    let holder: String = row.get(9)?;
+    let summary = RunSummary {
+        run,
+        agent: row.get::<_, String>(2)?.into(),
+        session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
+        parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),
+        standing: standing(&row.get::<_, String>(5)?, row.get(6)?)?,
+        version: row.get::<_, Option<i64>>(11)?.map_or(0, seq),
+        started_at: row.get::<_, i64>(7)?.cast_unsigned(),
+        updated_at: row.get::<_, Option<i64>>(12)?.unwrap_or_default().cast_unsigned(),
+        title: row.get::<_, String>(8)?.into(),
+        holder: held.map(|_| Holder(holder.into())),
+    };
+    Ok((summary, held))
+}
+
+/// The name and the detail under which a standing is stored.
+pub(super) fn columns(standing: Standing) -> (&'static str, Option<&'static str>) {
+    let detail = match standing {
+        Standing::Ended(Status::Limit(limit)) => Some(limit.name()),
+        Standing::Ended(Status::Failed(kind)) => Some(kind.name()),
+        _ => None,
+    };
+    (standing.name(), detail)
+}
+
+/// Reads what [`columns`] wrote.
+pub(super) fn standing(name: &str, detail: Option<String>) -> Result<Standing, StoreError> {
+    match name {
+        "running" => return Ok(Standing::Running),
+        "suspended" => return Ok(Standing::Suspended),
+        _ => {}
+    }
+    let status = match detail {
+        Some(detail) => serde_json::json!({ name: detail }),
+        None => serde_json::Value::from(name),
+    };
+    serde_json::from_value(status).map(Standing::Ended).map_err(|error| StoreError::Failed(Box::new(error)))
+}

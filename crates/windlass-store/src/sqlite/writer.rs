@@ -1,0 +1,345 @@
+//! The writer: one thread per open log that owns the write connection and commits what is queued in groups.
+//!
+//! Each group is one transaction with one fsync, shared by all appends that came while the one before was on its way
+//! to the disk. A write that is refused (version, hold, used post) writes nothing, so the others of its group go on.
+//! A group that fails is rolled back and its writes are done one by one, so that each gets its own answer.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use windlass_core::{Millis, RunId};
+
+use super::changes::{Desk, NewEvents};
+use super::holders::{self, BEAT_MS};
+use super::rows::Fault;
+use super::watch::{Change, Signals};
+use super::{closed, file};
+use crate::error::StoreError;
+use crate::log::{Fence, Holder, PostId, Standing};
+
+/// The most writes of one transaction.
+const GROUP: usize = 256;
+
+/// A write to the log.
+#[derive(Debug)]
+pub(super) enum Write {
+    Append(Box<NewEvents>),
+    Post {
+        run: RunId,
+        at: Millis,
+        body: String,
+    },
+    Hold {
+        run: RunId,
+        holder: Holder,
+    },
+    Release {
+        run: RunId,
+        fence: Fence,
+    },
+    /// Moves everything from the write-ahead log into the file.
+    Checkpoint,
+}
+
+/// What a write brought.
+#[derive(Debug)]
+pub(super) enum Written {
+    Nothing,
+    Post(PostId),
+    Hold(Fence),
+}
+
+type Answer = Result<Written, StoreError>;
+
+struct Job {
+    write: Write,
+    answer: oneshot::Sender<Answer>,
+    /// Gives its place in the queue back when the answer is sent.
+    place: OwnedSemaphorePermit,
+}
+
+/// The way to the writer thread. The thread starts with the first write.
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    places: Arc<Semaphore>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    path: PathBuf,
+    queue: Mutex<Queue>,
+    filled: Condvar,
+    signals: Arc<Signals>,
+}
+
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// The write connection until the thread takes it.
+    connection: Option<Connection>,
+    /// The thread waits for a job and must be woken.
+    waiting: bool,
+    closed: bool,
+}
+
+impl Writer {
+    pub(super) fn new(path: PathBuf, connection: Connection, places: usize, signals: Arc<Signals>) -> Self {
+        let queue =
+            Queue { jobs: VecDeque::new(), connection: Some(connection), waiting: false, closed: false };
+        let shared = Shared { path, queue: Mutex::new(queue), filled: Condvar::new(), signals };
+        Self {
+            shared: Arc::new(shared),
+            places: Arc::new(Semaphore::new(places.max(1))),
+            thread: Mutex::new(None),
+        }
+    }
+
+    /// Queues a write and waits for its answer. Once queued, it is done even if nobody waits any more.
+    pub(super) async fn write(&self, write: Write) -> Answer {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
+        let (answer, answered) = oneshot::channel();
+        self.queue(Job { write, answer, place })?;
+        answered.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    fn queue(&self, job: Job) -> Result<(), StoreError> {
+        let mut queue = self.shared.lock();
+        if queue.closed {
+            return Err(closed());
+        }
+        if let Some(connection) = queue.connection.take() {
+            self.start(connection)?;
+        }
+        queue.jobs.push_back(job);
+        if std::mem::take(&mut queue.waiting) {
+            drop(queue);
+            self.shared.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    fn start(&self, connection: Connection) -> Result<(), StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new()
+            .name("windlass-log".to_owned())
+            .spawn(move || Work { connection, desk: Desk::default(), held: HashSet::new(), shared }.run())
+            .map_err(|error| StoreError::Failed(Box::new(error)))?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
+    /// Finishes what is queued, gives up all holds and ends the thread.
+    pub(super) fn close(&self) {
+        self.places.close();
+        {
+            let mut queue = self.shared.lock();
+            queue.closed = true;
+            queue.connection = None;
+        }
+        self.shared.filled.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!(log = %self.shared.path.display(), "the writer thread of the log panicked");
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next group. `None`: closed and empty. An empty group: it is time for a heartbeat.
+    fn next_group(&self, beat_in: Option<Duration>) -> Option<Vec<Job>> {
+        let mut queue = self.lock();
+        while queue.jobs.is_empty() {
+            if queue.closed {
+                return None;
+            }
+            queue.waiting = true;
+            let Some(time) = beat_in else {
+                queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let (again, timeout) =
+                self.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner);
+            queue = again;
+            if timeout.timed_out() {
+                break;
+            }
+        }
+        queue.waiting = false;
+        let count = queue.jobs.len().min(GROUP);
+        Some(queue.jobs.drain(..count).collect())
+    }
+}
+
+/// The thread's own things.
+struct Work {
+    connection: Connection,
+    desk: Desk,
+    /// The runs that this process holds.
+    held: HashSet<RunId>,
+    shared: Arc<Shared>,
+}
+
+impl Work {
+    fn run(mut self) {
+        let mut last_beat = Instant::now();
+        let every = Duration::from_millis(BEAT_MS);
+        loop {
+            let beat_in = (!self.held.is_empty()).then(|| every.saturating_sub(last_beat.elapsed()));
+            let Some(group) = self.shared.next_group(beat_in) else { break };
+            if last_beat.elapsed() >= every {
+                last_beat = Instant::now();
+                self.beat();
+            }
+            if !group.is_empty() {
+                self.group(group);
+            }
+        }
+        if let Err(error) = self.leave() {
+            tracing::warn!(log = %self.shared.path.display(), ?error, "the holds of this process could not be given up");
+        }
+    }
+
+    fn group(&mut self, group: Vec<Job>) {
+        match self.transact(&group) {
+            Ok(answers) => self.answer(group, answers),
+            // The others of the group would wait just as long.
+            Err(error) if file::is_busy(&error) => {
+                let path = &self.shared.path;
+                group.into_iter().for_each(|job| drop(job.answer.send(Err(file::locked(path)))));
+            }
+            Err(error) if group.len() > 1 => {
+                tracing::debug!(%error, writes = group.len(), "a group of writes failed; they are tried one by one");
+                group.into_iter().for_each(|job| self.group(vec![job]));
+            }
+            Err(error) => {
+                let error = file::failure(&self.shared.path, error);
+                if let Some(job) = group.into_iter().next() {
+                    drop(job.answer.send(Err(error)));
+                }
+            }
+        }
+    }
+
+    /// Does all writes in one transaction. An error: nothing was written at all.
+    fn transact(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Answer>> {
+        let Self { connection, desk, .. } = self;
+        let done = (|| {
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            desk.begin(&transaction)?;
+            let mut answers = Vec::with_capacity(group.len());
+            for job in group {
+                answers.push(match perform(desk, &transaction, &job.write) {
+                    Ok(written) => Ok(written),
+                    Err(Fault::Store(refusal)) => Err(refusal),
+                    Err(Fault::Database(error)) => return Err(error),
+                });
+            }
+            transaction.commit()?;
+            Ok(answers)
+        })();
+        match done {
+            Ok(_) => desk.committed(),
+            Err(_) => desk.rolled_back(),
+        }
+        done
+    }
+
+    /// Tells who waits for it what is durable now: first the watchers, then each writer.
+    fn answer(&mut self, group: Vec<Job>, answers: Vec<Answer>) {
+        let mut changes = Vec::with_capacity(group.len());
+        let mut replies = Vec::with_capacity(group.len());
+        for (job, mut answer) in group.into_iter().zip(answers) {
+            if matches!(job.write, Write::Checkpoint) && answer.is_ok() {
+                answer = self.checkpoint();
+            }
+            self.note(&job.write, &answer, &mut changes);
+            replies.push((job.answer, job.place, answer));
+        }
+        self.shared.signals.committed(changes);
+        for (reply, place, answer) in replies {
+            drop(place);
+            // Nobody may wait for it any more.
+            drop(reply.send(answer));
+        }
+    }
+
+    fn note(&mut self, write: &Write, answer: &Answer, changes: &mut Vec<Change>) {
+        match (write, answer) {
+            (Write::Append(new), Ok(_)) => {
+                let holds = new.standing == Standing::Running;
+                if !holds {
+                    self.held.remove(&new.run);
+                } else if new.expected == 0 {
+                    self.held.insert(new.run);
+                }
+                changes.push(Change::Appended { run: new.run, holds, used: new.uses });
+            }
+            (Write::Append(new), Err(StoreError::Fenced { .. })) => {
+                self.held.remove(&new.run);
+                changes.push(Change::Released { run: new.run });
+            }
+            (Write::Post { run, .. }, Ok(Written::Post(post))) => {
+                changes.push(Change::Posted { run: *run, post: *post });
+            }
+            (Write::Hold { run, .. }, Ok(_)) => {
+                self.held.insert(*run);
+                changes.push(Change::Held { run: *run });
+            }
+            (Write::Release { run, .. }, Ok(_)) => {
+                self.held.remove(run);
+                changes.push(Change::Released { run: *run });
+            }
+            _ => {}
+        }
+    }
+
+    fn checkpoint(&self) -> Answer {
+        let path = &self.shared.path;
+        let busy: bool = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(|error| file::failure(path, error))?;
+        if busy { Err(file::locked(path)) } else { Ok(Written::Nothing) }
+    }
+
+    /// A missed heartbeat is made up for by the next one.
+    fn beat(&self) {
+        for (name, id) in self.desk.entries() {
+            if let Err(error) = holders::beat(&self.connection, id, name) {
+                tracing::warn!(log = %self.shared.path.display(), %error, "no heartbeat could be written");
+            }
+        }
+    }
+
+    fn leave(&mut self) -> Result<(), Fault> {
+        if self.desk.entries().next().is_none() {
+            return Ok(());
+        }
+        let held: Vec<RunId> = self.held.drain().collect();
+        let Self { connection, desk, .. } = self;
+        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        desk.begin(&transaction)?;
+        desk.leave(&transaction, &held)?;
+        Ok(transaction.commit()?)
+    }
+}
+
+fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Written, Fault> {
+    match write {
+        Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
+        Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
+        Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
+        Write::Release { run, fence } => desk.release(connection, *run, fence).map(|()| Written::Nothing),
+        Write::Checkpoint => Ok(Written::Nothing),
+    }
+}

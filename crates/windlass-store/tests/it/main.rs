@@ -1,0 +1,3 @@
+//! What both stores promise, and what the one on disk promises beyond that.
+
+mod conformance;
