@@ -1,0 +1,132 @@
+//! Owns one call of a tool: what goes to the server with it, and what each way to fail becomes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, RequestMetaObject, RequestParamsMeta,
+};
+use rmcp::service::ServiceError;
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+use super::content;
+use super::error::McpError;
+use super::link::Link;
+use super::server::Shared;
+use crate::tool::{ToolContext, ToolError, ToolResult};
+
+/// The key in a request's `_meta` for the idempotency key: the same for every try of a call, after a crash too.
+pub const META_IDEMPOTENCY_KEY: &str = "windlass/idempotency_key";
+
+/// The key in a request's `_meta` for the id of the run.
+pub const META_RUN: &str = "windlass/run";
+
+/// The key in a request's `_meta` for the id of the call.
+pub const META_CALL: &str = "windlass/call";
+
+/// How long to ask whether a tool is still there.
+const RELIST_LIMIT: Duration = Duration::from_secs(5);
+
+impl Shared {
+    /// Calls a tool by the server's own name for it. A call is sent once at most: whether it may be sent again is for
+    /// the core to say, by the tool's effect.
+    pub(super) async fn call(self: Arc<Self>, remote: &str, context: ToolContext, args: Value) -> ToolResult {
+        let limit = async {
+            match self.config.call_ms {
+                Some(ms) => sleep(Duration::from_millis(ms)).await,
+                None => std::future::pending().await,
+            }
+        };
+        let result = tokio::select! {
+            biased;
+            result = self.call_now(remote, &context, args) => result,
+            () = self.closed.cancelled() => Err(self.closed_error().into_call_error()),
+            () = context.cancelled.cancelled() => {
+                Err(ToolError::of_kind("cancelled", "the call was cancelled, and the MCP server was told"))
+            }
+            () = limit => Err(self.timed_out()),
+        };
+        result.map_err(|error| ToolError { message: self.mask.hide(&error.message).into(), ..error })
+    }
+
+    async fn call_now(self: &Arc<Self>, remote: &str, context: &ToolContext, args: Value) -> ToolResult {
+        let params = params(remote, context, args)?;
+        if !self.catalog().offers(remote) {
+            return Err(self.unknown(remote));
+        }
+        let link = self.link().await.map_err(McpError::into_call_error)?;
+        // A server that was started again may have other tools.
+        if !self.catalog().offers(remote) {
+            return Err(self.unknown(remote));
+        }
+        match link.call(params).await {
+            Ok(CallToolResponse::Complete(result)) => match content::result(result) {
+                Err(error) if sounds_unknown(remote, &error.message) && self.is_gone(&link, remote).await => {
+                    Err(self.unknown(remote))
+                }
+                result => result,
+            },
+            Ok(_) => Err(ToolError::of_kind(
+                "mcp_unsupported",
+                "the MCP server wants input from a person or runs the call as a task; neither is supported",
+            )),
+            Err(ServiceError::McpError(error)) => {
+                let may_be_gone =
+                    matches!(error.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND);
+                if may_be_gone && self.is_gone(&link, remote).await {
+                    return Err(self.unknown(remote));
+                }
+                Err(refused(&error))
+            }
+            Err(error) => Err(link.explain(&self.config, &self.mask, &error).await.into_call_error()),
+        }
+    }
+
+    /// Lists the tools again and says whether this one is gone (E6).
+    async fn is_gone(self: &Arc<Self>, link: &Link, remote: &str) -> bool {
+        if let Ok(Ok(listed)) = timeout(RELIST_LIMIT, link.list(&self.config, &self.mask)).await
+            && let Err(error) = self.adopt(listed)
+        {
+            tracing::warn!(%error, "the changed list of tools is not taken over");
+        }
+        !self.catalog().offers(remote)
+    }
+
+    fn unknown(&self, remote: &str) -> ToolError {
+        let message = format!("the MCP server `{}` no longer offers the tool `{remote}`", self.config.name);
+        ToolError { unknown_tool: true, ..ToolError::of_kind("unknown_tool", message) }
+    }
+
+    fn timed_out(&self) -> ToolError {
+        let (server, ms) = (&self.config.name, self.config.call_ms.unwrap_or_default());
+        ToolError::of_kind("timeout", format!("the MCP server `{server}` did not answer within {ms} ms"))
+    }
+}
+
+/// A `tools/call` with the run's ids in `_meta` (MCP 2025-11-25, Base Protocol, `_meta`).
+fn params(remote: &str, context: &ToolContext, args: Value) -> Result<CallToolRequestParams, ToolError> {
+    let mut params = CallToolRequestParams::new(remote.to_owned());
+    match args {
+        Value::Object(arguments) => params.arguments = Some(arguments),
+        Value::Null => {}
+        other => return Err(ToolError::new(format!("the arguments must be an object, not `{other}`"))),
+    }
+    let mut meta = RequestMetaObject::new();
+    meta.insert(META_IDEMPOTENCY_KEY.to_owned(), context.idempotency_key.as_ref().into());
+    meta.insert(META_RUN.to_owned(), context.run.to_string().into());
+    meta.insert(META_CALL.to_owned(), context.call.as_str().into());
+    params.set_meta(meta);
+    Ok(params)
+}
+
+fn refused(error: &ErrorData) -> ToolError {
+    ToolError::of_kind("mcp_error", format!("{} (JSON-RPC error {})", error.message, error.code.0))
+}
+
+/// Whether an error reads as if there were no such tool; some servers say so in a result.
+fn sounds_unknown(remote: &str, message: &str) -> bool {
+    let lower = message.to_lowercase();
+    message.contains(remote)
+        && ["not found", "unknown", "no such", "-32602"].iter().any(|s| lower.contains(s))
+}

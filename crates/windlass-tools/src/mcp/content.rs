@@ -1,0 +1,101 @@
+//! Owns how a tool's result becomes content for the model (MCP 2025-11-25, Server Features, Tools, Tool Result).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use windlass_core::{Content, Media, MediaSource, Part};
+
+use crate::tool::{ToolError, ToolResult};
+
+/// The media type of bytes about which the server says nothing (RFC 2046, 4.5.1).
+const UNKNOWN_TYPE: &str = "application/octet-stream";
+
+/// What a call gave. `isError` makes it an error with the result's text.
+pub(super) fn result(result: CallToolResult) -> ToolResult {
+    let failed = result.is_error == Some(true);
+    let mut parts: Vec<Part> = result.content.into_iter().map(part).collect();
+    let has_text = parts.iter().any(|part| matches!(part, Part::Text { .. }));
+    if !has_text && let Some(structured) = result.structured_content {
+        parts.insert(0, Part::Text { text: structured.to_string().into() });
+    }
+    let content = content(parts);
+    if failed {
+        let text = content.text();
+        let text = if text.trim().is_empty() { "the tool failed and did not say why" } else { &text };
+        return Err(ToolError::new(text));
+    }
+    Ok(content)
+}
+
+/// Text alone is one text; with media it stays in parts.
+fn content(parts: Vec<Part>) -> Content {
+    if parts.iter().all(|part| matches!(part, Part::Text { .. })) {
+        return Content::Text(Content::Parts(parts).text().as_ref().into());
+    }
+    Content::Parts(parts)
+}
+
+fn part(block: ContentBlock) -> Part {
+    match block {
+        ContentBlock::Text(text) => Part::Text { text: text.text.into() },
+        ContentBlock::Image(image) => match media(&image.data, &image.mime_type, None) {
+            Ok(media) => Part::Image(media),
+            Err(note) => note,
+        },
+        ContentBlock::Audio(audio) => file(&audio.data, &audio.mime_type, None),
+        ContentBlock::Resource(embedded) => resource(embedded.resource),
+        ContentBlock::ResourceLink(link) => Part::Text { text: described(&link).into() },
+        other => {
+            Part::Text { text: format!("[content of an unknown kind was left out: {}]", kind(&other)).into() }
+        }
+    }
+}
+
+/// A resource in the result: its text, or its bytes as a file.
+fn resource(contents: ResourceContents) -> Part {
+    match contents {
+        ResourceContents::TextResourceContents { uri, text, .. } => {
+            Part::Text { text: format!("[resource {uri}]\n{text}").into() }
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            file(&blob, mime_type.as_deref().unwrap_or(UNKNOWN_TYPE), Some(uri))
+        }
+        _ => Part::Text { text: "[a resource of an unknown kind was left out]".into() },
+    }
+}
+
+/// A link as text: nobody but the server may be able to follow it, and no provider should be made to.
+fn described(link: &Resource) -> String {
+    let mut text = format!("[resource link {}: {}", link.uri, link.title.as_ref().unwrap_or(&link.name));
+    if let Some(media_type) = &link.mime_type {
+        text = format!("{text} ({media_type})");
+    }
+    if let Some(description) = &link.description {
+        text = format!("{text}: {description}");
+    }
+    text.push(']');
+    text
+}
+
+fn file(data: &str, media_type: &str, name: Option<String>) -> Part {
+    media(data, media_type, name).map_or_else(|note| note, Part::File)
+}
+
+/// Inline bytes, or a note where they should be: a provider would refuse the whole request for bad base64.
+fn media(data: &str, media_type: &str, name: Option<String>) -> Result<Media, Part> {
+    let packed: String = data.split_ascii_whitespace().collect();
+    if STANDARD.decode(&packed).is_err() {
+        let text = format!("[data of type {media_type} was left out: it is no base64]");
+        return Err(Part::Text { text: text.into() });
+    }
+    let source = MediaSource::Base64(packed.into());
+    Ok(Media { media_type: media_type.into(), name: name.map(Into::into), source })
+}
+
+fn kind(block: &ContentBlock) -> String {
+    let value = serde_json::to_value(block).unwrap_or_default();
+    value.get("type").and_then(serde_json::Value::as_str).unwrap_or("unnamed").to_owned()
+}
+
+#[cfg(test)]
+mod tests;

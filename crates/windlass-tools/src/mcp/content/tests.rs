@@ -1,0 +1,76 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A result as it comes over the wire.
+fn given(value: Value) -> ToolResult {
+    result(serde_json::from_value(value).expect("a tool result"))
+}
+
+#[test]
+fn e47_text_alone_is_one_text() {
+    let content = given(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}));
+    assert_eq!(content, Ok(Content::Text("a\nb".into())));
+    assert_eq!(given(json!({"content": []})), Ok(Content::Text("".into())));
+}
+
+#[test]
+fn e47_images_and_files_stay_parts_in_their_order() {
+    let content = given(json!({"content": [
+        {"type": "text", "text": "look"},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        {"type": "audio", "data": "aG\nk=", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "x://b", "blob": "aGk="}},
+    ]}));
+    let media = |media_type: &str, name: Option<&str>| Media {
+        media_type: media_type.into(),
+        name: name.map(Into::into),
+        source: MediaSource::Base64("aGk=".into()),
+    };
+    let expected = vec![
+        Part::Text { text: "look".into() },
+        Part::Image(media("image/png", None)),
+        Part::File(media("audio/wav", None)),
+        Part::File(media("application/octet-stream", Some("x://b"))),
+    ];
+    assert_eq!(content, Ok(Content::Parts(expected)));
+}
+
+#[test]
+fn e47_resources_and_links_become_text() {
+    let content = given(json!({"content": [
+        {"type": "resource", "resource": {"uri": "file:///a.md", "mimeType": "text/markdown", "text": "# A"}},
+        {"type": "resource_link", "uri": "file:///b", "name": "b", "mimeType": "text/plain", "description": "the B"},
+    ]}));
+    let text = "[resource file:///a.md]\n# A\n[resource link file:///b: b (text/plain): the B]";
+    assert_eq!(content, Ok(Content::Text(text.into())));
+}
+
+#[test]
+fn e47_structured_content_counts_only_without_text() {
+    let structured = json!({"sum": 7, "parts": [3, 4]});
+    let alone = given(json!({"content": [], "structuredContent": structured}));
+    assert_eq!(alone, Ok(Content::Text(r#"{"sum":7,"parts":[3,4]}"#.into())));
+    let beside = given(json!({"content": [{"type": "text", "text": "7"}], "structuredContent": structured}));
+    assert_eq!(beside, Ok(Content::Text("7".into())));
+    let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+    let Ok(Content::Parts(parts)) = given(json!({"content": [image], "structuredContent": structured}))
+    else {
+        panic!("an image makes parts");
+    };
+    assert!(matches!(parts.as_slice(), [Part::Text { .. }, Part::Image(_)]));
+}
+
+#[test]
+fn e46_bad_base64_is_left_out_with_a_note() {
+    let content = given(json!({"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}));
+    assert_eq!(content, Ok(Content::Text("[data of type image/png was left out: it is no base64]".into())));
+}
+
+#[test]
+fn an_error_result_is_an_error_with_its_text() {
+    let failed = |content: Value| given(json!({"content": content, "isError": true})).expect_err("an error");
+    let error = failed(json!([{"type": "text", "text": "no such file"}]));
+    assert_eq!((error.message.as_ref(), error.unknown_tool), ("no such file", false));
+    assert_eq!(failed(json!([])).message.as_ref(), "the tool failed and did not say why");
+}

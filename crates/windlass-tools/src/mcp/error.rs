@@ -1,0 +1,228 @@
+//! Owns why an MCP server cannot be used.
+
+use crate::tool::ToolError;
+
+/// Why an MCP server cannot be used. The texts hold no secret: values of headers and of the child's environment are
+/// masked, and a URL is shown without user and query.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// The config makes no sense.
+    #[error("the MCP server `{server}` is set up wrongly: {what}")]
+    BadConfig {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is no such program.
+    #[error("the command `{command}` of the MCP server `{server}` is not installed")]
+    NotInstalled {
+        /// The server.
+        server: String,
+        /// The program.
+        command: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The program could not be started.
+    #[error("the command `{command}` of the MCP server `{server}` cannot be started")]
+    Spawn {
+        /// The server.
+        server: String,
+        /// The program.
+        command: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It ended, before it was ready or in the midst of a call.
+    #[error("the MCP server `{server}` ended ({how}){}", said(.stderr))]
+    Ended {
+        /// The server.
+        server: String,
+        /// Its exit code or signal, or that it closed its output.
+        how: String,
+        /// The last that it wrote to stderr, at most 4 KiB; may be empty.
+        stderr: String,
+    },
+    /// It was not ready in time.
+    #[error("the MCP server `{server}` was not ready within {limit_ms} ms{}", said(.stderr))]
+    Slow {
+        /// The server.
+        server: String,
+        /// The limit, in milliseconds.
+        limit_ms: u64,
+        /// The last that it wrote to stderr, at most 4 KiB; may be empty.
+        stderr: String,
+    },
+    /// It refused, or is not there, over HTTP.
+    #[error("the MCP server `{server}` at {url} answered HTTP {status}{}", said(.what))]
+    Http {
+        /// The server.
+        server: String,
+        /// Where it is, without user and query.
+        url: String,
+        /// The status code.
+        status: u16,
+        /// What it said; may be empty.
+        what: String,
+    },
+    /// No connection to it.
+    #[error("the MCP server `{server}` at {url} cannot be reached: {what}")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// Where it should be, without user and query.
+        url: String,
+        /// Why.
+        what: String,
+    },
+    /// It does not speak MCP as it should.
+    #[error("the MCP server `{server}` does not keep to the protocol: {what}")]
+    Protocol {
+        /// The server.
+        server: String,
+        /// What it did.
+        what: String,
+    },
+    /// Two of its tools would have one name.
+    #[error("the tools `{first}` and `{second}` of the MCP server `{server}` would both be named `{name}`")]
+    NameClash {
+        /// The server.
+        server: String,
+        /// The name.
+        name: String,
+        /// The one tool, as the server calls it.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// It failed too often in a row and is left alone for a while.
+    #[error(
+        "the MCP server `{server}` failed {failures} times in a row and is not started again now; last: {last}"
+    )]
+    GaveUp {
+        /// The server.
+        server: String,
+        /// How often it failed.
+        failures: u32,
+        /// The last failure.
+        last: String,
+    },
+    /// The caller closed it.
+    #[error("the MCP server `{server}` was closed")]
+    Closed {
+        /// The server.
+        server: String,
+    },
+}
+
+impl McpError {
+    /// A stable name of the kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadConfig { .. } => "mcp_bad_config",
+            Self::NotInstalled { .. } => "mcp_not_installed",
+            Self::Spawn { .. } => "mcp_spawn",
+            Self::Ended { .. } => "mcp_ended",
+            Self::Slow { .. } => "mcp_slow",
+            Self::Http { .. } => "mcp_http",
+            Self::Unreachable { .. } => "mcp_unreachable",
+            Self::Protocol { .. } => "mcp_protocol",
+            Self::NameClash { .. } => "mcp_name_clash",
+            Self::GaveUp { .. } => "mcp_gave_up",
+            Self::Closed { .. } => "mcp_closed",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NotInstalled { command, .. } => Some(install(command)),
+            Self::Http { status: 401 | 403, .. } => {
+                Some("check the server's `headers`: it wants other credentials".to_owned())
+            }
+            Self::Http { status: 404, .. } => {
+                Some("check the server's `url`: most servers answer at a path such as /mcp".to_owned())
+            }
+            Self::Unreachable { .. } => Some("check the server's `url`, and that the server runs".to_owned()),
+            Self::Slow { .. } => Some(
+                "run its command by hand once: a first start may download much; or raise `start_ms`"
+                    .to_owned(),
+            ),
+            Self::Ended { .. } => Some("run its command by hand to see what it says".to_owned()),
+            Self::NameClash { .. } => Some("leave one of them out with `tools`".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The error of a call that could not be made or finished because of this.
+    pub(super) fn into_call_error(self) -> ToolError {
+        let mut message = self.to_string();
+        if let Self::NotInstalled { .. } = &self
+            && let Some(help) = self.help()
+        {
+            message = format!("{message}: {help}");
+        }
+        if let Self::Spawn { source, .. } = &self {
+            message = format!("{message}: {source}");
+        }
+        ToolError::of_kind(self.code(), message)
+    }
+}
+
+/// What a message adds about the server's own words.
+fn said(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
+}
+
+/// What to install to have a command.
+fn install(command: &str) -> String {
+    let program = std::path::Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);
+    let what = match program {
+        "npx" | "npm" | "node" => "install Node.js, which brings `npx`",
+        "uvx" | "uv" => "install uv, which brings `uvx`",
+        "python" | "python3" | "pipx" | "pip" => "install Python 3",
+        "docker" => "install Docker",
+        "deno" => "install Deno",
+        "bun" | "bunx" => "install Bun",
+        "cargo" => "install Rust",
+        "java" => "install a Java runtime",
+        "dotnet" => "install .NET",
+        "go" => "install Go",
+        _ => "install it, or write the full path of the program",
+    };
+    format!("{what}; it was looked for in PATH")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e46_a_missing_npx_asks_for_node() {
+        let error = McpError::NotInstalled {
+            server: "files".to_owned(),
+            command: "/usr/bin/npx".to_owned(),
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "the command `/usr/bin/npx` of the MCP server `files` is not installed"
+        );
+        assert_eq!(error.code(), "mcp_not_installed");
+        assert!(error.into_call_error().message.contains("install Node.js"));
+    }
+
+    #[test]
+    fn an_error_quotes_the_server_only_if_it_said_something() {
+        let ended = |stderr: &str| {
+            let (server, how) = ("s".to_owned(), "exit code 3".to_owned());
+            McpError::Ended { server, how, stderr: stderr.to_owned() }.to_string()
+        };
+        assert_eq!(ended(""), "the MCP server `s` ended (exit code 3)");
+        assert_eq!(ended("no disk"), "the MCP server `s` ended (exit code 3): no disk");
+    }
+}

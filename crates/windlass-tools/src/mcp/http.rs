@@ -1,0 +1,227 @@
+//! Owns the wire to a server at a URL: the HTTP client, its headers, and what its failures mean.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+
+use super::config::{McpConfig, McpTransport};
+use super::error::McpError;
+use super::secret::{Mask, Secret, shown_url};
+
+/// How long a connection may take to be made.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// How many redirects are followed, all within one origin: headers are secrets of that origin.
+const MAX_REDIRECTS: usize = 5;
+
+/// How often a broken event stream is taken up again; with the waits below, for 11.5 s.
+const MAX_STREAM_RETRIES: usize = 5;
+
+/// The first wait before a broken event stream is taken up again; it doubles.
+const STREAM_RETRY: Duration = Duration::from_millis(500);
+
+/// The longest such wait.
+const MAX_STREAM_RETRY: Duration = Duration::from_secs(4);
+
+/// How many requests to one server may be on their way at once.
+const MAX_REQUESTS: usize = 64;
+
+/// How much of what a server said with a refusal is quoted, in characters.
+const QUOTED_CHARS: usize = 300;
+
+/// Headers that the protocol or HTTP itself sets (MCP 2025-11-25, Streamable HTTP).
+const RESERVED_HEADERS: [&str; 8] = [
+    "accept",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "transfer-encoding",
+];
+
+/// A transport for a config with a URL.
+///
+/// # Errors
+/// The URL or a header is malformed, or TLS cannot be set up (for `https:` alone).
+pub(super) fn transport(
+    config: &McpConfig,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, McpError> {
+    let bad = |what: String| McpError::BadConfig { server: config.name.clone(), what };
+    let McpTransport::Http { url, headers } = &config.transport else {
+        return Err(bad("it has no URL".to_owned()));
+    };
+    let parsed =
+        reqwest::Url::parse(url).map_err(|error| bad(format!("`{}` is no URL: {error}", shown_url(url))))?;
+    if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
+        return Err(bad(format!("`{}` is no http or https URL", shown_url(url))));
+    }
+    let headers = headers
+        .iter()
+        .map(|(name, value)| header(name, value).map_err(&bad))
+        .collect::<Result<HashMap<_, _>, _>>()?;
+    let client = client(&parsed).map_err(|error| bad(format!("no HTTP client can be made: {error}")))?;
+    let mut backoff = ExponentialBackoff::default();
+    backoff.max_times = Some(MAX_STREAM_RETRIES);
+    backoff.base_duration = STREAM_RETRY;
+    backoff.max_delay = Some(MAX_STREAM_RETRY);
+    let mut settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .custom_headers(headers)
+        .max_concurrent_requests(MAX_REQUESTS);
+    settings.retry_config = Arc::new(backoff);
+    Ok(StreamableHttpClientTransport::with_client(client, settings))
+}
+
+/// What a failure of this wire means, told from the types in an error's chain of causes.
+///
+/// `None`: the error is not of HTTP.
+pub(super) fn diagnose(config: &McpConfig, mask: &Mask, error: &(dyn Error + 'static)) -> Option<McpError> {
+    let McpTransport::Http { url, .. } = &config.transport else { return None };
+    let (server, url) = (config.name.clone(), shown_url(url));
+    let mut cause = Some(error);
+    while let Some(current) = cause {
+        if let Some(failure) = current.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            return Some(match status(failure) {
+                Some((status, what)) => {
+                    let what = mask.hide(&what).chars().take(QUOTED_CHARS).collect();
+                    McpError::Http { server, url, status, what }
+                }
+                None => McpError::Unreachable { server, url, what: mask.hide(&chain(failure)) },
+            });
+        }
+        cause = current.source();
+    }
+    None
+}
+
+/// An error's text with those of its causes, each told once.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(current) = cause {
+        let more = current.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = current.source();
+    }
+    text
+}
+
+/// The status code of a refusal, and what the server said with it.
+fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<(u16, String)> {
+    match error {
+        StreamableHttpError::AuthRequired(challenge) => {
+            Some((401, challenge.www_authenticate_header.clone()))
+        }
+        StreamableHttpError::InsufficientScope(challenge) => {
+            Some((403, challenge.www_authenticate_header.clone()))
+        }
+        StreamableHttpError::SessionExpired => Some((404, "the session is over".to_owned())),
+        StreamableHttpError::HttpStatus(status) => Some((status.status, String::new())),
+        StreamableHttpError::Client(error) => error.status().map(|status| (status.as_u16(), String::new())),
+        // rmcp has no field for other refusals, only the text `HTTP 404 Not Found: body`.
+        StreamableHttpError::UnexpectedServerResponse(text) => {
+            let rest = text.strip_prefix("HTTP ")?;
+            let code = rest.get(..3)?.parse().ok()?;
+            let said = rest.split_once(": ").map_or("", |(_, said)| said);
+            Some((code, said.trim().to_owned()))
+        }
+        _ => None,
+    }
+}
+
+fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), String> {
+    let parsed =
+        HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header's name"))?;
+    if RESERVED_HEADERS.contains(&parsed.as_str()) {
+        return Err(format!("the header `{name}` is set by the protocol"));
+    }
+    let mut value = HeaderValue::from_str(value.expose())
+        .map_err(|_| format!("the value of the header `{name}` holds characters that no header may hold"))?;
+    value.set_sensitive(true);
+    Ok((parsed, value))
+}
+
+/// An HTTP client for one server. TLS is set up only if the URL wants it.
+fn client(url: &reqwest::Url) -> Result<reqwest::Client, String> {
+    let (origin, loopback) = (url.origin(), is_loopback(url));
+    let policy = Policy::custom(move |attempt| {
+        if attempt.previous().len() > MAX_REDIRECTS || attempt.url().origin() != origin {
+            attempt.stop()
+        } else {
+            attempt.follow()
+        }
+    });
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT_LIMIT)
+        .redirect(policy)
+        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")));
+    if loopback {
+        builder = builder.no_proxy();
+    }
+    if url.scheme() == "https" {
+        // An error says that a provider is there already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    } else {
+        builder = builder.tls_backend_preconfigured(no_tls()?);
+    }
+    builder.build().map_err(|error| chain(&error))
+}
+
+/// A TLS setup that trusts nobody and costs nothing: plain HTTP never uses it, and reqwest wants one.
+fn no_tls() -> Result<rustls::ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+}
+
+fn is_loopback(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(config: &McpConfig) -> String {
+        transport(config).err().expect("the config is refused").to_string()
+    }
+
+    #[tokio::test]
+    async fn malformed_settings_are_refused_without_their_secrets() {
+        let refusal = refused(&McpConfig::http("s", "ftp://host/mcp"));
+        assert_eq!(refusal, "the MCP server `s` is set up wrongly: `ftp://host/mcp` is no http or https URL");
+        let config = McpConfig::http("s", "http://host/mcp").header("X-Key", "abc\ndef-secret");
+        let refusal = refused(&config);
+        assert!(refusal.contains("`X-Key`") && !refusal.contains("secret"), "{refusal}");
+        let config = McpConfig::http("s", "http://host/mcp").header("Mcp-Session-Id", "1");
+        assert!(refused(&config).contains("set by the protocol"));
+    }
+
+    #[tokio::test]
+    async fn plain_http_needs_no_tls_provider() {
+        // reqwest panics here if it is left to look for a provider.
+        assert!(transport(&McpConfig::http("s", "http://127.0.0.1:1/mcp")).is_ok());
+    }
+
+    #[test]
+    fn loopback_addresses_go_past_the_proxy() {
+        let loopback = |url: &str| is_loopback(&reqwest::Url::parse(url).expect("a URL"));
+        assert!(
+            loopback("http://127.0.0.1:9/") && loopback("http://[::1]:9/") && loopback("http://localhost/")
+        );
+        assert!(!loopback("http://example.org/") && !loopback("http://10.0.0.1/"));
+    }
+}
