@@ -12,6 +12,7 @@ mod updates;
 mod work;
 mod world;
 
+pub mod agent_file;
 pub mod yaml;
 
 pub use agent::Agent;

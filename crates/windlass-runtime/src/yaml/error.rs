@@ -81,6 +81,8 @@ pub enum Problem {
         code: &'static str,
         /// What.
         message: String,
+        /// What to do about it.
+        help: Option<String>,
     },
 }
 
@@ -90,9 +92,19 @@ impl YamlError {
         Self { file: String::new(), line: place.line, column: place.column, path: path.into(), problem }
     }
 
-    /// The same with the file's name.
+    /// The same with the file's name, if it has none yet.
     pub fn in_file(mut self, file: &str) -> Self {
-        file.clone_into(&mut self.file);
+        if self.file.is_empty() {
+            file.clone_into(&mut self.file);
+        }
+        self
+    }
+
+    /// The same with an advice, where the problem is one in words ([`Problem::Other`]).
+    pub fn with_help(mut self, advice: impl Into<String>) -> Self {
+        if let Problem::Other { help, .. } = &mut self.problem {
+            *help = Some(advice.into());
+        }
         self
     }
 
@@ -127,6 +139,7 @@ impl YamlError {
             Problem::DuplicateKey { first_line, .. } => {
                 Some(format!("keep one of the two; the first is in line {first_line}"))
             }
+            Problem::Other { help, .. } => help.clone(),
             _ => None,
         }
     }

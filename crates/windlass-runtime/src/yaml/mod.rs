@@ -12,6 +12,7 @@ mod node;
 mod read;
 mod scalar;
 
+pub(crate) use error::did_you_mean;
 pub use error::{Problem, YamlError};
 pub use load::{MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, parse, parse_with_faults};
 pub use node::{Key, Node, NodeValue, Place};

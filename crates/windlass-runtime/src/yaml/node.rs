@@ -31,7 +31,7 @@ pub struct Node {
     pub line: usize,
     /// The column where it begins, from 1.
     pub column: usize,
-    /// How many lines below `line` the content begins: 1 for block texts (`|`, `>`), 0 for everything else.
+    /// How many lines below `line` the content begins: 1 for texts in literal style (`|`), else 0.
     pub indicator_lines: usize,
 }
 

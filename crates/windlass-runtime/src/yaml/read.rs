@@ -194,7 +194,11 @@ impl<'n> Field<'n> {
 
     /// Another error at this value.
     pub fn error(&self, code: &'static str, message: impl Into<String>) -> YamlError {
-        YamlError::new(self.node.place(), self.path.clone(), Problem::Other { code, message: message.into() })
+        YamlError::new(
+            self.node.place(),
+            self.path.clone(),
+            Problem::Other { code, message: message.into(), help: None },
+        )
     }
 
     fn mismatch(&self, expected: &str, found: String) -> YamlError {
@@ -248,6 +252,11 @@ impl<'n> MapReader<'n> {
         Ok(self.maybe(key, read)?.unwrap_or(default))
     }
 
+    /// Lets these keys stand without looking at them.
+    pub fn allow(&mut self, keys: &[&str]) {
+        self.known.extend(keys.iter().map(|key| (*key).to_owned()));
+    }
+
     /// Whether the map has that key; does not take it.
     pub fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|(name, _)| name.name == key)
@@ -280,7 +289,11 @@ impl<'n> MapReader<'n> {
 
     /// Another error at this map.
     pub fn error(&self, code: &'static str, message: impl Into<String>) -> YamlError {
-        YamlError::new(self.place, self.path.clone(), Problem::Other { code, message: message.into() })
+        YamlError::new(
+            self.place,
+            self.path.clone(),
+            Problem::Other { code, message: message.into(), help: None },
+        )
     }
 }
 

@@ -1,0 +1,127 @@
+//! Delegates: other agents, each offered as a tool of its name.
+
+use std::path::PathBuf;
+
+use windlass_models::Secret;
+
+use super::address::Address;
+use super::reading::Reading;
+use super::tools::tool_name;
+use crate::yaml::{Field, NodeValue, Place, YamlError};
+
+/// Another agent that this one can hand a task to.
+#[derive(Clone, Debug)]
+pub enum DelegateEntry {
+    /// An agent of its own file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Where the entry stands.
+        place: Place,
+    },
+    /// A remote agent that speaks A2A.
+    A2a {
+        /// Its name here.
+        name: String,
+        /// Where it is.
+        url: Address,
+        /// More headers.
+        headers: Vec<(String, Secret)>,
+        /// What the model is told; `None`: what its card says.
+        description: Option<String>,
+        /// Where the entry stands.
+        place: Place,
+    },
+    /// A branch of this agent: it inherits history and tools.
+    Branch {
+        /// Its name.
+        name: String,
+        /// What the model is told.
+        description: Option<String>,
+        /// What it is told.
+        instructions: String,
+        /// How its end comes back.
+        merge: Merge,
+        /// Where the entry stands.
+        place: Place,
+    },
+}
+
+/// How a branch's end comes back to its parent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Merge {
+    /// Its result.
+    #[default]
+    EndResult,
+    /// A summary of what it did, made by a model call.
+    Summarize,
+}
+
+impl DelegateEntry {
+    /// Its name; for a file that has not been read, the file's name without its ending.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File { path, .. } => {
+                path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+            }
+            Self::A2a { name, .. } | Self::Branch { name, .. } => name.clone(),
+        }
+    }
+
+    /// Where the entry stands.
+    pub fn place(&self) -> Place {
+        match self {
+            Self::File { place, .. } | Self::A2a { place, .. } | Self::Branch { place, .. } => *place,
+        }
+    }
+
+    /// What it is, for messages about clashing names.
+    pub fn origin(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "agent file",
+            Self::A2a { .. } => "a2a",
+            Self::Branch { .. } => "branch",
+        }
+    }
+}
+
+pub(super) fn decode(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<Vec<DelegateEntry>, YamlError> {
+    field.list()?.iter().map(|item| entry(item, reading)).collect()
+}
+
+fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<DelegateEntry, YamlError> {
+    const EXPECTED: &str = "the path of an agent file, { name, a2a } or { name, branch }";
+    let place = field.node.place();
+    if matches!(field.node.value, NodeValue::String(_)) {
+        return Ok(DelegateEntry::File { path: reading.path(field)?, place });
+    }
+    let mut map = field.map().map_err(|_| field.wrong(EXPECTED))?;
+    let name = tool_name(&map.required("name")?)?;
+    let a2a = map.optional("a2a");
+    let branch = map.optional("branch");
+    let description = map.maybe("description", |text| text.text().map(str::to_owned))?;
+    let entry = match (a2a, branch) {
+        (Some(url), None) => {
+            let url = reading.address(&url)?;
+            let headers = map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?;
+            DelegateEntry::A2a { name, url, headers, description, place }
+        }
+        (None, Some(branch)) => {
+            let mut branch = branch.map()?;
+            let instructions = branch.required("instructions")?.text()?.to_owned();
+            let merges = [("end_result", Merge::EndResult), ("summarize", Merge::Summarize)];
+            let merge = branch.or("merge", Merge::default(), |merge| merge.choice(&merges))?;
+            branch.finish()?;
+            DelegateEntry::Branch { name, description, instructions, merge, place }
+        }
+        _ => {
+            // A misspelt key is said first.
+            map.finish()?;
+            return Err(
+                field.error("agent.delegate", format!("`{}` needs one of `a2a` or `branch`", field.path))
+            );
+        }
+    };
+    map.finish()?;
+    Ok(entry)
+}

@@ -1,0 +1,234 @@
+//! The agent file: an agent in YAML, as data.
+//!
+//! [`AgentFile::read`] checks everything that a file can say by itself, and each [`AgentFileError`] points at line and
+//! column. What this version cannot do yet is read as well, and reported by [`AgentFile::check_available`]. The
+//! published JSON Schema is [`schema`]. Nothing here starts anything: tools, models and delegates are only described.
+
+mod address;
+mod code;
+mod delegates;
+mod error;
+mod examples;
+mod instructions;
+mod models;
+mod names;
+mod policy;
+mod reading;
+mod schema;
+mod timeouts;
+mod tools;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use windlass_core::{Message, ToolSpec, Transport};
+use windlass_models::{Secret, resolve::Env};
+
+use crate::yaml::{self, Field, MapReader, Node, YamlError};
+use reading::Reading;
+
+pub use address::Address;
+pub use code::CodeSettings;
+pub use delegates::{DelegateEntry, Merge};
+pub use error::AgentFileError;
+pub use examples::{Example, ExampleCall};
+pub use instructions::{Instructions, MAX_INSTRUCTIONS_BYTES};
+pub use models::ModelEntry;
+pub use names::NamedTool;
+pub use reading::ModelNames;
+pub use schema::schema;
+pub use timeouts::TimeoutSettings;
+pub use tools::{Builtin, BuiltinEntry, CommandEntry, McpEntry, McpPeer, ToolEntry};
+
+#[cfg(any())]
+mod tests;
+
+/// An agent as its file describes it.
+#[derive(Clone, Debug)]
+pub struct AgentFile {
+    /// Its name; by default the file's name without its ending.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The models to ask, in order of fallback; empty if the file names none.
+    pub models: Vec<ModelEntry>,
+    /// The instructions, unrendered.
+    pub instructions: Instructions,
+    /// Worked examples.
+    pub examples: Vec<Example>,
+    /// JSON Schema of a typed input.
+    pub input_schema: Option<Value>,
+    /// JSON Schema of a typed output.
+    pub output_schema: Option<Value>,
+    /// The tools, one entry each; each built-in tool has an entry of its own.
+    pub tools: Vec<ToolEntry>,
+    /// The delegates.
+    pub agents: Vec<DelegateEntry>,
+    /// The `loop` section as it is written, for [`windlass_core::Policy::from_settings`].
+    pub loop_settings: Map<String, Value>,
+    /// The timeouts that the file gives; [`AgentFile::timeouts`] fills in the preset's.
+    pub timeout_settings: TimeoutSettings,
+    /// Retries of the transport.
+    pub retry: Transport,
+    /// Code mode.
+    pub code: CodeSettings,
+    /// The folder that paths in the file start from.
+    pub folder: PathBuf,
+    /// The file's name, for messages.
+    pub file: String,
+    /// All secrets of the file: keys, header and environment values, and what `${}` brought in.
+    pub secrets: Vec<Secret>,
+    /// The file as it is written, for places.
+    node: Node,
+}
+
+impl AgentFile {
+    /// Reads an agent file. `env` answers `${NAME}`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it does not fit.
+    pub fn read(path: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
+        let bytes =
+            std::fs::read(path).map_err(|source| AgentFileError::Read { path: path.to_owned(), source })?;
+        let text = String::from_utf8(bytes).map_err(|error| AgentFileError::NotText {
+            path: path.to_owned(),
+            valid_up_to: error.utf8_error().valid_up_to(),
+        })?;
+        Self::parse(&text, path, env)
+    }
+
+    /// Reads an agent file's text; `file` is for messages, and its folder is where paths start.
+    ///
+    /// # Errors
+    /// Something in it does not fit.
+    pub fn parse(text: &str, file: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
+        let node = yaml::parse(text).map_err(|error| error.in_file(&file.display().to_string()))?;
+        Self::from_node(&node, file, env, ModelNames::Full)
+    }
+
+    /// Reads an agent that stands within another document, such as a scripted conversation.
+    ///
+    /// # Errors
+    /// Something in it does not fit.
+    pub fn from_node(
+        node: &Node,
+        file: &Path,
+        env: Env<'_>,
+        model_names: ModelNames,
+    ) -> Result<Self, AgentFileError> {
+        let mut reading = Reading::new(file, env, model_names);
+        let agent = decode(node, &mut reading).map_err(|error| error.in_file(&reading.file))?;
+        agent.check_names()?;
+        // The loop's settings are checked here, so that a file that was read can be used.
+        match agent.policy() {
+            Err(AgentFileError::Later { .. }) | Ok(_) => Ok(agent),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The worked examples as messages.
+    pub fn example_messages(&self) -> Vec<Message> {
+        examples::messages(&self.examples)
+    }
+
+    /// What this version cannot do yet. Later versions delete lines here, and nothing else.
+    ///
+    /// # Errors
+    /// [`AgentFileError::Later`] for the first such key.
+    pub fn check_available(&self) -> Result<(), AgentFileError> {
+        if let Some(delegate) = self.agents.first() {
+            return Err(self.later("agents", delegate.name()));
+        }
+        if self.input_schema.is_some() {
+            return Err(self.later("input.schema", "{ ... }".to_owned()));
+        }
+        if self.output_schema.is_some() {
+            return Err(self.later("output.schema", "{ ... }".to_owned()));
+        }
+        if self.code.enabled {
+            return Err(self.later("code.enabled", "true".to_owned()));
+        }
+        self.policy().map(drop)
+    }
+
+    fn later(&self, path: &str, value: String) -> AgentFileError {
+        let place = self.node.locate(path);
+        AgentFileError::Later { file: self.file.clone(), place, path: path.to_owned(), value }
+    }
+}
+
+fn decode(node: &Node, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError> {
+    let field = Field::root(node);
+    if node.is_null() {
+        return Err(field.error("agent.empty", "The file is empty; an agent's keys are expected"));
+    }
+    let mut map = field.map()?;
+    let name = match map.optional("name") {
+        Some(name) => name.filled_text()?.to_owned(),
+        None => reading.default_name(),
+    };
+    let description = map.or("description", String::new(), |text| text.text().map(str::to_owned))?;
+    let models = map.or("model", Vec::new(), |model| models::decode(&model, reading))?;
+    let instructions =
+        map.or("instructions", Instructions::default(), |text| Instructions::decode(&text, reading))?;
+    let examples = map.or("examples", Vec::new(), |list| examples::decode(&list))?;
+    let input_schema = map.maybe("input", |input| schema_of(&input))?;
+    let output_schema = map.maybe("output", |output| schema_of(&output))?;
+    let tools = map.or("tools", Vec::new(), |tools| tools::decode(&tools, reading))?;
+    let agents = map.or("agents", Vec::new(), |agents| delegates::decode(&agents, reading))?;
+    let loop_settings = map.or("loop", Map::new(), |settings| settings.json_object())?;
+    let timeout_settings =
+        map.or("timeouts", TimeoutSettings::default(), |field| TimeoutSettings::decode(&field, true))?;
+    let retry = map.or("retry", Transport::default(), |retry| read_retry(&retry))?;
+    let code = map.or("code", CodeSettings::default(), |code| CodeSettings::decode(&code))?;
+    map.finish()?;
+    Ok(AgentFile {
+        name,
+        description,
+        models,
+        instructions,
+        examples,
+        input_schema,
+        output_schema,
+        tools,
+        agents,
+        loop_settings,
+        timeout_settings,
+        retry,
+        code,
+        folder: reading.folder.clone(),
+        file: reading.file.clone(),
+        secrets: std::mem::take(&mut reading.secrets),
+        node: node.clone(),
+    })
+}
+
+fn schema_of(field: &Field<'_>) -> Result<Value, YamlError> {
+    let mut map = field.map()?;
+    let schema = json_schema(&mut map, "schema")?.ok_or_else(|| map.missing("schema"))?;
+    map.finish()?;
+    Ok(schema)
+}
+
+/// A key that holds a JSON Schema, which must be a valid one.
+fn json_schema(map: &mut MapReader<'_>, key: &str) -> Result<Option<Value>, YamlError> {
+    let Some(field) = map.optional(key) else { return Ok(None) };
+    let schema = Value::Object(field.json_object()?);
+    if let Err(reason) = ToolSpec::new("schema", "", schema.clone()).validator() {
+        let message = format!("`{}` is no valid JSON Schema: {reason}", field.path);
+        return Err(field.error("agent.schema", message));
+    }
+    Ok(Some(schema))
+}
+
+fn read_retry(field: &Field<'_>) -> Result<Transport, YamlError> {
+    let usual = Transport::default();
+    let mut map = field.map()?;
+    let retry = Transport {
+        retries: map.or("retries", usual.retries, |number| number.u32())?,
+        wait_ms: map.or("wait_ms", usual.wait_ms, |number| number.u64())?,
+        max_wait_ms: map.or("max_wait_ms", usual.max_wait_ms, |number| number.u64())?,
+    };
+    map.finish()?;
+    Ok(retry)
+}

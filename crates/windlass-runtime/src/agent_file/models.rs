@@ -1,0 +1,120 @@
+//! The models of a file.
+
+use windlass_core::{ModelChoice, Prices};
+use windlass_models::{ModelSettings, Secret, Timeouts};
+
+use super::address::Address;
+use super::reading::{ModelNames, Reading};
+use super::timeouts::TimeoutSettings;
+use crate::yaml::{Field, NodeValue, Place, YamlError};
+
+/// A model with its settings.
+#[derive(Clone, Debug, Default)]
+pub struct ModelEntry {
+    /// `provider/model`, `auto` or `tour`; with a base URL any name.
+    pub use_: String,
+    /// Where the API is, instead of the provider's usual place.
+    pub base_url: Option<Address>,
+    /// The key, instead of the provider's usual variable.
+    pub key: Option<Secret>,
+    /// More headers.
+    pub headers: Vec<(String, Secret)>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// The most tokens of a reply.
+    pub max_tokens: Option<u64>,
+    /// Texts that end a reply.
+    pub stop: Vec<String>,
+    /// List prices.
+    pub prices: Option<Prices>,
+    /// Timeouts of this model alone.
+    pub timeouts: TimeoutSettings,
+    /// Where the entry stands.
+    pub place: Place,
+}
+
+impl ModelEntry {
+    /// What the core knows of it.
+    pub fn choice(&self) -> ModelChoice {
+        ModelChoice {
+            name: self.use_.as_str().into(),
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+            stop: self.stop.iter().map(|text| text.as_str().into()).collect(),
+            prices: self.prices,
+        }
+    }
+
+    /// What [`windlass_models::resolve`] needs; `usual` are the agent's timeouts.
+    pub fn settings(&self, usual: Timeouts) -> ModelSettings {
+        ModelSettings {
+            use_: self.use_.clone(),
+            base_url: self.base_url.as_ref().map(|url| url.expose().to_owned()),
+            key: self.key.clone(),
+            headers: self.headers.clone(),
+            timeouts: self.timeouts.over(usual),
+        }
+    }
+}
+
+pub(super) fn decode(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<Vec<ModelEntry>, YamlError> {
+    match field.node.value {
+        NodeValue::List(_) => {
+            let items = field.list()?;
+            if items.is_empty() {
+                return Err(field.error("agent.no_model", "`model` is an empty list"));
+            }
+            items.iter().map(|item| entry(item, reading)).collect()
+        }
+        _ => Ok(vec![entry(field, reading)?]),
+    }
+}
+
+fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
+    let place = field.node.place();
+    match field.node.value {
+        NodeValue::String(_) => {
+            Ok(ModelEntry { use_: name(field, false, reading)?, place, ..ModelEntry::default() })
+        }
+        NodeValue::Map(_) => {
+            let mut map = field.map()?;
+            let base_url = map.maybe("base_url", |url| reading.address(&url))?;
+            let entry = ModelEntry {
+                use_: name(&map.required("use")?, base_url.is_some(), reading)?,
+                base_url,
+                key: map.maybe("key", |key| reading.secret(&key))?,
+                headers: map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?,
+                temperature: map.maybe("temperature", |number| number.f64_from_zero())?,
+                max_tokens: map.maybe("max_tokens", |number| number.u64_in(1, u64::MAX))?,
+                stop: map.or("stop", Vec::new(), |texts| texts.text_or_texts())?,
+                prices: map.maybe("prices", |prices| read_prices(&prices))?,
+                timeouts: map.or("timeouts", TimeoutSettings::default(), |field| {
+                    TimeoutSettings::decode(&field, false)
+                })?,
+                place,
+            };
+            map.finish()?;
+            Ok(entry)
+        }
+        _ => Err(field.wrong("a model's name, a map, or a list of these")),
+    }
+}
+
+fn name(field: &Field<'_>, has_base_url: bool, reading: &Reading<'_>) -> Result<String, YamlError> {
+    let name = field.filled_text()?;
+    let full =
+        name.split_once('/').is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty());
+    if full || has_base_url || matches!(name, "auto" | "tour") || reading.model_names == ModelNames::Plain {
+        return Ok(name.to_owned());
+    }
+    Err(field.wrong("provider/model (such as openai/gpt-5-mini), auto or tour"))
+}
+
+fn read_prices(field: &Field<'_>) -> Result<Prices, YamlError> {
+    let mut map = field.map()?;
+    let input = map.required("input")?.f64_from_zero()?;
+    let output = map.required("output")?.f64_from_zero()?;
+    let cached = map.maybe("cached", |price| price.f64_from_zero())?;
+    map.finish()?;
+    Ok(Prices::per_million(input, output, cached))
+}

@@ -1,0 +1,80 @@
+//! Names that the model will call: they must not clash (E10).
+
+use std::collections::HashMap;
+
+use super::AgentFile;
+use super::error::AgentFileError;
+use super::tools::ToolEntry;
+use crate::yaml::{Place, Problem, YamlError};
+
+/// A name that the file gives to a tool, a tool server or a delegate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTool {
+    /// The name.
+    pub name: String,
+    /// What it is: `builtin`, `command`, `mcp`, `agent file`, `a2a` or `branch`.
+    pub origin: &'static str,
+    /// Where the entry stands.
+    pub place: Place,
+}
+
+impl AgentFile {
+    /// The names of built-in tools and commands: those that are known before any server is started.
+    pub fn tool_names(&self) -> Vec<NamedTool> {
+        self.tools
+            .iter()
+            .filter_map(|entry| match entry {
+                ToolEntry::Builtin(tool) => {
+                    Some((tool.tool.name().to_owned(), tool.overrides.prefix.clone(), "builtin", tool.place))
+                }
+                ToolEntry::Command(tool) => {
+                    Some((tool.name.clone(), tool.overrides.prefix.clone(), "command", tool.place))
+                }
+                ToolEntry::Mcp(_) => None,
+            })
+            .map(|(name, prefix, origin, place)| NamedTool {
+                name: prefix.map_or(name.clone(), |prefix| format!("{prefix}{name}")),
+                origin,
+                place,
+            })
+            .collect()
+    }
+
+    /// The names of the delegates. When all tools are known, none of them may have such a name.
+    pub fn delegate_names(&self) -> Vec<NamedTool> {
+        let named = self.agents.iter();
+        named
+            .map(|entry| NamedTool { name: entry.name(), origin: entry.origin(), place: entry.place() })
+            .collect()
+    }
+
+    pub(super) fn check_names(&self) -> Result<(), AgentFileError> {
+        let callable = self.tool_names().into_iter().chain(self.delegate_names());
+        self.check_distinct(callable)?;
+        let servers = self.tools.iter().filter_map(|entry| match entry {
+            ToolEntry::Mcp(server) => {
+                let name = server.prefix.clone().unwrap_or_else(|| server.name.clone());
+                Some(NamedTool { name, origin: "mcp", place: server.place })
+            }
+            ToolEntry::Builtin(_) | ToolEntry::Command(_) => None,
+        });
+        self.check_distinct(servers)
+    }
+
+    fn check_distinct(&self, names: impl Iterator<Item = NamedTool>) -> Result<(), AgentFileError> {
+        let mut seen: HashMap<String, NamedTool> = HashMap::new();
+        for named in names {
+            if let Some(first) = seen.get(&named.name) {
+                let message = format!(
+                    "Two entries are named `{}`: {} in line {} and {} in line {}",
+                    named.name, first.origin, first.place.line, named.origin, named.place.line
+                );
+                let help = Some("rename one of them, or give it a `prefix`".to_owned());
+                let problem = Problem::Other { code: "agent.name_clash", message, help };
+                return Err(YamlError::new(named.place, "tools", problem).in_file(&self.file).into());
+            }
+            seen.insert(named.name.clone(), named);
+        }
+        Ok(())
+    }
+}

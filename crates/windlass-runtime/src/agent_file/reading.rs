@@ -1,0 +1,127 @@
+//! What all parts of the reader need: where paths start, the environment, the secrets so far.
+
+use std::path::{Path, PathBuf};
+
+use windlass_models::{Secret, resolve::Env};
+
+use super::address::Address;
+use crate::yaml::{Field, YamlError};
+
+/// Which names of models a file may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelNames {
+    /// `provider/model`, `auto` or `tour`.
+    Full,
+    /// Any name: in scripted conversations.
+    Plain,
+}
+
+pub(super) struct Reading<'e> {
+    pub(super) file: String,
+    pub(super) folder: PathBuf,
+    pub(super) model_names: ModelNames,
+    pub(super) secrets: Vec<Secret>,
+    stem: Option<String>,
+    env: Env<'e>,
+}
+
+impl<'e> Reading<'e> {
+    pub(super) fn new(file: &Path, env: Env<'e>, model_names: ModelNames) -> Self {
+        Self {
+            file: file.display().to_string(),
+            folder: file.parent().map(Path::to_owned).unwrap_or_default(),
+            model_names,
+            secrets: Vec::new(),
+            stem: file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
+            env,
+        }
+    }
+
+    /// The name of an agent whose file gives none.
+    pub(super) fn default_name(&self) -> String {
+        match (&self.stem, self.model_names) {
+            (Some(stem), ModelNames::Full) => stem.clone(),
+            _ => "agent".to_owned(),
+        }
+    }
+
+    /// A path of the file, from the file's folder.
+    pub(super) fn path(&self, field: &Field<'_>) -> Result<PathBuf, YamlError> {
+        field.filled_text().map(|path| self.folder.join(path))
+    }
+
+    /// A program: a name is looked for on the `PATH`, anything with a slash starts from the file's folder.
+    pub(super) fn program(&self, program: &str) -> String {
+        if program.contains('/') {
+            self.folder.join(program).display().to_string()
+        } else {
+            program.to_owned()
+        }
+    }
+
+    /// A field that holds a secret: `${NAME}` is read from the environment.
+    pub(super) fn secret(&mut self, field: &Field<'_>) -> Result<Secret, YamlError> {
+        let written = field.node.as_str().ok_or_else(|| field.wrong_kind("a text"))?;
+        let (text, values) = self.expand(written, field)?;
+        self.secrets.extend(values.into_iter().map(Secret::from));
+        let secret = Secret::from(text);
+        if !self.secrets.contains(&secret) {
+            self.secrets.push(secret.clone());
+        }
+        Ok(secret)
+    }
+
+    /// A map of names to secrets.
+    pub(super) fn secrets(&mut self, field: &Field<'_>) -> Result<Vec<(String, Secret)>, YamlError> {
+        field.entries()?.iter().map(|(key, value)| Ok((key.name.clone(), self.secret(value)?))).collect()
+    }
+
+    /// A field that holds an address: `${NAME}` is read from the environment.
+    pub(super) fn address(&mut self, field: &Field<'_>) -> Result<Address, YamlError> {
+        let written = field.filled_text()?;
+        let (text, values) = self.expand(written, field)?;
+        self.secrets.extend(values.into_iter().filter(|value| !is_public(value)).map(Secret::from));
+        Ok(Address::new(text, written))
+    }
+
+    /// The text with each `${NAME}` replaced, and what stood for the names.
+    fn expand(&self, text: &str, field: &Field<'_>) -> Result<(String, Vec<String>), YamlError> {
+        let mut out = String::with_capacity(text.len());
+        let mut values = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            out.push_str(before);
+            let name = after.split_once('}').map(|(name, _)| name).filter(|name| is_variable(name));
+            let Some(name) = name else {
+                let message = format!("`{}` has a `${{` that no `NAME}}` follows", field.path);
+                return Err(field.error("agent.placeholder", message).with_help(
+                    "write ${NAME} with letters, digits and underscores; defaults as in ${NAME:-x} are not known",
+                ));
+            };
+            let Some(value) = (self.env)(name) else {
+                let message =
+                    format!("`{}` needs the environment variable {name}, which is not set", field.path);
+                return Err(field
+                    .error("agent.missing_env", message)
+                    .with_help(format!("export {name}=...")));
+            };
+            out.push_str(&value);
+            rest = after.get(name.len() + 1..).unwrap_or_default();
+            values.push(value);
+        }
+        out.push_str(rest);
+        Ok((out, values))
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
+}
+
+/// Whether a part of an address is no secret: a port, or an address without credentials and query.
+fn is_public(value: &str) -> bool {
+    let address = value.starts_with("http://") || value.starts_with("https://");
+    value.bytes().all(|byte| byte.is_ascii_digit()) || (address && !value.contains(['@', '?']))
+}

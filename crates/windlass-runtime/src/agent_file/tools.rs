@@ -1,0 +1,394 @@
+//! Tool entries: MCP servers, built-in tools, commands.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use windlass_core::{Effect, nearest};
+use windlass_models::Secret;
+use windlass_tools::{ToolOverrides, valid_name};
+
+use super::address::Address;
+use super::reading::Reading;
+use crate::yaml::{Field, MapReader, NodeValue, Place, YamlError};
+
+/// A tool entry.
+#[derive(Clone, Debug)]
+pub enum ToolEntry {
+    /// The tools of an MCP server.
+    Mcp(McpEntry),
+    /// A built-in tool.
+    Builtin(BuiltinEntry),
+    /// A program that is a tool.
+    Command(CommandEntry),
+}
+
+/// An MCP server.
+#[derive(Clone, Debug)]
+pub struct McpEntry {
+    /// Its name.
+    pub name: String,
+    /// How to reach it.
+    pub peer: McpPeer,
+    /// What is put before its tools' names, with `__` between; `None`: the server's name.
+    pub prefix: Option<String>,
+    /// What is said of all its tools. Its `prefix` is never set.
+    pub overrides: ToolOverrides,
+    /// Where the entry stands.
+    pub place: Place,
+}
+
+/// How to reach an MCP server.
+#[derive(Clone, Debug)]
+pub enum McpPeer {
+    /// A child process; it starts in the agent file's folder.
+    Stdio {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// What its environment holds.
+        env: Vec<(String, Secret)>,
+    },
+    /// A streamable HTTP endpoint.
+    Http {
+        /// Its URL.
+        url: Address,
+        /// Headers for every request.
+        headers: Vec<(String, Secret)>,
+    },
+}
+
+/// A built-in tool.
+#[derive(Clone, Debug)]
+pub struct BuiltinEntry {
+    /// Which.
+    pub tool: Builtin,
+    /// The folders that file tools may look into; empty: not given.
+    pub folders: Vec<PathBuf>,
+    /// The hosts that `fetch` may call; empty: not given.
+    pub hosts: Vec<String>,
+    /// What is said of it.
+    pub overrides: ToolOverrides,
+    /// Where the entry stands.
+    pub place: Place,
+}
+
+/// The built-in tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Builtin {
+    /// Calculates.
+    Calculate,
+    /// Tells the time.
+    Now,
+    /// Reads a file.
+    ReadFile,
+    /// Lists files.
+    ListFiles,
+    /// Fetches a URL.
+    Fetch,
+    /// Asks a person.
+    Ask,
+}
+
+/// A program that is a tool. Nothing goes through a shell.
+#[derive(Clone, Debug)]
+pub struct CommandEntry {
+    /// The tool's name.
+    pub name: String,
+    /// The program and its arguments. An item `{arg}` becomes that argument.
+    pub run: Vec<String>,
+    /// What the model is told.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+    /// Whether an argument may start with `-`.
+    pub dashes: bool,
+    /// What its environment holds beside the usual.
+    pub env: Vec<(String, Secret)>,
+    /// What is said of it.
+    pub overrides: ToolOverrides,
+    /// Where the entry stands.
+    pub place: Place,
+}
+
+impl Builtin {
+    /// All, with their names.
+    pub const NAMES: [(&'static str, Self); 6] = [
+        ("calculate", Self::Calculate),
+        ("now", Self::Now),
+        ("read_file", Self::ReadFile),
+        ("list_files", Self::ListFiles),
+        ("fetch", Self::Fetch),
+        ("ask", Self::Ask),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(_, tool)| *tool == self).map_or("", |(name, _)| name)
+    }
+}
+
+pub(super) fn decode(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<Vec<ToolEntry>, YamlError> {
+    let mut entries = Vec::new();
+    for item in field.list()? {
+        entry(&item, reading, &mut entries)?;
+    }
+    Ok(entries)
+}
+
+fn entry(
+    field: &Field<'_>,
+    reading: &mut Reading<'_>,
+    entries: &mut Vec<ToolEntry>,
+) -> Result<(), YamlError> {
+    let mut map = field.map().map_err(|_| field.wrong("a map with `mcp`, `builtin` or `command`"))?;
+    let place = field.node.place();
+    let mcp = map.optional("mcp");
+    let builtin = map.optional("builtin");
+    let command = map.optional("command");
+    let outer = Overrides::read(&mut map)?;
+    let kinds = [&mcp, &builtin, &command].into_iter().flatten().count();
+    if kinds != 1 {
+        // A misspelt kind is an unknown key; say that first.
+        map.finish()?;
+        let message = format!("`{}` needs one of `mcp`, `builtin` or `command`", field.path);
+        return Err(field.error("agent.tool_kind", message));
+    }
+    if let Some(mcp) = mcp {
+        entries.push(ToolEntry::Mcp(mcp_entry(&mcp, &outer, place, reading)?));
+    }
+    if let Some(builtin) = builtin {
+        builtins(&builtin, &outer, reading, entries)?;
+    }
+    if let Some(command) = command {
+        entries.push(ToolEntry::Command(command_entry(&command, &outer, place, reading)?));
+    }
+    map.finish()
+}
+
+/// What an entry says of its tools, beside or inside `mcp`, `builtin` and `command`.
+#[derive(Clone, Debug, Default)]
+struct Overrides {
+    timeout_ms: Option<u64>,
+    effect: Option<Effect>,
+    approve: Option<bool>,
+    retries: Option<u32>,
+    poll: Option<bool>,
+    prefix: Option<String>,
+}
+
+impl Overrides {
+    fn read(map: &mut MapReader<'_>) -> Result<Self, YamlError> {
+        let effects =
+            [("read_only", Effect::ReadOnly), ("idempotent", Effect::Idempotent), ("once", Effect::Once)];
+        Ok(Self {
+            timeout_ms: map.maybe("timeout_ms", |number| number.u64_in(1, u64::MAX))?,
+            effect: map.maybe("effect", |effect| effect.choice(&effects))?,
+            approve: map.maybe("approve", |flag| flag.bool())?,
+            retries: map.maybe("retries", |number| number.u32())?,
+            poll: map.maybe("poll", |flag| flag.bool())?,
+            prefix: map.maybe("prefix", |prefix| prefix.text().map(str::to_owned))?,
+        })
+    }
+
+    /// These, and where they say nothing, the others.
+    fn or(self, outer: &Self) -> Self {
+        Self {
+            timeout_ms: self.timeout_ms.or(outer.timeout_ms),
+            effect: self.effect.or(outer.effect),
+            approve: self.approve.or(outer.approve),
+            retries: self.retries.or(outer.retries),
+            poll: self.poll.or(outer.poll),
+            prefix: self.prefix.or_else(|| outer.prefix.clone()),
+        }
+    }
+
+    fn finish(self) -> ToolOverrides {
+        ToolOverrides {
+            timeout_ms: self.timeout_ms,
+            effect: self.effect,
+            approve: self.approve,
+            retries: self.retries,
+            poll: self.poll,
+            prefix: self.prefix.map(Into::into),
+        }
+    }
+}
+
+fn mcp_entry(
+    field: &Field<'_>,
+    outer: &Overrides,
+    place: Place,
+    reading: &mut Reading<'_>,
+) -> Result<McpEntry, YamlError> {
+    let mut map = field.map()?;
+    let name = tool_name(&map.required("name")?)?;
+    let command = map.optional("command");
+    let url = map.optional("url");
+    let peer = match (command, url) {
+        (Some(command), None) => {
+            let command = program(&command, reading)?;
+            let env = map.or("env", Vec::new(), |env| reading.secrets(&env))?;
+            McpPeer::Stdio { command, env }
+        }
+        (None, Some(url)) => {
+            let url = reading.address(&url)?;
+            let headers = map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?;
+            McpPeer::Http { url, headers }
+        }
+        _ => {
+            // A misspelt key is said first.
+            map.allow(&["env", "headers"]);
+            Overrides::read(&mut map)?;
+            map.finish()?;
+            return Err(field.error("agent.mcp", format!("`{}` needs one of `command` or `url`", field.path)));
+        }
+    };
+    let mut overrides = Overrides::read(&mut map)?.or(outer);
+    map.finish()?;
+    let prefix = overrides.prefix.take();
+    Ok(McpEntry { name, peer, prefix, overrides: overrides.finish(), place })
+}
+
+/// A program with its arguments.
+fn program(field: &Field<'_>, reading: &Reading<'_>) -> Result<Vec<String>, YamlError> {
+    let mut run = field.texts()?;
+    match run.first_mut() {
+        Some(first) if !first.trim().is_empty() => {
+            *first = reading.program(first);
+            Ok(run)
+        }
+        _ => Err(field.error("agent.program", format!("`{}` names no program", field.path))),
+    }
+}
+
+fn builtins(
+    field: &Field<'_>,
+    outer: &Overrides,
+    reading: &Reading<'_>,
+    entries: &mut Vec<ToolEntry>,
+) -> Result<(), YamlError> {
+    match &field.node.value {
+        NodeValue::String(name) => entries.push(plain_builtin(name, field, outer)?),
+        NodeValue::Map(_) => {
+            for (key, options) in field.entries()? {
+                entries.push(builtin_with(&key.name, key.place(), &options, outer, reading)?);
+            }
+        }
+        NodeValue::List(_) => {
+            for item in field.list()? {
+                if matches!(item.node.value, NodeValue::List(_)) {
+                    return Err(item.wrong("a built-in tool's name, or a map of names with their options"));
+                }
+                builtins(&item, outer, reading, entries)?;
+            }
+        }
+        _ => return Err(field.wrong("a list of built-in tools, or a map of them with their options")),
+    }
+    Ok(())
+}
+
+fn plain_builtin(name: &str, field: &Field<'_>, outer: &Overrides) -> Result<ToolEntry, YamlError> {
+    let tool = builtin(name).ok_or_else(|| unknown_builtin(name, field))?;
+    let overrides = outer.clone().finish();
+    let place = field.node.place();
+    Ok(ToolEntry::Builtin(BuiltinEntry { tool, folders: Vec::new(), hosts: Vec::new(), overrides, place }))
+}
+
+fn builtin_with(
+    name: &str,
+    place: Place,
+    field: &Field<'_>,
+    outer: &Overrides,
+    reading: &Reading<'_>,
+) -> Result<ToolEntry, YamlError> {
+    let at_key = crate::yaml::Node::new(NodeValue::String(name.to_owned()), place);
+    let tool =
+        builtin(name).ok_or_else(|| unknown_builtin(name, &Field::new(&at_key, field.path.clone())))?;
+    if field.node.is_null() {
+        return plain_builtin(name, &Field::new(&at_key, field.path.clone()), outer);
+    }
+    let mut map = field.map()?;
+    let folders = match tool {
+        Builtin::ReadFile | Builtin::ListFiles => map.or("folders", Vec::new(), |list| {
+            list.list()?.iter().map(|folder| reading.path(folder)).collect()
+        })?,
+        _ => Vec::new(),
+    };
+    let hosts = match tool {
+        Builtin::Fetch => map.or("hosts", Vec::new(), |list| list.texts())?,
+        _ => Vec::new(),
+    };
+    let overrides = Overrides::read(&mut map)?.or(outer).finish();
+    map.finish()?;
+    Ok(ToolEntry::Builtin(BuiltinEntry { tool, folders, hosts, overrides, place }))
+}
+
+fn builtin(name: &str) -> Option<Builtin> {
+    Builtin::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, tool)| tool)
+}
+
+fn unknown_builtin(name: &str, field: &Field<'_>) -> YamlError {
+    let names = Builtin::NAMES.map(|(name, _)| name);
+    let close = nearest(name, names);
+    let hint = crate::yaml::did_you_mean(&close);
+    let message = format!("There is no built-in tool `{name}`{hint}");
+    field
+        .error("agent.unknown_builtin", message)
+        .with_help(format!("the built-in tools are {}", names.join(", ")))
+}
+
+fn command_entry(
+    field: &Field<'_>,
+    outer: &Overrides,
+    place: Place,
+    reading: &mut Reading<'_>,
+) -> Result<CommandEntry, YamlError> {
+    let mut map = field.map()?;
+    let name = tool_name(&map.required("name")?)?;
+    let run_field = map.required("run")?;
+    let run = program(&run_field, reading)?;
+    let description = map.or("description", String::new(), |text| text.text().map(str::to_owned))?;
+    let parameters =
+        super::json_schema(&mut map, "parameters")?.unwrap_or_else(|| json!({ "type": "object" }));
+    let dashes = map.or("dashes", false, |flag| flag.bool())?;
+    let env = map.or("env", Vec::new(), |env| reading.secrets(&env))?;
+    let overrides = Overrides::read(&mut map)?.or(outer).finish();
+    map.finish()?;
+    check_placeholders(&run_field, &parameters)?;
+    Ok(CommandEntry { name, run, description, parameters, dashes, env, overrides, place })
+}
+
+/// Each `{arg}` must be one of the arguments.
+fn check_placeholders(run: &Field<'_>, parameters: &Value) -> Result<(), YamlError> {
+    let known: Vec<&str> = parameters
+        .get("properties")
+        .and_then(Value::as_object)
+        .map(|properties| properties.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    for item in run.list()? {
+        let Some(name) = item.node.as_str().and_then(placeholder) else { continue };
+        if !known.contains(&name) {
+            let hint = crate::yaml::did_you_mean(&nearest(name, known.iter().copied()));
+            let message = format!("`{{{name}}}` is none of the command's arguments{hint}");
+            return Err(item
+                .error("agent.placeholder", message)
+                .with_help("list it under `properties` of the command's `parameters`"));
+        }
+    }
+    Ok(())
+}
+
+/// The argument that a whole item stands for.
+fn placeholder(item: &str) -> Option<&str> {
+    let name = item.strip_prefix('{')?.strip_suffix('}')?;
+    let fits = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
+    (!name.is_empty() && name.chars().all(fits)).then_some(name)
+}
+
+/// A name that a model can call.
+pub(super) fn tool_name(field: &Field<'_>) -> Result<String, YamlError> {
+    let name = field.text()?;
+    if valid_name(name) {
+        return Ok(name.to_owned());
+    }
+    Err(field.wrong("a name of letters, digits, `_` and `-`, at most 64"))
+}
