@@ -78,8 +78,9 @@ pub async fn following_misses_and_repeats_nothing(log: Arc<dyn EventLog>) -> Ver
                 scope.spawn(move || super::run(follow_through(log.as_ref(), run, from)))
             })
             .into();
-        let verdicts = std::iter::once(writer).chain(followers).map(std::thread::ScopedJoinHandle::join);
-        verdicts.map(|verdict| verdict.unwrap_or_else(|_| Err("a thread panicked".to_owned()))).collect()
+        std::iter::once(writer)
+            .chain(followers)
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
     })
 }
 

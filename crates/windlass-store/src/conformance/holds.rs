@@ -74,7 +74,7 @@ pub async fn ends_and_pauses_give_up_the_hold(log: Arc<dyn EventLog>) -> Verdict
     works("going on", log.append(goes_on).await)?;
     same("the standing", &works("a summary", log.summary(run).await)?.standing, &Standing::Running)?;
     let standing = Standing::Ended(Status::Cancelled);
-    let end = Append { standing, fence, ..append(run, 3, ended(Status::Cancelled)) };
+    let end = Append { fence, standing, ..append(run, 3, ended(Status::Cancelled)) };
     works("an end", log.append(end).await)?;
     let over = works("a summary", log.summary(run).await)?;
     same("standing and holder of an ended run", &(over.standing, over.holder), &(standing, None))

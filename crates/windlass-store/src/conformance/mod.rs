@@ -32,7 +32,7 @@ use crate::log::EventLog;
 pub type Verdict = Result<(), String>;
 
 /// How long one promise may take before the log counts as stuck.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Hands the names of all promises to another macro, after its own arguments.
 #[doc(hidden)]

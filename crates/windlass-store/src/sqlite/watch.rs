@@ -191,7 +191,9 @@ impl Signals {
             }
         }
         drop(state);
-        wake.iter().for_each(|notify| notify.notify_waiters());
+        for notify in wake {
+            notify.notify_waiters();
+        }
     }
 
     /// The posts of a run that we know of. Ask before reading the inbox, [`Signals::read_inbox`] after.
@@ -330,7 +332,9 @@ impl Watcher {
             }
         }
         drop(state);
-        wake.iter().for_each(|notify| notify.notify_waiters());
+        for notify in wake {
+            notify.notify_waiters();
+        }
     }
 }
 

@@ -215,11 +215,15 @@ impl Work {
             // The others of the group would wait just as long.
             Err(error) if file::is_busy(&error) => {
                 let path = &self.shared.path;
-                group.into_iter().for_each(|job| drop(job.answer.send(Err(file::locked(path)))));
+                for job in group {
+                    drop(job.answer.send(Err(file::locked(path))));
+                }
             }
             Err(error) if group.len() > 1 => {
                 tracing::debug!(%error, writes = group.len(), "a group of writes failed; they are tried one by one");
-                group.into_iter().for_each(|job| self.group(vec![job]));
+                for job in group {
+                    self.group(vec![job]);
+                }
             }
             Err(error) => {
                 let error = file::failure(&self.shared.path, error);

@@ -1,3 +1,16 @@
-//! What both stores promise, and what the one on disk promises beyond that.
+//! What both stores promise, and what each promises beyond that.
 
+#[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod file;
+#[cfg(test)]
+mod holders;
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
+mod processes;
+#[cfg(test)]
+mod sample;

@@ -1,0 +1,174 @@
+//! E31: files that cannot be used, locks and full disks give a clear error and leave the last durable state intact.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::join_all;
+use windlass_store::{EventLog, SqliteLog, SqliteOptions, StoreError};
+
+use crate::sample::{append, begin, fence, id, said, started, words};
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    (folder, path)
+}
+
+/// The error of opening what is there, which must be of the kind `Unusable`, name the file and say why.
+fn unusable(path: &Path, because: &str) {
+    let error = SqliteLog::open(path).unwrap_err();
+    assert_eq!(error.code(), "store.unusable", "{error:?}");
+    let said = words(&error);
+    assert!(said.contains(&path.display().to_string()), "`{said}` does not name {}", path.display());
+    assert!(said.contains(because), "`{said}` does not say `{because}`");
+    assert!(error.help().unwrap().contains("--log"));
+}
+
+#[test]
+fn e31_a_garbage_file_is_refused_and_left_alone() {
+    let (_folder, path) = folder();
+    let garbage = b"This is no database, it only looks long enough to be one. ".repeat(100);
+    fs::write(&path, &garbage).unwrap();
+    unusable(&path, "no Windlass log");
+    assert_eq!(fs::read(&path).unwrap(), garbage);
+}
+
+#[test]
+fn e31_a_database_of_another_program_is_refused_and_left_alone() {
+    let (_folder, path) = folder();
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs(x)").unwrap();
+    let before = fs::read(&path).unwrap();
+    unusable(&path, "another program");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn e31_a_folder_in_place_of_the_file_is_refused() {
+    let (folder, _) = folder();
+    unusable(folder.path(), "unable to open");
+}
+
+#[test]
+fn e31_a_file_in_place_of_the_folder_is_refused() {
+    let (_folder, path) = folder();
+    fs::write(&path, "a file").unwrap();
+    unusable(&path.join("log.db"), "directory");
+}
+
+/// Root may write anywhere but to what the kernel itself keeps read-only.
+#[cfg(target_os = "linux")]
+#[test]
+fn e31_a_read_only_folder_is_refused() {
+    unusable(Path::new("/proc/self/windlass.db"), "");
+    unusable(Path::new("/proc/self/windlass/log.db"), "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn e31_a_read_only_file_is_refused() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    unusable(Path::new("/sys/kernel/uevent_seqnum"), "");
+    let (_folder, path) = folder();
+    drop(SqliteLog::open(&path).unwrap());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        SqliteLog::open(&path).expect("root may write what others may not");
+    } else {
+        unusable(&path, "may not be written");
+    }
+}
+
+#[test]
+fn e31_a_newer_format_is_refused_with_both_versions() {
+    let (_folder, path) = folder();
+    drop(SqliteLog::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    let error = SqliteLog::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 1, .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn e31_a_locked_file_is_a_clear_error_and_appends_go_on_afterwards() {
+    let (_folder, path) = folder();
+    let log =
+        SqliteLog::open_with(&path, SqliteOptions { busy_timeout_ms: 20, ..Default::default() }).unwrap();
+    let run = begin(&log, 1).await;
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = log.append(append(run, 1, said("locked out"))).await.unwrap_err();
+    assert_eq!(error.code(), "store.unusable");
+    assert!(words(&error).contains("locked"), "{}", words(&error));
+    assert_eq!(log.summary(run).await.unwrap().version, 1, "reading goes on, and shows nothing half-done");
+    other.execute_batch("ROLLBACK").unwrap();
+    log.append(append(run, 1, said("let in"))).await.unwrap();
+}
+
+#[tokio::test]
+async fn e31_a_full_disk_fails_only_what_has_no_room_and_keeps_the_rest() {
+    let (_folder, path) = folder();
+    let small = SqliteOptions { max_bytes: Some(400 * 1024), ..Default::default() };
+    let log = SqliteLog::open_with(&path, small).unwrap();
+    let run = begin(&log, 1).await;
+    for number in 2..10 {
+        begin(&log, number).await;
+    }
+    let huge = "x".repeat(500 * 1024);
+    let error = log.append(append(run, 1, said(&huge))).await.unwrap_err();
+    assert_eq!(error.code(), "store.full", "{error:?}");
+    assert!(words(&error).contains("log.db") && words(&error).contains("full"), "{}", words(&error));
+    assert_eq!(log.summary(run).await.unwrap().version, 1, "a failed append is visible");
+    // In one group with others, it fails alone.
+    let texts = (1..10).map(|number| (number, if number == 5 { huge.as_str() } else { "small" }));
+    let results = join_all(texts.map(|(number, text)| log.append(append(id(number), 1, said(text))))).await;
+    let failed: Vec<_> =
+        (1..10).zip(&results).filter(|(_, result)| result.is_err()).map(|(number, _)| number).collect();
+    assert_eq!(failed, [5], "{results:?}");
+    // Fill it to the brim with small ones.
+    let mut version = 2;
+    let error = loop {
+        match log.append(append(run, version, said(&"y".repeat(2_000)))).await {
+            Ok(()) => version += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.code(), "store.full", "{error:?}");
+    assert_eq!(log.summary(run).await.unwrap().version, version, "the last durable state is intact");
+    drop(log);
+    let log = SqliteLog::open(&path).unwrap();
+    let events: u64 =
+        log.read(run, 1, usize::MAX).await.unwrap().iter().map(|batch| batch.events.len() as u64).sum();
+    assert_eq!(events, version);
+    let fence = log.hold(run, &fence("next", 0).holder).await.unwrap();
+    let again = windlass_store::Append { fence, ..append(run, version, said(&"y".repeat(2_000))) };
+    log.append(again).await.expect("there is room again");
+}
+
+#[tokio::test]
+async fn e31_a_full_disk_at_the_first_append_leaves_no_run() {
+    let (_folder, path) = folder();
+    drop(SqliteLog::open(&path).unwrap());
+    let size = fs::metadata(&path).unwrap().len();
+    let log =
+        SqliteLog::open_with(&path, SqliteOptions { max_bytes: Some(size), ..Default::default() }).unwrap();
+    let mut number = 1;
+    let error = loop {
+        match log.append(append(id(number), 0, started(id(number), None))).await {
+            Ok(()) => number += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.code(), "store.full", "{error:?}");
+    assert!(matches!(log.summary(id(number)).await, Err(StoreError::UnknownRun { .. })));
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_read_is_named() {
+    let (_folder, path) = folder();
+    let log = SqliteLog::open(&path).unwrap();
+    let run = begin(&log, 1).await;
+    log.append(append(run, 1, said("fine"))).await.unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute("UPDATE events SET body = '{' WHERE kind = 'Steered'", []).unwrap();
+    let error = log.read(run, 1, 100).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { run: named, seq: 2, .. } if named == run), "{error:?}");
+}

@@ -1,0 +1,67 @@
+//! Runs and events for the tests of this crate.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    AgentRef, Base, Event, Fact, Message, Policy, Preset, RunEnded, RunId, RunInput, RunStarted, Status,
+    Steered, Usage,
+};
+use windlass_store::{Append, EventLog, Fence, Holder, Standing};
+
+pub(crate) fn id(number: u128) -> RunId {
+    RunId::from_number(number)
+}
+
+pub(crate) fn fence(name: &str, epoch: u64) -> Fence {
+    Fence { holder: Holder(name.into()), epoch }
+}
+
+pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
+    let fact = RunStarted {
+        run,
+        agent: AgentRef { name: "librarian".into(), digest: "d".into() },
+        session: None,
+        parent: None,
+        base: base.map(|run| Base { run, version: 2, digest: "d".into() }),
+        input: RunInput::Messages(vec![Arc::new(Message::user("hello"))]),
+        prompt: Arc::default(),
+        tools: Arc::default(),
+        models: Arc::default(),
+        policy: Arc::new(Policy::preset(Preset::Chat).unwrap()),
+    };
+    Arc::new([Event { at: 1, fact: fact.into() }])
+}
+
+pub(crate) fn said(text: &str) -> Arc<[Event]> {
+    Arc::new([Event { at: 2, fact: Fact::from(Steered { text: text.into() }) }])
+}
+
+pub(crate) fn ended() -> Arc<[Event]> {
+    let (status, usage) = (Status::Answered, Usage::default());
+    let fact = RunEnded { status, text: None, output: None, error: None, usage, cost: None };
+    Arc::new([Event { at: 3, fact: fact.into() }])
+}
+
+pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
+    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: Standing::Running }
+}
+
+pub(crate) fn end(run: RunId, expected: u64) -> Append {
+    Append { standing: Standing::Ended(Status::Answered), ..append(run, expected, ended()) }
+}
+
+pub(crate) async fn begin(log: &dyn EventLog, number: u128) -> RunId {
+    log.append(append(id(number), 0, started(id(number), None))).await.unwrap();
+    id(number)
+}
+
+/// The whole chain of an error, as people see it.
+pub(crate) fn words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}
