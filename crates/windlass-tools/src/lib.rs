@@ -1,6 +1,8 @@
 //! Tools for Windlass.
+pub mod builtin;
 mod error;
 mod function;
+pub mod mcp;
 mod overrides;
 mod set;
 mod tool;

@@ -1,0 +1,28 @@
+//! Tools that come with Windlass. Each states its limits; all of them only read.
+
+mod ask;
+mod calculate;
+mod folders;
+mod list_files;
+mod now;
+mod read_file;
+
+use windlass_core::ToolSpec;
+
+use crate::function::Properties;
+
+pub use ask::Ask;
+pub use calculate::{Calculate, MAX_DEPTH, MAX_EXPRESSION};
+pub use list_files::{ListFiles, MAX_ENTRIES, MAX_LEVELS, MAX_SEEN};
+pub use now::Now;
+pub use read_file::{MAX_READ, MAX_SKIP, ReadFile};
+
+/// The description of a built-in; they read and change nothing.
+fn spec(name: &str, description: &str, properties: Properties) -> ToolSpec {
+    let mut spec = ToolSpec::new(name, description, properties.finish());
+    spec.origin = "builtin".into();
+    spec
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The folders that a tool may read, and how a path is found in them.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, OpenOptions};
+
+use crate::error::ToolSetError;
+use crate::tool::ToolError;
+
+/// Folders, opened once. Whatever is opened in one of them stays beneath it, wherever links lead.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders(Arc<Vec<Folder>>);
+
+#[derive(Debug)]
+struct Folder {
+    /// As it was named, made absolute.
+    named: PathBuf,
+    /// Without links.
+    real: PathBuf,
+    dir: Dir,
+}
+
+/// A place beneath one of the folders.
+#[derive(Debug)]
+pub(crate) struct Place<'f> {
+    pub(crate) dir: &'f Dir,
+    /// Relative to `dir`; `.` for the folder itself.
+    pub(crate) path: PathBuf,
+    /// What is put before a path in `dir` so that the tools understand it.
+    pub(crate) prefix: PathBuf,
+}
+
+impl Folders {
+    /// Opens the folders for a tool. Relative ones start from the working directory.
+    ///
+    /// # Errors
+    /// There is none, or one of them cannot be opened.
+    pub(crate) fn open(tool: &str, folders: &[PathBuf]) -> Result<Self, ToolSetError> {
+        if folders.is_empty() {
+            let (name, what) = (tool.to_owned(), "it may read no folder: name one".to_owned());
+            return Err(ToolSetError::BadSettings { name, what });
+        }
+        let open = |path: &PathBuf| {
+            let folder = || {
+                let named = std::path::absolute(path)?;
+                let real = named.canonicalize()?;
+                let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
+                Ok(Folder { named, real, dir })
+            };
+            folder().map_err(|source| ToolSetError::Folder {
+                name: tool.to_owned(),
+                path: path.display().to_string(),
+                source,
+            })
+        };
+        Ok(Self(Arc::new(folders.iter().map(open).collect::<Result<_, _>>()?)))
+    }
+
+    /// Where a path leads: an absolute one into the folder that it begins with, any other into the first folder.
+    ///
+    /// # Errors
+    /// It is absolute and in none of the folders. Whether it leaves its folder shows when it is opened.
+    pub(crate) fn place(&self, path: &str) -> Result<Place<'_>, ToolError> {
+        let wanted = Path::new(path);
+        let outside = || {
+            let named: Vec<_> = self.0.iter().map(|folder| folder.named.display().to_string()).collect();
+            denied(format!("`{path}` lies outside of the folders that may be read: {}", named.join(", ")))
+        };
+        let (n, folder, inner) = if wanted.is_absolute() {
+            let wanted = plain(wanted).ok_or_else(outside)?;
+            let within = |(n, folder): (usize, &'_ Folder)| {
+                let inner = wanted.strip_prefix(&folder.named).or_else(|_| wanted.strip_prefix(&folder.real));
+                inner.ok().map(|inner| (n, inner.to_owned()))
+            };
+            let (n, inner) = self.0.iter().enumerate().find_map(within).ok_or_else(outside)?;
+            (n, self.0.get(n).ok_or_else(outside)?, inner)
+        } else {
+            (0, self.0.first().ok_or_else(outside)?, wanted.to_owned())
+        };
+        let path = if inner.as_os_str().is_empty() { PathBuf::from(".") } else { inner };
+        let prefix = if n == 0 { PathBuf::new() } else { folder.named.clone() };
+        Ok(Place { dir: &folder.dir, path, prefix })
+    }
+}
+
+/// Opens a file for reading without waiting, should it be a pipe.
+///
+/// # Errors
+/// There is none, it is no regular file, or it lies outside of its folder.
+pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolError> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt;
+        options.custom_flags(NONBLOCK);
+    }
+    let file = place.dir.open_with(&place.path, &options).map_err(|error| told(shown, &error))?;
+    let kind = file.metadata().map_err(|error| told(shown, &error))?.file_type();
+    if kind.is_dir() {
+        return Err(ToolError::of_kind("IsADirectory", format!("`{shown}` is a folder; use list_files")));
+    }
+    if !kind.is_file() {
+        return Err(ToolError::of_kind("NotAFile", format!("`{shown}` is no regular file")));
+    }
+    Ok(file)
+}
+
+#[cfg(unix)]
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+
+/// What went wrong with a path, for the model.
+pub(crate) fn told(shown: &str, error: &io::Error) -> ToolError {
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        io::ErrorKind::NotADirectory => "is not a folder, or lies beneath something that is none".to_owned(),
+        // The system's own refusals have a number; those without one come from the rule about links.
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+            return denied(format!("`{shown}` leads out of the folder that may be read"));
+        }
+        io::ErrorKind::PermissionDenied => "may not be read".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    };
+    ToolError::of_kind(format!("{:?}", error.kind()), format!("`{shown}` {why}"))
+}
+
+fn denied(message: String) -> ToolError {
+    ToolError::of_kind("OutsideFolder", message)
+}
+
+/// An absolute path without `.` and `..`, by its text alone; `None` if it goes above the root.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !plain.pop() {
+                    return None;
+                }
+            }
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
+}

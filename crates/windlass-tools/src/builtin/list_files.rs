@@ -1,0 +1,168 @@
+//! The built-in `list_files`: what is in a folder.
+
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, FileType};
+use futures_core::future::BoxFuture;
+use serde_json::Value;
+use wildmatch::WildMatch;
+use windlass_core::ToolSpec;
+
+use super::folders::{Folders, told};
+use crate::error::ToolSetError;
+use crate::function::{Args, Properties, blocking};
+use crate::tool::{Tool, ToolContext, ToolResult};
+
+/// How many entries a call gives.
+pub const MAX_ENTRIES: usize = 1_000;
+
+/// How many entries a call looks at.
+pub const MAX_SEEN: usize = 100_000;
+
+/// How many folders deep a call may look.
+pub const MAX_LEVELS: u32 = 16;
+
+/// `list_files`: the entries of a folder, one a line and sorted, folders with a `/` at their end. The paths can be given
+/// to `read_file` as they are. `depth` 1 (the default) is the folder itself. A `pattern` has `*` and `?`; one without
+/// `/` is compared with names, any other with the path below the folder. Links are listed and not followed.
+///
+/// Limits: [`MAX_ENTRIES`] (it says when there are more), [`MAX_SEEN`], [`MAX_LEVELS`].
+#[derive(Debug)]
+pub struct ListFiles {
+    spec: ToolSpec,
+    folders: Folders,
+}
+
+impl ListFiles {
+    /// The tool for these folders, of which there is at least one.
+    ///
+    /// # Errors
+    /// There is none, or one of them cannot be opened.
+    pub fn new(folders: &[PathBuf]) -> Result<Self, ToolSetError> {
+        let folders = Folders::open("list_files", folders)?;
+        let mut properties = Properties::new();
+        properties.with_default::<String>(
+            "path",
+            "The folder, relative to the folder of files or absolute",
+            ".".into(),
+        );
+        properties.optional::<String>("pattern", "Only what fits it, such as *.md or notes/*.txt");
+        properties.with_default::<u32>("depth", "How many levels of folders to look into, 1 to 16", 1.into());
+        let description = "Lists the files and folders in a folder.";
+        Ok(Self { spec: super::spec("list_files", description, properties), folders })
+    }
+}
+
+impl Tool for ListFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, _context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async move {
+            let mut args = Args::new(args)?;
+            let path: String = args.or_else("path", || ".".to_owned())?;
+            let pattern: Option<String> = args.optional("pattern")?;
+            let depth: u32 = args.or_else("depth", || 1)?;
+            let folders = self.folders.clone();
+            blocking(move || {
+                let place = folders.place(&path)?;
+                let dir = place.dir.open_dir(&place.path).map_err(|error| told(&path, &error))?;
+                let shown: PathBuf = place.prefix.join(&place.path).components().collect();
+                let mut listing = Listing::new(pattern.as_deref());
+                listing
+                    .walk(&dir, Path::new(""), depth.clamp(1, MAX_LEVELS))
+                    .map_err(|error| told(&path, &error))?;
+                Ok(listing.told(&shown).into())
+            })
+            .await
+        })
+    }
+}
+
+/// What was found so far.
+struct Listing {
+    pattern: Option<WildMatch>,
+    /// Whether the pattern speaks of paths.
+    whole: bool,
+    /// Paths below the listed folder.
+    found: Vec<PathBuf>,
+    seen: usize,
+    cut: Option<&'static str>,
+}
+
+impl Listing {
+    fn new(pattern: Option<&str>) -> Self {
+        let whole = pattern.is_some_and(|pattern| pattern.contains('/'));
+        Self { pattern: pattern.map(WildMatch::new), whole, found: Vec::new(), seen: 0, cut: None }
+    }
+
+    fn walk(&mut self, dir: &Dir, below: &Path, depth: u32) -> std::io::Result<()> {
+        for (name, kind) in self.entries(dir)? {
+            let path = below.join(&name);
+            if self.fits(&path, &name) {
+                if self.found.len() == MAX_ENTRIES {
+                    self.cut =
+                        Some("1000 entries are shown and there are more: use a pattern or a folder below");
+                    return Ok(());
+                }
+                // A path that ends with a slash is a folder's.
+                self.found.push(if kind.is_dir() { path.join("") } else { path.clone() });
+            }
+            if kind.is_dir() && depth > 1 && self.cut.is_none() {
+                // A folder that may not be read hides its entries, not those beside it.
+                if let Ok(inner) = dir.open_dir(&name) {
+                    self.walk(&inner, &path, depth - 1).or_else(unless_denied)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of a folder, sorted by name.
+    fn entries(&mut self, dir: &Dir) -> std::io::Result<Vec<(String, FileType)>> {
+        let mut entries = Vec::new();
+        for entry in dir.entries()? {
+            if self.seen == MAX_SEEN {
+                self.cut = Some("100000 entries were looked at and there are more: use a folder below");
+                break;
+            }
+            self.seen += 1;
+            let entry = entry?;
+            entries.push((entry.file_name().to_string_lossy().into_owned(), entry.file_type()?));
+        }
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(entries)
+    }
+
+    fn fits(&self, path: &Path, name: &str) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| {
+            if self.whole { pattern.matches(&path.to_string_lossy()) } else { pattern.matches(name) }
+        })
+    }
+
+    fn told(&self, shown: &Path) -> String {
+        let mut lines: Vec<String> = self
+            .found
+            .iter()
+            .map(|path| {
+                let path = shown.join(path).to_string_lossy().into_owned();
+                path.strip_prefix("./").map_or(path.clone(), str::to_owned)
+            })
+            .collect();
+        if lines.is_empty() {
+            let nothing =
+                if self.pattern.is_some() { "[nothing fits the pattern]" } else { "[the folder is empty]" };
+            lines.push(nothing.to_owned());
+        }
+        lines.extend(self.cut.map(|cut| format!("[{cut}]")));
+        lines.join("\n")
+    }
+}
+
+fn unless_denied(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == std::io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! The built-in `now`: the time of the machine.
+
+use chrono::{DateTime, FixedOffset, Local, SecondsFormat, Utc};
+use futures_core::future::BoxFuture;
+use serde_json::{Value, json};
+use windlass_core::ToolSpec;
+
+use crate::function::Properties;
+use crate::tool::{Tool, ToolContext, ToolResult};
+
+/// `now`: the current time as an object with `local` (RFC 3339 with the machine's offset), `utc`, `weekday` (of the
+/// local date, in English) and `unix` (seconds). It takes no arguments; equal calls in a row are legitimate.
+#[derive(Debug)]
+pub struct Now {
+    spec: ToolSpec,
+}
+
+impl Default for Now {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Now {
+    /// The tool.
+    pub fn new() -> Self {
+        let description =
+            "Gives the current date and time: local time with its offset, UTC, and the weekday.";
+        let mut spec = super::spec("now", description, Properties::new());
+        spec.poll = true;
+        Self { spec }
+    }
+}
+
+impl Tool for Now {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, _context: ToolContext, _args: Value) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async { Ok(told(Local::now().fixed_offset()).to_string().into()) })
+    }
+}
+
+fn told(now: DateTime<FixedOffset>) -> Value {
+    json!({
+        "local": now.to_rfc3339_opts(SecondsFormat::Secs, false),
+        "utc": now.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Secs, true),
+        "weekday": now.format("%A").to_string(),
+        "unix": now.timestamp(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
