@@ -95,7 +95,8 @@ impl Agent {
         &self.inner.world
     }
 
-    pub(crate) fn holder(&self) -> &Holder {
+    /// Under which name this process holds the runs that it drives.
+    pub fn holder(&self) -> &Holder {
         &self.inner.holder
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Sent {
 }
 
 /// A run that is being driven.
-pub struct Driver {
+pub(crate) struct Driver {
     agent: Agent,
     state: State,
     fence: Fence,
@@ -103,7 +103,7 @@ impl Driver {
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
-    pub async fn drive(mut self) -> Result<State, Error> {
+    pub(crate) async fn drive(mut self) -> Result<State, Error> {
         if let Some(first) = self.first.take() {
             self.take(first, None).await?.map_err(Error::Refused)?;
         }

@@ -40,7 +40,7 @@ pub use schema::schema;
 pub use timeouts::TimeoutSettings;
 pub use tools::{Builtin, BuiltinEntry, CommandEntry, McpEntry, McpPeer, ToolEntry};
 
-#[cfg(any())]
+#[cfg(test)]
 mod tests;
 
 /// An agent as its file describes it.

@@ -1,0 +1,468 @@
+//! Scripted models, tools and people: they do what the case says, and remember what they were asked.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::future::BoxFuture;
+use futures_util::future::{Either, select};
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use windlass_core::{
+    Answer, CallOutcome, FailureKind, ModelFailure, OpenQuestion, QuestionKind, State, ToolSpec, Usage, What,
+};
+use windlass_models::{Delta, Deltas, Model, ModelRequest};
+use windlass_runtime::{People, World};
+use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
+
+use crate::fixture::{
+    Asked, During, FailWith, HumanAnswer, HumanReply, ModelEntry, ScriptedTool, SentRequest, ToolCheck, ToolEnd,
+};
+use crate::script::Script;
+use crate::sim::{SimWorld, step_aside};
+
+/// A model that gives the script's entries, one a call, whatever its purpose.
+#[derive(Debug)]
+pub(crate) struct ScriptedModel {
+    pub(crate) script: Script,
+    pub(crate) world: SimWorld,
+}
+
+/// While a call is going on: if it is lost in a crash, its entry is given again.
+struct InFlight {
+    script: Script,
+    done: bool,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut script = self.script.lock();
+        if !self.done && script.crashing {
+            script.next_entry = script.next_entry.saturating_sub(1);
+            script.requests.pop();
+        }
+    }
+}
+
+impl Model for ScriptedModel {
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn call(&self, request: ModelRequest) -> Deltas {
+        let (script, world) = (self.script.clone(), self.world.clone());
+        Box::pin(stream::once(answer(script, world, request)).flatten())
+    }
+}
+
+type Pieces = Vec<Result<Delta, ModelFailure>>;
+
+async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Deltas {
+    let mut flight = InFlight { script: script.clone(), done: false };
+    let (entry, number) = {
+        let mut inner = script.lock();
+        let place = inner.next_entry;
+        inner.next_entry += 1;
+        inner.requests.push(SentRequest::from(&request));
+        (inner.model.get(place).cloned(), place as u32 + 1)
+    };
+    let Some(entry) = entry else {
+        script.problem(format!("model call {number} is beyond the script, which has {} entries", number - 1));
+        flight.done = true;
+        let failed = failure(&request, FailureKind::BadRequest, "the script has no entry for this call");
+        return Box::pin(stream::iter([Err(failed)]));
+    };
+    check_entry(&script, &entry, &request, number);
+    let (cancelled, steered) = {
+        let mut inner = script.lock();
+        (inner.cancels(During::Model, number), inner.steers(number))
+    };
+    if cancelled {
+        // The call is going on when the request to stop comes, and goes on until it is stopped. What the script says
+        // it costs is paid.
+        let usage = entry.usage.unwrap_or_default();
+        return Box::pin(stream::iter([Ok(Delta::Usage(usage))]).chain(Hanging(flight)));
+    }
+    if steered {
+        step_aside().await;
+    }
+    if entry.takes_ms > 0 {
+        world.sleep_until(world.now() + entry.takes_ms).await;
+    }
+    flight.done = true;
+    Box::pin(stream::iter(pieces(&entry, &request)))
+}
+
+/// The rest of a call that goes on until it is stopped.
+struct Hanging(#[expect(dead_code, reason = "it ends with the stream")] InFlight);
+
+impl futures_core::Stream for Hanging {
+    type Item = Result<Delta, ModelFailure>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Pending
+    }
+}
+
+fn check_entry(script: &Script, entry: &ModelEntry, request: &ModelRequest, number: u32) {
+    if let Some(purpose) = entry.purpose.filter(|purpose| *purpose != request.purpose) {
+        script.problem(format!("model call {number} is for {:?}, the script's entry for {purpose:?}", request.purpose));
+    }
+    if let Some(by) = entry.by.as_ref().filter(|by| **by != *request.model.name) {
+        script.problem(format!("model call {number} went to {}, the script's entry is by {by}", request.model.name));
+    }
+}
+
+fn failure(request: &ModelRequest, kind: FailureKind, message: &str) -> ModelFailure {
+    ModelFailure {
+        kind,
+        status: None,
+        message: message.into(),
+        retry_after_ms: None,
+        usage: Usage::default(),
+        model: request.model.name.clone(),
+    }
+}
+
+fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
+    let mut pieces: Pieces = Vec::new();
+    if let Some(failed) = &entry.fail {
+        let message = failed.message.as_deref();
+        let usage = entry.usage.unwrap_or_default();
+        let (kind, status, retry_after_ms, words) = match failed.with {
+            FailWith::Status { status, retry_after_ms } => (kind_of(status), Some(status), retry_after_ms, "refused"),
+            FailWith::Connect => (FailureKind::Connect, None, None, "no connection"),
+            FailWith::Timeout => (FailureKind::Timeout, None, None, "no reply in time"),
+            FailWith::CutAfter(bytes) => {
+                let text = entry.text.as_deref().unwrap_or_default();
+                let cut = text.floor_char_boundary(bytes.min(text.len()));
+                pieces.extend(cut_up(text.get(..cut).unwrap_or_default(), entry.pieces).map(|text| Ok(Delta::Text(text))));
+                (FailureKind::Cut, None, None, "the stream broke")
+            }
+        };
+        // The usage comes first, so that a broken call is not estimated beside it.
+        pieces.insert(0, Ok(Delta::Usage(usage)));
+        let failed = failure(request, kind, message.unwrap_or(words));
+        pieces.push(Err(ModelFailure { status, retry_after_ms, usage, ..failed }));
+        return pieces;
+    }
+    match &entry.deltas {
+        Some(deltas) if request.stream => pieces.extend(deltas.iter().map(|delta| Ok(delta.delta()))),
+        _ => whole(entry, request.stream, &mut pieces),
+    }
+    pieces.push(Ok(Delta::Usage(entry.usage.unwrap_or_default())));
+    pieces.push(Ok(Delta::Stop(entry.stop)));
+    pieces
+}
+
+fn whole(entry: &ModelEntry, stream: bool, pieces: &mut Pieces) {
+    let size = entry.pieces.filter(|_| stream);
+    if let Some(text) = &entry.reasoning {
+        pieces.extend(cut_up(text, size).map(|text| Ok(Delta::Reasoning(text))));
+    }
+    if let Some(text) = &entry.text {
+        pieces.extend(cut_up(text, size).map(|text| Ok(Delta::Text(text))));
+    }
+    for (place, call) in entry.calls.iter().enumerate() {
+        let index = Some(place as u32);
+        let name = Some(call.name.clone());
+        match size {
+            None => pieces.push(Ok(Delta::Call { index, id: call.id.clone(), name, args: call.args.clone() })),
+            Some(_) => {
+                pieces.push(Ok(Delta::Call { index, id: call.id.clone(), name, args: String::new() }));
+                pieces.extend(
+                    cut_up(&call.args, size).map(|args| Ok(Delta::Call { index, id: None, name: None, args })),
+                );
+            }
+        }
+    }
+}
+
+/// Pieces of so many bytes, never within a character.
+fn cut_up(text: &str, size: Option<usize>) -> impl Iterator<Item = String> {
+    let size = size.unwrap_or(usize::MAX).max(1);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut end = rest.floor_char_boundary(size.min(rest.len()));
+        if end == 0 {
+            end = rest.chars().next().map_or(rest.len(), char::len_utf8);
+        }
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(piece.to_owned())
+    })
+    .collect::<Vec<_>>()
+    .into_iter()
+}
+
+fn kind_of(status: u16) -> FailureKind {
+    match status {
+        401 | 403 => FailureKind::Auth,
+        404 => FailureKind::NotFound,
+        408 => FailureKind::Timeout,
+        429 => FailureKind::RateLimited,
+        503 | 529 => FailureKind::Overloaded,
+        500..=599 => FailureKind::Server,
+        _ => FailureKind::BadRequest,
+    }
+}
+
+/// A scripted tool.
+#[derive(Debug)]
+pub(crate) struct ScriptedToolDouble {
+    pub(crate) spec: ToolSpec,
+    pub(crate) tool: ScriptedTool,
+    pub(crate) script: Script,
+    pub(crate) world: SimWorld,
+}
+
+/// While a call is going on: if it is lost in a crash, it did not happen.
+struct Execution {
+    script: Script,
+    tool: String,
+    done: bool,
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        let mut script = self.script.lock();
+        if !self.done && script.crashing {
+            script.tool_calls = script.tool_calls.saturating_sub(1);
+            if let Some(executed) = script.executed.get_mut(&self.tool) {
+                executed.pop();
+            }
+        }
+    }
+}
+
+impl ScriptedToolDouble {
+    async fn execute(&self, context: ToolContext, args: Value) -> ToolResult {
+        let name = self.tool.name.clone();
+        let mut execution = Execution { script: self.script.clone(), tool: name.clone(), done: false };
+        let (step, cancelled) = {
+            let mut inner = self.script.lock();
+            inner.tool_calls += 1;
+            let number = inner.tool_calls;
+            let executed = inner.executed.entry(name.clone()).or_default();
+            executed.push(args);
+            let step = self.tool.step(executed.len() - 1).cloned();
+            (step, inner.cancels(During::Tool, number))
+        };
+        let Some(step) = step else {
+            self.script.problem(format!("the scripted tool {name} was called, but `does` is empty"));
+            return Err(ToolError::new("the script says nothing"));
+        };
+        if cancelled {
+            step_aside().await;
+        }
+        let work = async {
+            if step.sleep_ms > 0 {
+                self.world.sleep_until(self.world.now() + step.sleep_ms).await;
+            }
+            if step.end == ToolEnd::Hang {
+                std::future::pending::<()>().await;
+            }
+        };
+        let stopped = async {
+            if self.tool.ignores_cancel {
+                std::future::pending::<()>().await;
+            }
+            context.cancelled.cancelled().await;
+        };
+        let (work, stopped) = (std::pin::pin!(work), std::pin::pin!(stopped));
+        // A call that was asked to stop stops, even if it could have ended at once.
+        let ended = match select(stopped, work).await {
+            Either::Left(_) => Err(ToolError::new("stopped")),
+            Either::Right(_) => Ok(()),
+        };
+        execution.done = true;
+        ended?;
+        let result = match &step.end {
+            ToolEnd::Reply(reply) => Ok(reply.text()),
+            ToolEnd::Error(message) => Err(ToolError::new(message.as_str())),
+            ToolEnd::Hang => Err(ToolError::new("stopped")),
+        };
+        if let Ok(text) = &result {
+            self.script.lock().happened.insert(context.call, text.clone());
+        }
+        result.map(Into::into)
+    }
+}
+
+impl Tool for ScriptedToolDouble {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
+        Box::pin(self.execute(context, args))
+    }
+
+    fn check(&self, _: ToolContext, _: Value) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
+        Box::pin(async {
+            match &self.tool.check {
+                Some(ToolCheck::Happened { result }) => {
+                    Ok(Some(CallOutcome::Ok { content: result.as_str().into() }))
+                }
+                Some(ToolCheck::NotHappened) => Ok(None),
+                None => Err(ToolError::new("no check is scripted")),
+            }
+        })
+    }
+}
+
+/// The people of a case: they answer in the order asked.
+#[derive(Debug)]
+pub(crate) struct ScriptedPeople {
+    pub(crate) script: Script,
+    pub(crate) world: SimWorld,
+}
+
+/// While a person thinks: if that is lost in a crash, the answer is given again.
+struct Thinking {
+    script: Script,
+    place: usize,
+    done: bool,
+}
+
+impl Drop for Thinking {
+    fn drop(&mut self) {
+        if !self.done
+            && let Some(entry) = self.script.lock().human.get_mut(self.place)
+        {
+            entry.1 = false;
+        }
+    }
+}
+
+fn asked_kind(kind: QuestionKind) -> Asked {
+    match kind {
+        QuestionKind::Approval => Asked::Approval,
+        QuestionKind::Clarify => Asked::Clarify,
+        QuestionKind::Outcome => Asked::Outcome,
+        QuestionKind::Limit(_) => Asked::Limit,
+    }
+}
+
+impl ScriptedPeople {
+    fn entry(&self, state: &State, question: &OpenQuestion) -> Option<usize> {
+        let call = question.call.as_ref().and_then(|id| state.open_call(id)).map(|open| &open.call);
+        let meant = |answer: &HumanAnswer| {
+            answer.asked == asked_kind(question.kind)
+                && answer.call.as_ref().is_none_or(|wanted| {
+                    call.is_some_and(|call| {
+                        *wanted == *call.id.0 || call.provider_id.as_deref() == Some(wanted.as_str())
+                    })
+                })
+        };
+        self.script.lock().human.iter().position(|(answer, used)| !used && meant(answer))
+    }
+
+    fn knows(&self, question: &OpenQuestion) -> bool {
+        question.kind == QuestionKind::Outcome && self.script.lock().oracle
+    }
+
+    /// What somebody would find out who looked: whether the call came to its end before the crash.
+    fn find_out(&self, question: &OpenQuestion) -> Answer {
+        let mut script = self.script.lock();
+        script.by_oracle.push(question.id.clone());
+        match question.call.as_ref().and_then(|call| script.happened.get(call)) {
+            Some(result) => Answer::Result(result.as_str().into()),
+            None => Answer::RunAgain,
+        }
+    }
+
+    /// Wrong answers that are meant for no open call are given to a question that nobody asked: they must be refused.
+    fn answer_nobody(&self, state: &State, before: usize) {
+        let mut script = self.script.lock();
+        let strays: Vec<Answer> = script
+            .human
+            .iter_mut()
+            .take(before)
+            .filter(|(answer, used)| {
+                let open = |id: &String| state.open_call(&id.as_str().into()).is_some();
+                !used && answer.wrong && answer.call.as_ref().is_some_and(|id| !open(id))
+            })
+            .map(|entry| {
+                entry.1 = true;
+                answer_of(&entry.0.answer)
+            })
+            .collect();
+        for answer in strays {
+            script.send(What::Answered { question: "nobody-asked".into(), answer });
+        }
+    }
+
+    async fn think(&self, state: &State, question: &OpenQuestion) -> Answer {
+        self.script.lock().wrong_given.retain(|given| *given != question.id);
+        let Some(place) = self.entry(state, question) else {
+            if self.knows(question) {
+                return self.find_out(question);
+            }
+            return std::future::pending().await;
+        };
+        self.answer_nobody(state, place);
+        let mut thinking = Thinking { script: self.script.clone(), place, done: false };
+        let entry = {
+            let mut script = self.script.lock();
+            script.human.get_mut(place).map(|entry| {
+                entry.1 = true;
+                entry.0.clone()
+            })
+        };
+        let Some(entry) = entry else { return std::future::pending().await };
+        if entry.after_ms > 0 {
+            self.world.sleep_until(self.world.now() + entry.after_ms).await;
+        }
+        thinking.done = true;
+        let mut script = self.script.lock();
+        if entry.wrong {
+            script.wrong_given.push(question.id.clone());
+        }
+        // A wrong answer that comes after the right one is late or the second: it must be refused too.
+        let after: Vec<HumanAnswer> = script
+            .human
+            .iter_mut()
+            .skip(place + 1)
+            .take_while(|(next, used)| {
+                !entry.wrong && !used && next.wrong && next.asked == entry.asked && next.call == entry.call
+            })
+            .map(|entry| {
+                entry.1 = true;
+                entry.0.clone()
+            })
+            .collect();
+        for late in after {
+            let answer = answer_of(&late.answer);
+            script.send(What::Answered { question: question.id.clone(), answer });
+        }
+        answer_of(&entry.answer)
+    }
+}
+
+fn answer_of(reply: &HumanReply) -> Answer {
+    match reply {
+        HumanReply::Answer(answer) => answer.clone(),
+        HumanReply::StandIn(text) => Answer::Result(text.as_str().into()),
+        HumanReply::Other(value) => Answer::Text(value.to_string().into()),
+        HumanReply::AcceptPlan | HumanReply::ReplacePlan { .. } => Answer::Text("plan".into()),
+    }
+}
+
+impl People for ScriptedPeople {
+    fn answers(&self, state: &State, question: &OpenQuestion) -> bool {
+        self.entry(state, question).is_some() || self.knows(question)
+    }
+
+    fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {
+        Box::pin(self.think(state, question))
+    }
+}
+
+/// A model that is shared under several names.
+pub(crate) fn shared_model(script: &Script, world: &SimWorld) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel { script: script.clone(), world: world.clone() })
+}

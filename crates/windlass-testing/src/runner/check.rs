@@ -1,0 +1,100 @@
+//! Holds what happened against what was expected.
+
+use windlass_core::Effect;
+
+use super::pass::{Mode, Outcome, Pass};
+use super::record::RunRecord;
+use crate::fixture::{Case, EVENT_NAMES, Expect, Matcher, Mismatch};
+
+type Checked = Result<(), Mismatch>;
+
+/// Everything that the case expects of a pass.
+pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Checked {
+    if case.expect.refused.is_some() {
+        return Err(Mismatch::new("the agent or input is refused", "it was accepted").under("refused"));
+    }
+    if let Some(problem) = &outcome.problem {
+        return Err(Mismatch::new("what the script has", problem.clone()).under("script"));
+    }
+    let last = outcome.runs.len().saturating_sub(1);
+    for (place, record) in outcome.runs.iter().enumerate() {
+        let own = case.runs.get(place).and_then(|run| run.expect.as_ref());
+        for expect in own.into_iter().chain((place == last).then_some(&case.expect)) {
+            check(case, pass, expect, record, outcome).map_err(|miss| match case.runs.len() {
+                1 => miss,
+                _ => miss.under(&format!("run {}", place + 1)),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The agent or an input was refused: whether that was expected.
+pub(crate) fn refused(case: &Case, message: &str) -> Checked {
+    match &case.expect.refused {
+        Some(wanted) => wanted.check(message).map_err(|miss| miss.under("refused")),
+        None => Err(Mismatch::new("the agent and its input are accepted", message).under("refused")),
+    }
+}
+
+fn check(case: &Case, pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Outcome) -> Checked {
+    let end = run.state.ended();
+    let (text, output) = end.map_or((None, None), |end| (end.text.as_deref(), end.output.as_ref()));
+    expect.check_end(end.map(|end| end.status), text, output)?;
+    numbers(expect, run)?;
+    executions(case, pass, expect, run)?;
+    for (number, wanted) in &expect.requests {
+        let under = |miss: Mismatch| miss.under(&number.to_string()).under("requests");
+        wanted.check(*number, &outcome.requests).map_err(under)?;
+    }
+    if let Some(wanted) = &expect.events {
+        let kinds = run.events.iter().map(|event| event.fact.kind()).filter(|kind| EVENT_NAMES.contains(kind));
+        wanted.check(kinds).map_err(|miss| miss.under("events"))?;
+    }
+    if let Some(wanted) = &expect.asked {
+        wanted.check(&run.asked).map_err(|miss| miss.under("asked"))?;
+    }
+    if let Some(wanted) = expect.updates.as_ref().filter(|_| pass.mode == Mode::Streaming && pass.crash == 0) {
+        wanted.check(&run.updates).map_err(|miss| miss.under("updates"))?;
+    }
+    if let Some(wanted) = &expect.log_lines {
+        wanted.check(run.log_lines.iter().map(String::as_str)).map_err(|miss| miss.under("log_lines"))?;
+    }
+    Ok(())
+}
+
+fn numbers(expect: &Expect, run: &RunRecord) -> Checked {
+    let turns = run.events.iter().filter(|event| event.fact.kind() == "TurnCompleted").count() as u64;
+    let counts = [
+        ("model_calls", expect.model_calls, run.requests as u64),
+        ("turns", expect.turns, turns),
+        ("virtual_ms", expect.virtual_ms, run.virtual_ms),
+    ];
+    for (key, wanted, found) in counts {
+        if let Some(wanted) = wanted {
+            wanted.check_count(found).map_err(|miss| miss.under(key))?;
+        }
+    }
+    if let Some(wanted) = &expect.usage {
+        let cost = run.state.cost().map(|pico| pico as f64 / 1e12);
+        wanted.check(run.state.usage(), cost).map_err(|miss| miss.under("usage"))?;
+    }
+    Ok(())
+}
+
+/// How often tools really ran: exact, but for those that may run again after a restart.
+fn executions(case: &Case, pass: Pass, expect: &Expect, run: &RunRecord) -> Checked {
+    let once = |name: &str| case.tools.iter().any(|tool| tool.name == name && tool.effect == Effect::Once);
+    let ran = |name: &str| run.executed.get(name).map(Vec::as_slice).unwrap_or_default();
+    for (name, wanted) in &expect.executions {
+        let wanted = if pass.crash > 0 && !once(name) { wanted.at_least() } else { *wanted };
+        wanted.check_count(ran(name).len() as u64).map_err(|miss| miss.under(name).under("executions"))?;
+    }
+    for (name, wanted) in &expect.executed {
+        // Where a tool may have run again, the list need not be exact.
+        if pass.crash == 0 || once(name) {
+            wanted.check(ran(name)).map_err(|miss: Mismatch| miss.under(name).under("executed"))?;
+        }
+    }
+    Ok(())
+}

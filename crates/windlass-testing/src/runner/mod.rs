@@ -1,0 +1,155 @@
+//! Runs scripted conversations: each case blocking and streaming, and on request with a restart after every event.
+
+mod agent;
+mod check;
+mod pass;
+mod record;
+
+use std::fmt;
+
+use crate::fixture::{Case, Crash, Mismatch};
+use pass::{Mode, Outcome, Pass};
+
+/// How cases are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunnerOptions {
+    /// Run each case without a subscriber.
+    pub blocking: bool,
+    /// Run each case with a subscriber.
+    pub streaming: bool,
+    /// Run each case once more for every event position, with a restart there.
+    pub crash: bool,
+}
+
+impl Default for RunnerOptions {
+    fn default() -> Self {
+        Self { blocking: true, streaming: true, crash: false }
+    }
+}
+
+/// What became of a case.
+#[derive(Clone, Debug)]
+pub struct CaseReport {
+    /// The case's name.
+    pub name: String,
+    /// How many times it was run.
+    pub passes: usize,
+    /// What fell short, the first pass first; empty: it passed.
+    pub failures: Vec<CaseFailure>,
+    /// The event log of the first pass, one line an event.
+    pub log: Vec<String>,
+}
+
+impl CaseReport {
+    /// Whether everything held.
+    pub fn passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+/// What fell short in one pass.
+#[derive(Clone, Debug)]
+pub struct CaseFailure {
+    /// Which pass: `blocking`, `streaming`, `blocking, restarted after event 3`.
+    pub pass: String,
+    /// The first difference.
+    pub difference: String,
+    /// The events up to there.
+    pub log: Vec<String>,
+    /// The last request that the model saw.
+    pub request: Option<String>,
+}
+
+impl fmt::Display for CaseFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  {}: {}", self.pass, self.difference.replace('\n', "\n  "))?;
+        for line in &self.log {
+            writeln!(f, "    {line}")?;
+        }
+        if let Some(request) = &self.request {
+            writeln!(f, "    last request to the model:")?;
+            for line in request.lines() {
+                writeln!(f, "      {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a case.
+pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
+    let mut report = CaseReport { name: case.name.clone(), passes: 0, failures: Vec::new(), log: Vec::new() };
+    if let Some(key) = case.later() {
+        let difference = format!("`{}` (line {}) is not available in this version", key.path, key.line);
+        report.failures.push(CaseFailure { pass: "not run".to_owned(), difference, log: Vec::new(), request: None });
+        return report;
+    }
+    let modes = [(options.blocking, Mode::Blocking), (options.streaming, Mode::Streaming)];
+    let mut plain: Option<Outcome> = None;
+    for (_, mode) in modes.into_iter().filter(|(wanted, _)| *wanted) {
+        let points = match case.crash {
+            Some(Crash::AfterEvent(event)) => vec![event],
+            _ => vec![0],
+        };
+        for point in points {
+            let outcome = one(case, Pass { mode, crash: point, scripted: true }, &mut report);
+            if let (Some(first), Some(second)) = (&plain, &outcome) {
+                same_events(case, first, second, &mut report);
+            }
+            plain = plain.or(outcome);
+        }
+        let everywhere = case.crash == Some(Crash::Everywhere) || options.crash && case.crash.is_none();
+        if everywhere && let Some(events) = plain.as_ref().map(|outcome| outcome.batch_ends.clone()) {
+            for point in events {
+                one(case, Pass { mode, crash: point, scripted: false }, &mut report);
+            }
+        }
+    }
+    report
+}
+
+fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
+    report.passes += 1;
+    let (outcome, fault) = match pass::run(case, pass) {
+        Ok(outcome) => {
+            let fault = check::all(case, pass, &outcome).err();
+            (Some(outcome), fault)
+        }
+        Err(refusal) => (None, check::refused(case, &refusal).err()),
+    };
+    let log: Vec<String> = outcome.as_ref().map(Outcome::log).unwrap_or_default();
+    if let Some(fault) = fault {
+        report.failures.push(CaseFailure {
+            pass: pass.to_string(),
+            difference: fault.to_string(),
+            log: log.clone(),
+            request: outcome.as_ref().and_then(|outcome| outcome.requests.last()).map(|sent| sent.describe()),
+        });
+    }
+    if report.log.is_empty() {
+        report.log = log;
+    }
+    outcome
+}
+
+/// Blocking and streaming must give the same events (E15).
+fn same_events(case: &Case, first: &Outcome, second: &Outcome, report: &mut CaseReport) {
+    let _ = case;
+    for (one, other) in first.runs.iter().zip(&second.runs) {
+        let difference = one.events.iter().zip(&other.events).find(|(one, other)| one != other);
+        let fault = match difference {
+            Some((one, other)) => Mismatch::new(record::line(one), record::line(other)),
+            None if one.events.len() != other.events.len() => {
+                Mismatch::new(format!("{} events", one.events.len()), format!("{} events", other.events.len()))
+            }
+            None => continue,
+        };
+        report.failures.push(CaseFailure {
+            pass: "streaming against blocking".to_owned(),
+            difference: fault.under("events").to_string(),
+            log: second.log(),
+            request: None,
+        });
+        return;
+    }
+}

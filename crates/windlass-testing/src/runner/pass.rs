@@ -1,0 +1,257 @@
+//! One pass over a case: a fresh world, a fresh log, the case's runs one after another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::join;
+use serde_json::{Value, json};
+use windlass_core::{Message, SessionId, State};
+use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World, load};
+use windlass_store::{Batch, EventLog};
+
+use super::agent::build;
+use super::record::{self, RunRecord};
+use crate::crash::CrashLog;
+use crate::doubles::ScriptedPeople;
+use crate::fixture::{Case, CaseInput, SentRequest, Update, UpdateKind};
+use crate::script::Script;
+use crate::sim::SimWorld;
+
+/// How a case is run once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pass {
+    pub(crate) mode: Mode,
+    /// The event after which everything is dropped and started again; 0: none.
+    pub(crate) crash: u64,
+    /// Whether the crash is part of the case, so that its people know about it.
+    pub(crate) scripted: bool,
+}
+
+/// Whether somebody listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Blocking,
+    Streaming,
+}
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.mode {
+            Mode::Blocking => "blocking",
+            Mode::Streaming => "streaming",
+        })?;
+        if self.crash > 0 { write!(f, ", restarted after event {}", self.crash) } else { Ok(()) }
+    }
+}
+
+/// What a pass leaves behind.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) runs: Vec<RunRecord>,
+    pub(crate) requests: Vec<SentRequest>,
+    pub(crate) problem: Option<String>,
+    /// The number of the last event of each append, all runs together.
+    pub(crate) batch_ends: Vec<u64>,
+}
+
+impl Outcome {
+    /// The events of all runs, one line each.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.runs.iter().flat_map(|run| run.events.iter().map(record::line)).collect()
+    }
+}
+
+/// What stays the same over the runs and restarts of a pass.
+struct Stage<'c> {
+    case: &'c Case,
+    pass: Pass,
+    world: SimWorld,
+    script: Script,
+    log: Arc<CrashLog>,
+    agent: Agent,
+}
+
+/// Runs the case once. `Err`: the agent or an input was refused, with the whole message.
+pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
+    let world = SimWorld::default();
+    let script = Script::of(case);
+    script.lock().oracle = !pass.scripted;
+    let log = CrashLog::new(pass.crash);
+    let agent = build(case, &script, &world, log.clone())?;
+    let mut stage = Stage { case, pass, world, script, log, agent };
+    let mut runs = Vec::new();
+    let mut base: Option<State> = None;
+    for place in 0..case.runs.len() {
+        let record = stage.run(place, base.as_ref())?;
+        base = Some(record.state.clone());
+        runs.push(record);
+    }
+    let batch_ends = stage.batch_ends(&runs);
+    let script = stage.script.lock();
+    Ok(Outcome { runs, requests: script.requests.clone(), problem: script.problem.clone(), batch_ends })
+}
+
+impl Stage<'_> {
+    fn run(&mut self, place: usize, base: Option<&State>) -> Result<RunRecord, String> {
+        let (requests, executed) = {
+            let script = self.script.lock();
+            (script.requests.len(), script.executed.clone())
+        };
+        let begun = self.world.now();
+        let input = self.input(place)?;
+        let prepared = self.sim(self.agent.prepare(input, self.options()))?;
+        let id = prepared.map(|prepared| (prepared.id(), prepared)).map_err(|error| refusal(&error))?;
+        let (id, mut prepared) = (id.0, Some(id.1));
+        let mut updates = Vec::new();
+        let state = loop {
+            let Some(next) = prepared.take() else { break self.state(id)? };
+            match self.drive(next, &mut updates) {
+                Some(run) => break run.map_err(|error| refusal(&error))?.state().clone(),
+                None if self.log.take_crash() => prepared = self.restart(id)?,
+                None => {
+                    self.script.problem("nothing can go on, and no timer is set".to_owned());
+                    break self.state(id)?;
+                }
+            }
+        };
+        let batches = self.batches(id);
+        let script = self.script.lock();
+        if let Some(wrong) = script.wrong_given.first().filter(|wrong| received(&batches, wrong)) {
+            return Err(format!("a wrong answer to question {wrong} was accepted"));
+        }
+        let events = record::without_restarts(&batches, &script.by_oracle);
+        Ok(RunRecord {
+            log_lines: record::log_lines(&state, base, &batches),
+            asked: record::asked(&events),
+            events,
+            updates,
+            requests: script.requests.len() - requests,
+            executed: since(&executed, &script.executed),
+            virtual_ms: self.world.now() - begun,
+            state,
+        })
+    }
+
+    fn options(&self) -> DriveOptions {
+        let people: Arc<dyn People> =
+            Arc::new(ScriptedPeople { script: self.script.clone(), world: self.world.clone() });
+        let session = (self.case.runs.len() > 1).then(|| SessionId::from("case"));
+        DriveOptions { people: Some(people), wait_for_timers: true, session }
+    }
+
+    fn input(&self, place: usize) -> Result<RunMessages, String> {
+        let run = self.case.runs.get(place).ok_or("there is no such run")?;
+        let mut messages = match &run.input {
+            CaseInput::Text(text) => vec![Message::user(text.as_str())],
+            CaseInput::Messages(messages) => messages.iter().map(|message| Message::clone(message)).collect(),
+            CaseInput::Object(_) => return Err("the agent has no input schema, but the input is an object".to_owned()),
+        };
+        let mut script = self.script.lock();
+        let first = script.requests.len() as u32 + 1;
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut script.steer).into_iter().partition(|steer| steer.before_model_call == first);
+        script.steer = later;
+        messages.extend(now.into_iter().map(|steer| Message::user(steer.text)));
+        Ok(RunMessages(messages))
+    }
+
+    /// Drives the run in the simulated world. `None`: it crashed, or nothing can go on.
+    fn drive(&self, prepared: Prepared, seen: &mut Vec<Update>) -> Option<Result<Run, Error>> {
+        self.script.lock().handle = Some(prepared.handle());
+        let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates());
+        let crashed = || {
+            let crashed = self.log.crashed();
+            // What is dropped now was in flight: it did not happen.
+            self.script.lock().crashing |= crashed;
+            crashed
+        };
+        let end = self.world.run(
+            async {
+                match updates {
+                    Some(updates) => join(prepared.drive(), collect(updates, seen)).await.0,
+                    None => prepared.drive().await,
+                }
+            },
+            crashed,
+        );
+        self.script.lock().crashing = false;
+        end
+    }
+
+    /// Everything was dropped: a new process, so to say, goes on from the log.
+    fn restart(&mut self, run: windlass_core::RunId) -> Result<Option<Prepared>, String> {
+        self.log.forget_holder(self.agent.holder());
+        self.agent = build(self.case, &self.script, &self.world, self.log.clone())?;
+        if self.state(run)?.is_finished() {
+            return Ok(None);
+        }
+        let prepared = self.sim(self.agent.resume(run, false, self.options()))?;
+        prepared.map(Some).map_err(|error| refusal(&error))
+    }
+
+    fn state(&self, run: windlass_core::RunId) -> Result<State, String> {
+        self.sim(load(&*self.log, run))?.map_err(|error| refusal(&error))
+    }
+
+    fn batches(&self, run: windlass_core::RunId) -> Vec<Batch> {
+        match self.sim(self.log.read(run, 1, usize::MAX)) {
+            Ok(Ok(batches)) => batches,
+            _ => Vec::new(),
+        }
+    }
+
+    fn batch_ends(&self, runs: &[RunRecord]) -> Vec<u64> {
+        let mut before = 0;
+        let mut ends = Vec::new();
+        for run in runs {
+            let batches = self.batches(run.state.run());
+            ends.extend(batches.iter().map(|batch| before + batch.last()));
+            before += run.state.version();
+        }
+        ends
+    }
+
+    fn sim<F: Future>(&self, future: F) -> Result<F::Output, String> {
+        self.world.run(future, || false).ok_or_else(|| "nothing can go on".to_owned())
+    }
+}
+
+fn received(batches: &[Batch], question: &windlass_core::QuestionId) -> bool {
+    batches.iter().flat_map(|batch| batch.events.iter()).any(
+        |event| matches!(&event.fact, windlass_core::Fact::InputReceived(received) if received.question == *question),
+    )
+}
+
+/// What was executed since then.
+fn since(before: &BTreeMap<String, Vec<Value>>, after: &BTreeMap<String, Vec<Value>>) -> BTreeMap<String, Vec<Value>> {
+    let fresh = |name: &String, all: &Vec<Value>| all.iter().skip(before.get(name).map_or(0, Vec::len)).cloned().collect();
+    after.iter().map(|(name, all)| (name.clone(), fresh(name, all))).collect()
+}
+
+/// The whole message of an error: what, and why.
+pub(crate) fn refusal(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// What a subscriber sees, as the format writes it.
+async fn collect(mut updates: Updates, seen: &mut Vec<Update>) {
+    while let Some(update) = updates.next().await {
+        match update {
+            Seen::Text { text, .. } => seen.push(Update { kind: UpdateKind::Text, value: json!(text) }),
+            Seen::Reasoning { text, .. } => seen.push(Update { kind: UpdateKind::Reasoning, value: json!(text) }),
+            Seen::Call { name: Some(name), .. } => seen.push(Update { kind: UpdateKind::Call, value: json!(name) }),
+            Seen::Void { .. } => seen.push(Update { kind: UpdateKind::Void, value: json!(true) }),
+            Seen::Events(batch) => seen.extend(
+                batch.events.iter().map(|event| Update { kind: UpdateKind::Event, value: json!(event.fact.kind()) }),
+            ),
+            Seen::Call { .. } | Seen::Log(_) | Seen::Refused { .. } => {}
+        }
+    }
+}

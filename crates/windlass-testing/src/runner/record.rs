@@ -1,0 +1,104 @@
+//! What a pass leaves behind: the facts of each run without the traces of restarts, and what follows from them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, State, Text, evolve, narrate};
+use windlass_store::Batch;
+
+use crate::fixture::{AskedQuestion, Update};
+
+/// One run of a pass.
+#[derive(Clone, Debug)]
+pub(crate) struct RunRecord {
+    pub(crate) state: State,
+    /// All events, without those that only a restart caused.
+    pub(crate) events: Vec<Event>,
+    pub(crate) log_lines: Vec<String>,
+    pub(crate) updates: Vec<Update>,
+    pub(crate) asked: Vec<AskedQuestion>,
+    pub(crate) requests: usize,
+    pub(crate) executed: BTreeMap<String, Vec<Value>>,
+    pub(crate) virtual_ms: u64,
+}
+
+/// Leaves out what only a restart caused: the take-over, doubts, questions that the runner answered by itself, and a
+/// second start of a call that was lost.
+pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> Vec<Event> {
+    let mut running: BTreeMap<CallId, bool> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+        let own = match &event.fact {
+            Fact::RunResumed(_) | Fact::CallDoubted(_) => true,
+            Fact::InputRequested(asked) => by_runner.contains(&asked.question),
+            Fact::InputReceived(received) => by_runner.contains(&received.question),
+            Fact::CallStarted(started) => running.insert(started.call.clone(), true) == Some(true),
+            Fact::CallRetried(retried) => {
+                running.insert(retried.call.clone(), false);
+                false
+            }
+            Fact::CallFinished(finished) => {
+                running.remove(&finished.call);
+                false
+            }
+            _ => false,
+        };
+        if !own {
+            kept.push(event.clone());
+        }
+    }
+    kept
+}
+
+/// The lines that the preset logs.
+pub(crate) fn log_lines(run: &State, base: Option<&State>, batches: &[Batch]) -> Vec<String> {
+    let start = base.map_or_else(|| State::new(run.run()), |base| State::on_base(run.run(), base));
+    let mut lines = Vec::new();
+    batches.iter().flat_map(|batch| batch.events.iter()).fold(start, |state, event| {
+        let state = evolve(state, event);
+        lines.extend(narrate(&state, event).map(|line| line.text));
+        state
+    });
+    lines
+}
+
+/// The questions that were put to people.
+pub(crate) fn asked(events: &[Event]) -> Vec<AskedQuestion> {
+    let mut names: BTreeMap<CallId, Text> = BTreeMap::new();
+    let mut asked = Vec::new();
+    for event in events {
+        match &event.fact {
+            Fact::TurnCompleted(turn) => {
+                names.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+            }
+            Fact::InputRequested(question) => asked.push(AskedQuestion {
+                kind: question.kind.name().to_owned(),
+                tool: question.call.as_ref().and_then(|call| names.get(call)).map(ToString::to_string),
+                text: question.text.to_string(),
+            }),
+            _ => {}
+        }
+    }
+    asked
+}
+
+/// An event in one line, as a diff shows it.
+pub(crate) fn line(event: &Event) -> String {
+    let at = event.at - crate::sim::BEGINNING;
+    let detail = match &event.fact {
+        Fact::RunStarted(start) => format!("agent {}", start.agent.name),
+        Fact::TurnStarted(turn) => format!("turn {} attempt {}", turn.turn, turn.attempt),
+        Fact::TurnCompleted(turn) => {
+            let calls: Vec<_> = turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
+            let text = turn.text.as_deref().map(|text| format!("{text:?} ")).unwrap_or_default();
+            format!("{text}{}", calls.join(", "))
+        }
+        Fact::CallFinished(finished) => format!("{} {}", finished.call, outcome(&finished.outcome)),
+        other => other.body().unwrap_or_default(),
+    };
+    format!("{at:>6} ms  {} {}", event.fact.kind(), detail.chars().take(200).collect::<String>())
+}
+
+fn outcome(outcome: &CallOutcome) -> String {
+    serde_json::to_string(outcome).unwrap_or_default()
+}

@@ -1,0 +1,100 @@
+//! What a scripted conversation remembers while it runs: how far each script has come, and what was seen.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use windlass_core::{CallId, QuestionId, What};
+use windlass_runtime::RunHandle;
+
+use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, SentRequest, Steer};
+
+/// The shared memory of a pass over a case: it survives simulated crashes.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) model: Vec<ModelEntry>,
+    pub(crate) next_entry: usize,
+    pub(crate) requests: Vec<SentRequest>,
+    pub(crate) human: Vec<(HumanAnswer, bool)>,
+    pub(crate) steer: Vec<Steer>,
+    pub(crate) cancel: Option<Cancel>,
+    pub(crate) tool_calls: u32,
+    pub(crate) executed: BTreeMap<String, Vec<Value>>,
+    /// Results of calls that really came to their end: what a person could find out after a crash.
+    pub(crate) happened: BTreeMap<CallId, String>,
+    /// Set while everything is dropped: what is in flight then did not happen.
+    pub(crate) crashing: bool,
+    /// Whether this pass crashes where the script does not: then nobody scripted can know what happened.
+    pub(crate) oracle: bool,
+    pub(crate) by_oracle: Vec<QuestionId>,
+    pub(crate) wrong_given: Vec<QuestionId>,
+    /// The first thing that cannot be as the script wants it.
+    pub(crate) problem: Option<String>,
+    pub(crate) handle: Option<RunHandle>,
+}
+
+impl Script {
+    pub(crate) fn of(case: &Case) -> Self {
+        let inner = Inner {
+            model: case.model.clone(),
+            next_entry: 0,
+            requests: Vec::new(),
+            human: case.human.iter().map(|answer| (answer.clone(), false)).collect(),
+            steer: case.steer.clone(),
+            cancel: case.cancel,
+            tool_calls: 0,
+            executed: BTreeMap::new(),
+            happened: BTreeMap::new(),
+            crashing: false,
+            oracle: false,
+            by_oracle: Vec::new(),
+            wrong_given: Vec::new(),
+            problem: None,
+            handle: None,
+        };
+        Self { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn problem(&self, text: String) {
+        self.lock().problem.get_or_insert(text);
+    }
+}
+
+impl Inner {
+    /// Sends something to the run as from outside.
+    pub(crate) fn send(&self, what: What) {
+        if let Some(handle) = &self.handle {
+            handle.send_now(what);
+        }
+    }
+
+    /// Whether the run is to be cancelled during this call; asked once for each call.
+    pub(crate) fn cancels(&mut self, during: During, call: u32) -> bool {
+        let hit = self.cancel.is_some_and(|cancel| cancel.during == during && cancel.call == call);
+        if hit {
+            self.cancel = None;
+            self.send(What::Cancel { reason: None });
+        }
+        hit
+    }
+
+    /// Says what is to be said before the model call after this one.
+    pub(crate) fn steers(&mut self, call: u32) -> bool {
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.steer).into_iter().partition(|steer| steer.before_model_call == call + 1);
+        self.steer = later;
+        for steer in &now {
+            self.send(What::Steer { text: steer.text.as_str().into() });
+        }
+        !now.is_empty()
+    }
+}
