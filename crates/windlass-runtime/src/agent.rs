@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use minijinja::Environment;
+use tokio::sync::watch;
 use windlass_core::{
     AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, SessionId, State,
     Text, ToolSpec,
 };
-use windlass_models::Model;
+use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder};
 use windlass_tools::{Tool, ToolSet};
 
 use crate::builder::AgentBuilder;
 use crate::error::Error;
+use crate::source::{ToolSource, together};
 use crate::world::World;
 
 /// An agent. Cloning shares it.
@@ -31,13 +33,21 @@ pub(crate) struct Inner {
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
     pub(crate) examples: Vec<Arc<Message>>,
     pub(crate) policy: Arc<Policy>,
-    pub(crate) tools: ToolSet,
-    pub(crate) specs: Arc<Vec<ToolSpec>>,
+    pub(crate) own: ToolSet,
+    pub(crate) sources: Vec<Arc<dyn ToolSource>>,
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) tools: RwLock<Arc<Toolbox>>,
     pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) holder: Holder,
+}
+
+/// An agent's tools as they are now.
+pub(crate) struct Toolbox {
+    pub(crate) tools: ToolSet,
+    pub(crate) specs: Arc<Vec<ToolSpec>>,
 }
 
 impl fmt::Debug for Agent {
@@ -76,9 +86,32 @@ impl Agent {
         &self.inner.policy
     }
 
-    /// Its tools as data.
-    pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.inner.specs
+    /// Its tools as data, as they are now.
+    pub fn tools(&self) -> Arc<Vec<ToolSpec>> {
+        self.toolbox().specs.clone()
+    }
+
+    pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
+        self.inner.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The secrets that must never be stored or shown.
+    pub(crate) fn secrets(&self) -> &[Secret] {
+        &self.inner.secrets
+    }
+
+    /// What says that the tools of a source have changed.
+    pub(crate) fn watches(&self) -> Vec<watch::Receiver<u64>> {
+        self.inner.sources.iter().map(|source| source.changes()).collect()
+    }
+
+    /// Asks the sources again for their tools.
+    pub(crate) fn refresh(&self) -> Arc<Vec<ToolSpec>> {
+        let tools = together(&self.inner.own, &self.inner.sources);
+        let specs = tools.specs();
+        let fresh = Arc::new(Toolbox { tools, specs: specs.clone() });
+        *self.inner.tools.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        specs
     }
 
     /// Its models, in the order of fallback.
@@ -100,8 +133,8 @@ impl Agent {
         &self.inner.holder
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.inner.tools.get(name)
+    pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.toolbox().tools.get(name).cloned()
     }
 
     pub(crate) fn model(&self, name: &str) -> Option<&Arc<dyn Model>> {
@@ -124,7 +157,7 @@ impl Agent {
             base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
             prompt: self.prompt(&input)?,
             input,
-            tools: self.inner.specs.clone(),
+            tools: self.tools(),
             models: self.inner.choices.clone(),
             policy: self.inner.policy.clone(),
         })

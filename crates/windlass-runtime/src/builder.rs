@@ -1,17 +1,18 @@
 //! Building an agent, and refusing what cannot work before anything runs.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use minijinja::Environment;
 use sha2::{Digest, Sha256};
 use windlass_core::{AgentRef, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Text, ToolSpec};
-use windlass_models::Model;
+use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
 use windlass_tools::{Tool, ToolSet, ToolSetError};
 
-use crate::agent::{Agent, Inner, TEMPLATE};
+use crate::agent::{Agent, Inner, TEMPLATE, Toolbox};
 use crate::error::Error;
+use crate::source::ToolSource;
 use crate::world::{SystemWorld, World};
 
 /// An agent in the making.
@@ -26,6 +27,8 @@ pub struct AgentBuilder {
     tools: ToolSet,
     tools_error: Option<ToolSetError>,
     models: Vec<(ModelChoice, Arc<dyn Model>)>,
+    sources: Vec<Arc<dyn ToolSource>>,
+    secrets: Vec<Secret>,
     log: Option<Arc<dyn EventLog>>,
     world: Arc<dyn World>,
 }
@@ -41,6 +44,8 @@ impl AgentBuilder {
             tools: ToolSet::default(),
             tools_error: None,
             models: Vec::new(),
+            sources: Vec::new(),
+            secrets: Vec::new(),
             log: None,
             world: Arc::new(SystemWorld),
         }
@@ -85,6 +90,18 @@ impl AgentBuilder {
         if let Err(error) = self.tools.add(tool) {
             self.tools_error.get_or_insert(error);
         }
+        self
+    }
+
+    /// A tool server, or anything else whose tools may change while the agent lives.
+    pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.sources.push(source);
+        self
+    }
+
+    /// Texts that must never be stored or shown: they are masked in results and errors (E53).
+    pub fn secrets(mut self, secrets: impl IntoIterator<Item = Secret>) -> Self {
+        self.secrets.extend(secrets);
         self
     }
 
@@ -155,7 +172,11 @@ impl AgentBuilder {
         let prompt =
             system.map(|text| Arc::new(Message::system(text))).into_iter().chain(examples.iter().cloned());
         let prompt: Arc<Vec<_>> = Arc::new(prompt.collect());
-        let specs: Arc<Vec<ToolSpec>> = self.tools.specs();
+        let mut all = self.tools.clone();
+        for tool in self.sources.iter().flat_map(|source| source.tools()) {
+            all.add(tool).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
+        }
+        let specs: Arc<Vec<ToolSpec>> = all.specs();
         let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
         let digest = digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy));
         Ok(Agent::from_inner(Inner {
@@ -166,8 +187,10 @@ impl AgentBuilder {
             prompt,
             examples,
             policy: Arc::new(policy),
-            tools: self.tools,
-            specs,
+            own: self.tools,
+            sources: self.sources,
+            secrets: self.secrets,
+            tools: RwLock::new(Arc::new(Toolbox { tools: all, specs })),
             models: self
                 .models
                 .into_iter()

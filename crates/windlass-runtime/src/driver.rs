@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
     Action, Event, Input, RunId, RunStanding, State, Violation, What, Work, accept, evolve, narrate, pending,
@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::people::People;
 use crate::run::{DriveOptions, RunHandle};
 use crate::slots::{Slot, Slots};
+use crate::source::changed;
 use crate::updates::{Publisher, Update, Updates};
 use crate::work::{self, ModelWork, ToolWork};
 
@@ -46,6 +47,7 @@ pub(crate) struct Driver {
     sender: mpsc::Sender<Sent>,
     inbox: mpsc::Receiver<Sent>,
     posts: Posts,
+    changes: Option<BoxFuture<'static, Vec<watch::Receiver<u64>>>>,
     first: Option<What>,
 }
 
@@ -53,6 +55,7 @@ pub(crate) struct Driver {
 enum Next {
     Sent(Sent),
     Posted(Result<Vec<Posted>, StoreError>),
+    ToolsChanged,
     Ended(What),
 }
 
@@ -71,7 +74,11 @@ impl Driver {
         options: DriveOptions,
     ) -> Self {
         let (sender, inbox) = mpsc::channel(INBOX);
+        let watches = agent.watches();
+        let changes: Option<BoxFuture<'static, _>> =
+            if watches.is_empty() { None } else { Some(Box::pin(changed(watches))) };
         Self {
+            changes,
             agent,
             state,
             fence,
@@ -127,6 +134,10 @@ impl Driver {
                         // A refused post stays refused: whoever posts looks at the run first.
                         let _refused = self.take(post.what, Some(post.id)).await?;
                     }
+                }
+                Next::ToolsChanged => {
+                    let tools = self.agent.refresh();
+                    drop(self.take(What::ToolsChanged { tools }, None).await?);
                 }
                 // A late end of work that is no longer wanted is a violation of no consequence.
                 Next::Ended(what) => drop(self.take(what, None).await?),
@@ -235,12 +246,13 @@ impl Driver {
         let timeout_ms = self.state.tool(name).and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
         Some(ToolWork {
             action,
-            tool: self.agent.tool(name).cloned(),
+            tool: self.agent.tool(name),
             context: work::context(self.state.run(), call, attempt, cancel.clone()),
             args: serde_json::from_str(open.args()).unwrap_or_default(),
             timeout_ms,
             grace_ms: policy.grace_ms,
             world: self.agent.world().clone(),
+            secrets: self.agent.secrets().to_vec(),
         })
     }
 
@@ -253,6 +265,7 @@ impl Driver {
     /// The next input: what people send comes before what work brings.
     async fn next(&mut self) -> Next {
         let (inbox, posts, slots) = (&mut self.inbox, &mut self.posts, &mut self.slots);
+        let changes = &mut self.changes;
         let log = self.agent.log();
         let run = self.state.run();
         poll_fn(|context| {
@@ -261,6 +274,10 @@ impl Driver {
             }
             if let Poll::Ready(posts) = posts.poll(log, run, context) {
                 return Poll::Ready(Next::Posted(posts));
+            }
+            if let Some(Poll::Ready(watches)) = changes.as_mut().map(|change| change.as_mut().poll(context)) {
+                *changes = Some(Box::pin(changed(watches)));
+                return Poll::Ready(Next::ToolsChanged);
             }
             slots.poll_next(context).map(Next::Ended)
         })

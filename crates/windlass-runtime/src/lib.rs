@@ -1,6 +1,7 @@
 //! The driver of Windlass, agents and agent files, and the edges around the loop.
 
 mod agent;
+mod assemble;
 mod builder;
 mod driver;
 mod error;
@@ -8,6 +9,7 @@ mod load;
 mod people;
 mod run;
 mod slots;
+mod source;
 mod updates;
 mod work;
 mod world;
@@ -16,10 +18,12 @@ pub mod agent_file;
 pub mod yaml;
 
 pub use agent::Agent;
+pub use assemble::{AssembleError, Assembly, assemble, connect, local_tools};
 pub use builder::AgentBuilder;
 pub use error::Error;
 pub use load::{load, load_until};
 pub use people::People;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunMessages, RunStream, post};
+pub use source::ToolSource;
 pub use updates::{UPDATES_KEPT, Update, Updates, numbered};
 pub use world::{SystemWorld, World};

@@ -1,5 +1,6 @@
 //! Work: how each action of the core is carried out, and how its end becomes an input.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -7,10 +8,10 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::{StreamExt, pin_mut};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, CallId, CallOutcome, FailureKind, Found, ModelFailure, OpenQuestion, Request, RunId,
-    State, Usage, What,
+    ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request, RunId,
+    State, Text, Usage, What,
 };
-use windlass_models::{Assembler, Delta, Model, ModelRequest, PrefixCell};
+use windlass_models::{Assembler, Delta, Model, ModelRequest, PrefixCell, Secret};
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
 use crate::people::People;
@@ -136,6 +137,7 @@ pub(crate) struct ToolWork {
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
     pub(crate) world: Arc<dyn World>,
+    pub(crate) secrets: Vec<Secret>,
 }
 
 /// What a tool is told of the call. The key is the same for every try.
@@ -146,7 +148,7 @@ pub(crate) fn context(run: RunId, call: &CallId, attempt: u32, cancelled: Cancel
 
 impl ToolWork {
     pub(crate) async fn run(self) -> What {
-        let Self { action, tool, context, args, timeout_ms, grace_ms, world } = self;
+        let Self { action, tool, context, args, timeout_ms, grace_ms, world, secrets } = self;
         let Some(tool) = tool else {
             return What::CallEnded { action, outcome: CallOutcome::UnknownTool { nearest: Vec::new() } };
         };
@@ -173,7 +175,7 @@ impl ToolWork {
                 }
             }
         };
-        What::CallEnded { action, outcome }
+        What::CallEnded { action, outcome: masked(&secrets, outcome) }
     }
 
     /// Asks the tool whether a call happened before a crash.
@@ -208,6 +210,34 @@ fn outcome(ended: Result<ToolResult, Box<dyn std::any::Any + Send>>) -> CallOutc
                 message: format!("the tool panicked: {words}").into(),
             }
         }
+    }
+}
+
+/// Secrets never enter the log, whatever a tool says (E53).
+fn masked(secrets: &[Secret], outcome: CallOutcome) -> CallOutcome {
+    if secrets.is_empty() {
+        return outcome;
+    }
+    let mask = |text: &Text| -> Text {
+        let mut masked = text.clone();
+        for secret in secrets {
+            if let Cow::Owned(changed) = secret.mask(&masked) {
+                masked = changed.into();
+            }
+        }
+        masked
+    };
+    match outcome {
+        CallOutcome::Ok { content: Content::Text(text) } => CallOutcome::Ok { content: Content::Text(mask(&text)) },
+        CallOutcome::Ok { content: Content::Parts(parts) } => {
+            let parts = parts.into_iter().map(|part| match part {
+                Part::Text { text } => Part::Text { text: mask(&text) },
+                Part::Image(_) | Part::File(_) => part,
+            });
+            CallOutcome::Ok { content: Content::Parts(parts.collect()) }
+        }
+        CallOutcome::Error { kind, message } => CallOutcome::Error { kind, message: mask(&message) },
+        other => other,
     }
 }
 

@@ -97,17 +97,15 @@ fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<DelegateEntry, 
     }
     let mut map = field.map().map_err(|_| field.wrong(EXPECTED))?;
     let name = tool_name(&map.required("name")?)?;
-    let a2a = map.optional("a2a");
-    let branch = map.optional("branch");
     let description = map.maybe("description", |text| text.text().map(str::to_owned))?;
-    let entry = match (a2a, branch) {
-        (Some(url), None) => {
-            let url = reading.address(&url)?;
+    let entry = match (map.has("a2a"), map.has("branch")) {
+        (true, false) => {
+            let url = reading.address(&map.required("a2a")?)?;
             let headers = map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?;
             DelegateEntry::A2a { name, url, headers, description, place }
         }
-        (None, Some(branch)) => {
-            let mut branch = branch.map()?;
+        (false, true) => {
+            let mut branch = map.required("branch")?.map()?;
             let instructions = branch.required("instructions")?.text()?.to_owned();
             let merges = [("end_result", Merge::EndResult), ("summarize", Merge::Summarize)];
             let merge = branch.or("merge", Merge::default(), |merge| merge.choice(&merges))?;
@@ -116,10 +114,10 @@ fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<DelegateEntry, 
         }
         _ => {
             // A misspelt key is said first.
+            map.allow(&["a2a", "branch", "headers"]);
             map.finish()?;
-            return Err(
-                field.error("agent.delegate", format!("`{}` needs one of `a2a` or `branch`", field.path))
-            );
+            let message = format!("`{}` needs exactly one of `a2a` or `branch`", field.path);
+            return Err(field.error("agent.delegate", message));
         }
     };
     map.finish()?;

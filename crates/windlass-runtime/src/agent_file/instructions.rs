@@ -41,9 +41,9 @@ impl Instructions {
             NodeValue::String(text) => {
                 check(text).map_err(|(line, reason)| {
                     // Only in literal style does a line of the template stand in a line of the file.
-                    let literal = field.node.indicator_lines > 0;
+                    let literal = field.node.literal;
                     let place = if literal {
-                        Place { line: field.node.line + field.node.indicator_lines + line - 1, column: 1 }
+                        Place { line: field.node.line + line - 1, column: 1 }
                     } else {
                         field.node.place()
                     };

@@ -149,7 +149,7 @@ fn entry(
     if kinds != 1 {
         // A misspelt kind is an unknown key; say that first.
         map.finish()?;
-        let message = format!("`{}` needs one of `mcp`, `builtin` or `command`", field.path);
+        let message = format!("`{}` needs exactly one of `mcp`, `builtin` or `command`", field.path);
         return Err(field.error("agent.tool_kind", message));
     }
     if let Some(mcp) = mcp {
@@ -221,25 +221,22 @@ fn mcp_entry(
 ) -> Result<McpEntry, YamlError> {
     let mut map = field.map()?;
     let name = tool_name(&map.required("name")?)?;
-    let command = map.optional("command");
-    let url = map.optional("url");
-    let peer = match (command, url) {
-        (Some(command), None) => {
-            let command = program(&command, reading)?;
-            let env = map.or("env", Vec::new(), |env| reading.secrets(&env))?;
-            McpPeer::Stdio { command, env }
-        }
-        (None, Some(url)) => {
-            let url = reading.address(&url)?;
-            let headers = map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?;
-            McpPeer::Http { url, headers }
-        }
+    let peer = match (map.has("command"), map.has("url")) {
+        (true, false) => McpPeer::Stdio {
+            command: program(&map.required("command")?, reading)?,
+            env: map.or("env", Vec::new(), |env| reading.secrets(&env))?,
+        },
+        (false, true) => McpPeer::Http {
+            url: reading.address(&map.required("url")?)?,
+            headers: map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?,
+        },
         _ => {
             // A misspelt key is said first.
-            map.allow(&["env", "headers"]);
+            map.allow(&["command", "url", "env", "headers"]);
             Overrides::read(&mut map)?;
             map.finish()?;
-            return Err(field.error("agent.mcp", format!("`{}` needs one of `command` or `url`", field.path)));
+            let message = format!("`{}` needs exactly one of `command` or `url`", field.path);
+            return Err(field.error("agent.mcp", message));
         }
     };
     let mut overrides = Overrides::read(&mut map)?.or(outer);

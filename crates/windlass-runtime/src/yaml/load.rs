@@ -126,7 +126,7 @@ impl Loader {
         let length = text.len();
         let value = typed(text, style, tag).map_err(|what| unsupported(place, what))?;
         let mut node = Node::new(value, place);
-        node.indicator_lines = usize::from(matches!(style, ScalarStyle::Literal));
+        node.literal = matches!(style, ScalarStyle::Literal);
         let weight = Weight { nodes: 1, text: length };
         self.weigh(weight, place)?;
         self.keep(anchor, &node, weight, place)?;

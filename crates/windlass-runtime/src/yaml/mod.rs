@@ -17,3 +17,6 @@ pub use error::{Problem, YamlError};
 pub use load::{MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, parse, parse_with_faults};
 pub use node::{Key, Node, NodeValue, Place};
 pub use read::{Field, MapReader};
+
+#[cfg(test)]
+mod tests;

@@ -31,8 +31,9 @@ pub struct Node {
     pub line: usize,
     /// The column where it begins, from 1.
     pub column: usize,
-    /// How many lines below `line` the content begins: 1 for texts in literal style (`|`), else 0.
-    pub indicator_lines: usize,
+    /// Whether it is a text in literal style (`|`): then each of its lines stands in a line of the document, from
+    /// `line` on.
+    pub literal: bool,
 }
 
 /// What a node can be.
@@ -64,7 +65,7 @@ impl Key {
 impl Node {
     /// A value at a place.
     pub fn new(value: NodeValue, place: Place) -> Self {
-        Self { value, line: place.line, column: place.column, indicator_lines: 0 }
+        Self { value, line: place.line, column: place.column, literal: false }
     }
 
     /// Where it begins.

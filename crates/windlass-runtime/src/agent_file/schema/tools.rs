@@ -1,0 +1,135 @@
+//! Tool entries in the schema.
+
+use serde_json::{Map, Value, json};
+
+use super::{closed, object};
+use crate::agent_file::tools::Builtin;
+
+pub(super) fn effect() -> Value {
+    json!({
+        "enum": ["read_only", "idempotent", "once"],
+        "description": "What running a call twice would do: nothing; nothing more, with the same idempotency key; or \
+            something each time. Decides what happens to a call that had started when the process died."
+    })
+}
+
+/// What any tool entry takes, beside `mcp`, `builtin` or `command`, or within.
+fn overrides() -> Map<String, Value> {
+    object(json!({
+        "timeout_ms": { "$ref": "#/$defs/ms",
+            "description": "How long one try may take, in milliseconds. Default: the agent's timeouts.tool_ms." },
+        "effect": { "$ref": "#/$defs/effect" },
+        "approve": { "type": "boolean", "description": "Whether a person must allow each call." },
+        "retries": { "$ref": "#/$defs/count",
+            "description": "How often a failed call is tried again. Default: the loop's retries." },
+        "poll": { "type": "boolean", "description": "Whether equal calls in a row are legitimate." },
+        "prefix": { "type": "string",
+            "description": "Put before the tool's name. For an MCP server: put before its tools' names, with __ between; \
+                default: the server's name." }
+    }))
+}
+
+fn with_overrides(keys: Value) -> Value {
+    let mut keys = object(keys);
+    keys.extend(overrides());
+    Value::Object(keys)
+}
+
+pub(super) fn tool() -> Value {
+    let kind = |name: &str, schema: Value| {
+        let keys = with_overrides(json!({ name: schema }));
+        closed(keys, &[name], "A tool entry.")
+    };
+    let builtin = json!({
+        "description": "Built-in tools: a list of names, or a map of names with their options.",
+        "oneOf": [
+            { "$ref": "#/$defs/builtin" },
+            { "type": "array",
+                "items": { "oneOf": [{ "$ref": "#/$defs/builtin" }, { "$ref": "#/$defs/builtinOptions" }] } },
+            { "$ref": "#/$defs/builtinOptions" }
+        ]
+    });
+    json!({
+        "description": "A tool, or the tools of a server.",
+        "oneOf": [
+            kind("mcp", json!({ "$ref": "#/$defs/mcp" })),
+            kind("builtin", builtin),
+            kind("command", json!({ "$ref": "#/$defs/command" }))
+        ]
+    })
+}
+
+pub(super) fn builtin_name() -> Value {
+    json!({
+        "enum": Builtin::NAMES.map(|(name, _)| name),
+        "description": "A built-in tool. `ask` puts a question to a person."
+    })
+}
+
+pub(super) fn builtin_options() -> Value {
+    let plain = |what: &str| json!({ "oneOf": [{ "type": "null" }, closed(with_overrides(json!({})), &[], what)], "description": what });
+    let with = |key: &str, list: Value, what: &str| {
+        let options = closed(with_overrides(json!({ key: list })), &[], what);
+        json!({ "oneOf": [{ "type": "null" }, options], "description": what })
+    };
+    let folders = json!({ "type": "array", "items": { "type": "string", "minLength": 1 },
+        "description": "The folders that it may look into." });
+    let hosts = json!({ "type": "array", "items": { "type": "string" },
+        "description": "The hosts that it may call." });
+    closed(
+        json!({
+            "calculate": plain("Calculates."),
+            "now": plain("Tells the time."),
+            "read_file": with("folders", folders.clone(), "Reads a file."),
+            "list_files": with("folders", folders, "Lists files."),
+            "fetch": with("hosts", hosts, "Fetches a URL."),
+            "ask": plain("Puts a question to a person."),
+        }),
+        &[],
+        "Built-in tools with their options.",
+    )
+}
+
+pub(super) fn mcp() -> Value {
+    let child = with_overrides(json!({
+        "name": { "$ref": "#/$defs/toolName", "description": "The server's name." },
+        "command": { "type": "array", "items": { "type": "string" }, "minItems": 1,
+            "description": "The program and its arguments; it starts in the file's folder." },
+        "env": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },
+            "description": "All that its environment holds beside PATH and HOME." }
+    }));
+    let remote = with_overrides(json!({
+        "name": { "$ref": "#/$defs/toolName", "description": "The server's name." },
+        "url": { "$ref": "#/$defs/address", "description": "Its streamable HTTP endpoint." },
+        "headers": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },
+            "description": "Headers for every request." }
+    }));
+    json!({
+        "description": "An MCP server.",
+        "oneOf": [
+            closed(child, &["name", "command"], "A child process that speaks over stdin and stdout."),
+            closed(remote, &["name", "url"], "A server at a URL.")
+        ]
+    })
+}
+
+pub(super) fn command() -> Value {
+    closed(
+        with_overrides(json!({
+            "name": { "$ref": "#/$defs/toolName", "description": "The tool's name." },
+            "run": { "type": "array", "items": { "type": "string" }, "minItems": 1,
+                "description": "The program and its arguments, never through a shell. An item \"{arg}\" becomes that \
+                    argument. All arguments come as JSON on stdin." },
+            "description": { "type": "string", "default": "", "description": "What the model is told." },
+            "parameters": { "$ref": "#/$defs/jsonSchema", "default": { "type": "object" },
+                "description": "JSON Schema of the arguments: an object." },
+            "dashes": { "type": "boolean", "default": false,
+                "description": "Whether an argument may start with \"-\"." },
+            "env": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },
+                "description": "What the program's environment holds beside PATH, HOME, WINDLASS_RUN, WINDLASS_CALL \
+                    and WINDLASS_IDEMPOTENCY_KEY." }
+        })),
+        &["name", "run"],
+        "A program that is a tool: stdout is the result, a non-zero exit an error with stderr's end.",
+    )
+}

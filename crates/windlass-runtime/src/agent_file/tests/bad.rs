@@ -1,0 +1,99 @@
+use super::rendered;
+
+/// Bad files by name. Each is shown with its full error in one snapshot.
+const BAD: &[(&str, &str)] = &[
+    ("an empty file", ""),
+    ("only a comment", "# nothing yet\n"),
+    ("not a map", "- name: x\n"),
+    ("a plain text", "hello\n"),
+    ("tabs", "loop:\n\tpreset: chat\n"),
+    ("no YAML at all", "name: [a, b\nmodel: x\n"),
+    ("two documents", "name: a\n---\nname: b\n"),
+    ("a key twice", "name: a\nmodel: auto\nname: b\n"),
+    ("an unknown key with a near one", "name: x\nmodle: auto\n"),
+    ("an unknown key without a near one", "name: x\nzzz: 1\n"),
+    ("a wrong type", "name: x\ntools: calculate\n"),
+    ("a list as a name", "name: [x]\n"),
+    ("a model that is no provider/model", "model: gpt-5\n"),
+    ("an empty list of models", "model: []\n"),
+    ("a model without `use`", "model: { key: abc }\n"),
+    ("a negative temperature", "model: { use: openai/m, temperature: -1 }\n"),
+    ("a number as a key", "model: { use: openai/m, key: 123456 }\n"),
+    ("a missing environment variable", "model:\n  use: openai/m\n  key: ${NOT_SET}\n"),
+    ("a bad placeholder", "model: { use: openai/m, key: \"${MY_KEY:-x}\" }\n"),
+    ("an open placeholder", "model: { use: openai/m, base_url: \"http://${MY_KEY\" }\n"),
+    ("an unknown preset", "loop:\n  preset: chta\n"),
+    ("an unknown key in the loop", "loop:\n  preset: chat\n  limit: { model_calls: 1 }\n"),
+    ("a negative limit", "loop:\n  limits:\n    model_calls: -1\n"),
+    ("an unknown limit", "loop: { limits: { model_cals: 1 } }\n"),
+    ("half a call", "loop: { limits: { tool_calls: 1.5 } }\n"),
+    ("a bad at_limit", "loop:\n  limits: { tool_calls: { max: 1, at_limit: stop } }\n"),
+    ("a bad grace", "loop:\n  grace_ms: soon\n"),
+    ("a preset that comes later", "loop:\n  preset: plan\n"),
+    (
+        "a preset that follows from the output and comes later",
+        "name: x\noutput: { schema: { type: object } }\n",
+    ),
+    ("no such builtin", "tools:\n  - builtin: [calculate, raed_file]\n"),
+    ("no such builtin with options", "tools:\n  - builtin: { read: { folders: [.] } }\n"),
+    ("an option of another builtin", "tools:\n  - builtin: { fetch: { folders: [.] } }\n"),
+    ("a tool of no kind", "tools:\n  - timeout_ms: 5\n"),
+    ("a tool of two kinds", "tools:\n  - { builtin: now, command: { name: a, run: [b] } }\n"),
+    ("a misspelt kind of tool", "tools:\n  - comand: { name: a, run: [b] }\n"),
+    ("a command without run", "tools:\n  - command: { name: wordcount }\n"),
+    ("a command with an empty run", "tools:\n  - command: { name: wordcount, run: [] }\n"),
+    (
+        "a placeholder that is no argument",
+        "tools:\n  - command:\n      name: wc\n      run: [wc, \"{pth}\"]\n      parameters: { type: object, properties: { path: {} } }\n",
+    ),
+    (
+        "parameters that are no schema",
+        "tools:\n  - command: { name: a, run: [b], parameters: { type: objekt } }\n",
+    ),
+    ("a tool's name with a space", "tools:\n  - command: { name: word count, run: [wc] }\n"),
+    ("an MCP server without an address", "tools:\n  - mcp: { name: files }\n"),
+    ("an MCP server with two addresses", "tools:\n  - mcp: { name: f, command: [a], url: \"http://b\" }\n"),
+    (
+        "an MCP server with headers for a child",
+        "tools:\n  - mcp: { name: f, command: [a], headers: { A: b } }\n",
+    ),
+    ("a zero timeout", "timeouts: { idle_ms: 0 }\n"),
+    ("an unknown effect", "tools:\n  - { builtin: now, effect: readonly }\n"),
+    ("two tools of one name", "tools:\n  - builtin: [now]\n  - command: { name: now, run: [date] }\n"),
+    ("a tool and a delegate of one name", "tools:\n  - builtin: [now]\nagents:\n  - ./now.yaml\n"),
+    (
+        "two servers of one name",
+        "tools:\n  - mcp: { name: a, command: [x] }\n  - mcp: { name: a, command: [y] }\n",
+    ),
+    ("a bad template", "name: x\ninstructions: |\n  Hello.\n  {% if input %}\n  Bye {{ input.name }.\n"),
+    ("a bad template in one line", "instructions: \"Hello {{ input \"\n"),
+    ("instructions of a wrong type", "instructions: [a]\n"),
+    ("a prompt file that is not there", "instructions: { file: nowhere.md }\n"),
+    ("an example without an answer", "examples: [ { user: hi } ]\n"),
+    ("a delegate of no kind", "agents: [ { name: x } ]\n"),
+    ("an output that is no schema", "output: { schema: { type: 5 } }\n"),
+    ("an output without its schema", "output: { type: object }\n"),
+    ("an infinite number", "code: { seconds: .inf }\n"),
+    ("a tag", "name: !secret x\n"),
+];
+
+#[test]
+fn every_bad_file_says_what_is_wrong_and_where() {
+    let shown: Vec<_> = BAD
+        .iter()
+        .map(|(name, text)| {
+            let text: String = text.lines().map(|line| format!("    {line}\n")).collect();
+            let file = BAD.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text);
+            format!("## {name}\n{text}{}\n", rendered(file))
+        })
+        .collect();
+    insta::assert_snapshot!("bad_agent_files", shown.join("\n"));
+}
+
+#[test]
+fn e53_a_secret_is_in_no_error() {
+    let error = rendered("model: { use: openai/m, key: [sk-live-1] }");
+    assert!(!error.contains("sk-live-1"), "{error}");
+    let error = rendered("model: { use: openai/m, headers: { A: { b: sk-live-1 } } }");
+    assert!(!error.contains("sk-live-1"), "{error}");
+}

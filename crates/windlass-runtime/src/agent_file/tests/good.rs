@@ -1,0 +1,276 @@
+use serde_json::json;
+use windlass_core::{AtLimit, Effect, LimitKind, Message};
+
+use super::super::{Builtin, DelegateEntry, Instructions, McpPeer, Merge, ToolEntry};
+use super::{env, good, parse};
+use crate::agent_file::{AgentFile, ModelNames};
+
+/// The example of the design, key by key.
+pub(super) const DESIGN: &str = r#"
+name: librarian
+description: Answers questions about a folder of documents.
+model: { use: openai/NAME, base_url: "http://127.0.0.1:8181/v1", key: "${MY_KEY}", temperature: 0.2, max_tokens: 800,
+         prices: { input: 0.25, output: 2.0, cached: 0.025 } }
+instructions: |
+  Use the files. Cite them.
+examples:
+  - user: What is 2 plus 5?
+    calls: [ { name: add, args: { a: 2, b: 5 }, result: "7" } ]
+    assistant: The sum is 7.
+input: { schema: { type: object } }
+output: { schema: { type: object, properties: { answer: { type: string } } } }
+tools:
+  - mcp: { name: files, command: [npx, -y, "@modelcontextprotocol/server-filesystem", ./docs], env: { A: b } }
+  - mcp: { name: search, url: "http://127.0.0.1:9000/mcp", headers: { Authorization: "Bearer ${SEARCH_TOKEN}" } }
+  - builtin: [calculate, now, read_file, list_files, ask]
+  - builtin: { fetch: { hosts: [example.org] } }
+    timeout_ms: 5000
+  - command: { name: wordcount, run: [wc, -w, "{path}"], description: "Counts words.",
+               parameters: { type: object, properties: { path: { type: string } } }, effect: read_only }
+    approve: true
+    retries: 2
+agents:
+  - ./writer.yaml
+  - { name: reviewer, a2a: "http://127.0.0.1:8081" }
+  - { name: deep_dive, branch: { instructions: "...", merge: end_result } }
+loop:
+  preset: chat
+  limits: { model_calls: 10, tool_calls: 50, seconds: 300, cost_usd: 0.50 }
+  at_limit: wrap_up
+  approve: [ "files__write_*" ]
+timeouts: { connect_ms: 10000, first_token_ms: 60000, idle_ms: 60000, total_ms: 600000, tool_ms: 300000 }
+retry: { retries: 3, wait_ms: 500, max_wait_ms: 30000 }
+code: { enabled: false, seconds: 10, memory_mb: 64, calls: 50 }
+"#;
+
+#[test]
+fn the_design_s_example_is_read_whole() {
+    let agent = good(DESIGN);
+    assert_eq!(agent.name, "librarian");
+    assert_eq!(agent.instructions, Instructions::Text("Use the files. Cite them.\n".to_owned()));
+    assert_eq!(agent.tools.len(), 9);
+    assert_eq!(agent.input_schema, Some(json!({ "type": "object" })));
+    let names: Vec<_> = agent.delegate_names().into_iter().map(|named| named.name).collect();
+    assert_eq!(names, ["writer", "reviewer", "deep_dive"]);
+    assert!(
+        matches!(&agent.agents[0], DelegateEntry::File { path, .. } if path.ends_with("agents/./writer.yaml"))
+    );
+    assert!(matches!(&agent.agents[2], DelegateEntry::Branch { merge: Merge::EndResult, .. }));
+    let names: Vec<_> = agent.tool_names().into_iter().map(|named| named.name).collect();
+    assert_eq!(names, ["calculate", "now", "read_file", "list_files", "ask", "fetch", "wordcount"]);
+}
+
+#[test]
+fn a_model_with_settings_becomes_what_core_and_models_need() {
+    let agent = good(DESIGN);
+    let model = &agent.models[0];
+    let choice = model.choice();
+    assert_eq!((&*choice.name, choice.temperature, choice.max_tokens), ("openai/NAME", Some(0.2), Some(800)));
+    assert_eq!(choice.prices.map(|prices| prices.cached), Some(25_000));
+    let settings = model.settings(agent.timeouts());
+    assert_eq!(settings.base_url.as_deref(), Some("http://127.0.0.1:8181/v1"));
+    assert_eq!(settings.key.map(|key| key.expose().to_owned()).as_deref(), Some("sk-very-secret"));
+}
+
+#[test]
+fn models_may_be_a_name_or_a_list_of_fallbacks_or_absent() {
+    assert_eq!(good("model: auto").models[0].use_, "auto");
+    let agent = good("model: [openai/a, { use: anthropic/b, stop: END, timeouts: { total_ms: 5 } }]");
+    assert_eq!(agent.models.len(), 2);
+    assert_eq!(agent.models[1].stop, ["END"]);
+    assert_eq!(agent.models[1].settings(agent.timeouts()).timeouts.total_ms, 5);
+    assert!(good("name: x").models.is_empty());
+}
+
+#[test]
+fn plain_names_of_models_are_for_scripted_conversations_only() {
+    let node = crate::yaml::parse("model: m1").unwrap();
+    let file = std::path::Path::new("case.yaml");
+    let agent = AgentFile::from_node(&node, file, &env, ModelNames::Plain).unwrap();
+    assert_eq!((agent.models[0].use_.as_str(), agent.name.as_str()), ("m1", "agent"));
+    assert!(AgentFile::from_node(&node, file, &env, ModelNames::Full).is_err());
+}
+
+#[test]
+fn an_agent_without_a_name_has_its_file_s() {
+    assert_eq!(good("description: x").name, "librarian");
+}
+
+#[test]
+fn defaults_are_those_of_the_design() {
+    let agent = good("name: x");
+    assert_eq!((agent.retry.retries, agent.retry.wait_ms, agent.retry.max_wait_ms), (3, 500, 30_000));
+    let timeouts = agent.timeouts();
+    assert_eq!((timeouts.connect_ms, timeouts.first_token_ms, timeouts.idle_ms), (10_000, 60_000, 60_000));
+    assert_eq!((timeouts.total_ms, agent.tool_ms()), (600_000, 300_000));
+    let code = agent.code;
+    assert_eq!((code.enabled, code.seconds, code.memory_mb, code.calls), (false, 10.0, 64, 50));
+}
+
+#[test]
+fn timeouts_follow_the_preset_s_column() {
+    let of = |preset: &str| {
+        let agent = parse(&format!("loop: {{ preset: {preset} }}")).unwrap();
+        (agent.timeouts().total_ms, agent.tool_ms())
+    };
+    assert_eq!(of("text"), (60_000, 60_000));
+    assert_eq!(of("kaos"), (60_000, 60_000));
+    assert_eq!(of("refine"), (120_000, 120_000));
+    assert_eq!(of("plan"), (600_000, 500_000));
+    assert_eq!(of("typed"), (600_000, 300_000));
+    assert_eq!(of("chat"), (600_000, 300_000));
+}
+
+#[test]
+fn an_output_schema_without_a_preset_means_typed_and_none_means_chat() {
+    assert_eq!(good("name: x").preset(), "chat");
+    assert_eq!(good("output: { schema: { type: object } }").preset(), "typed");
+    let agent = good("output: { schema: { type: object } }\nloop: { preset: swiftagent }");
+    assert_eq!(agent.preset(), "chat");
+}
+
+#[test]
+fn the_policy_holds_loop_timeouts_and_retries() {
+    let agent = good(
+        "loop: { limits: { model_calls: 4, seconds: 2.5 }, at_limit: fail, grace_ms: 100 }\n\
+         timeouts: { tool_ms: 7000 }\nretry: { retries: 1 }",
+    );
+    let policy = agent.policy().unwrap();
+    assert_eq!(policy.limit(LimitKind::ModelCalls), Some(4));
+    assert_eq!(policy.limit(LimitKind::Seconds), Some(2_500));
+    assert_eq!(policy.at_limit, AtLimit::Fail);
+    assert_eq!((policy.tool_ms, policy.grace_ms, policy.transport.retries), (7_000, 100, 1));
+    assert_eq!(good("name: x").policy().unwrap().grace_ms, 2_000);
+}
+
+#[test]
+fn secrets_are_kept_apart_and_never_printed() {
+    let agent = good(DESIGN);
+    let secrets: Vec<_> = agent.secrets.iter().map(windlass_models::Secret::expose).collect();
+    for expected in ["sk-very-secret", "token-also-secret", "Bearer token-also-secret", "b"] {
+        assert!(secrets.contains(&expected), "{expected} is missing in {secrets:?}");
+    }
+    let printed = format!("{agent:?}");
+    assert!(!printed.contains("sk-very-secret") && !printed.contains("token-also-secret"), "{printed}");
+}
+
+#[test]
+fn the_environment_is_read_in_secret_and_address_fields_only() {
+    let agent = good("description: costs ${MY_KEY}\ninstructions: Say ${HOME_OF_NOBODY}.");
+    assert_eq!(agent.description, "costs ${MY_KEY}");
+    assert_eq!(agent.instructions.text(), "Say ${HOME_OF_NOBODY}.");
+    let agent =
+        good("tools: [ { command: { name: c, run: [echo, \"${MY_KEY}\"], env: { K: \"${MY_KEY}\" } } } ]");
+    let ToolEntry::Command(command) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
+    assert_eq!(command.run, ["echo", "${MY_KEY}"]);
+    assert_eq!(command.env[0].1.expose(), "sk-very-secret");
+}
+
+#[test]
+fn an_address_shows_its_variables_and_ports_are_no_secrets() {
+    let agent = good("model: { use: openai/m, base_url: \"http://127.0.0.1:${PORT}/v1\" }");
+    let url = agent.models[0].base_url.clone().unwrap();
+    assert_eq!(url.expose(), "http://127.0.0.1:9000/v1");
+    assert_eq!(url.to_string(), "http://127.0.0.1:${PORT}/v1");
+    assert!(agent.secrets.is_empty());
+    let agent = good("model: { use: openai/m, base_url: \"${HOST_WITH_LOGIN}/v1\" }");
+    assert_eq!(agent.secrets.len(), 1, "a login in an address is a secret");
+}
+
+#[test]
+fn an_empty_variable_is_set() {
+    let agent = good("model: { use: openai/m, key: \"${EMPTY}\" }");
+    assert_eq!(agent.models[0].key.as_ref().map(|key| key.expose().len()), Some(0));
+}
+
+#[test]
+fn overrides_stand_beside_a_tool_or_inside_and_the_inner_one_wins() {
+    let agent = good(
+        "tools:\n  - { mcp: { name: m, url: \"http://h/\", retries: 1 }, retries: 5, effect: once, prefix: p }\n  \
+         - { builtin: [ now, { fetch: { hosts: [a], timeout_ms: 3 } } ], timeout_ms: 9, approve: true }",
+    );
+    let ToolEntry::Mcp(mcp) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
+    assert_eq!((mcp.overrides.retries, mcp.overrides.effect), (Some(1), Some(Effect::Once)));
+    assert_eq!((mcp.prefix.as_deref(), mcp.overrides.prefix.as_deref()), (Some("p"), None));
+    let builtin = |at: usize| match &agent.tools[at] {
+        ToolEntry::Builtin(tool) => tool.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((builtin(1).tool, builtin(1).overrides.timeout_ms), (Builtin::Now, Some(9)));
+    assert_eq!((builtin(2).hosts, builtin(2).overrides.timeout_ms), (vec!["a".to_owned()], Some(3)));
+    assert_eq!(builtin(2).overrides.approve, Some(true));
+}
+
+#[test]
+fn paths_and_programs_start_from_the_file_s_folder() {
+    let agent = good(
+        "tools:\n  - builtin: { read_file: { folders: [./docs, /srv] } }\n  \
+         - mcp: { name: m, command: [./server, ./data] }\n  - mcp: { name: n, command: [npx] }",
+    );
+    let ToolEntry::Builtin(tool) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
+    assert_eq!(tool.folders[0], std::path::Path::new("agents/./docs"));
+    assert_eq!(tool.folders[1], std::path::Path::new("/srv"));
+    let command = |at: usize| match &agent.tools[at] {
+        ToolEntry::Mcp(super::super::McpEntry { peer: McpPeer::Stdio { command, .. }, .. }) => {
+            command.clone()
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(command(1), ["agents/./server", "./data"]);
+    assert_eq!(command(2), ["npx"]);
+}
+
+#[test]
+fn worked_examples_become_messages_with_calls_and_results() {
+    let messages = good(DESIGN).example_messages();
+    let roles: Vec<_> = messages.iter().map(Message::role).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "assistant"]);
+    let (Message::Assistant(asks), Message::Tool(result)) = (&messages[1], &messages[2]) else { panic!() };
+    assert_eq!(&*asks.calls[0].args, r#"{"a":2,"b":5}"#);
+    assert_eq!(asks.calls[0].id, result.call);
+    assert_eq!(result.content.text(), "7");
+}
+
+#[test]
+fn instructions_from_a_file_are_read_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("prompt.md"), "Hello {{ input.name }}.").unwrap();
+    std::fs::write(folder.path().join("a.yaml"), "instructions: { file: prompt.md }").unwrap();
+    let agent = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap();
+    assert_eq!(agent.instructions.text(), "Hello {{ input.name }}.");
+    assert_eq!(agent.name, "a");
+    std::fs::write(folder.path().join("prompt.md"), "one\n{% if %}").unwrap();
+    let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err().to_string();
+    assert!(error.contains("prompt.md:2:1: The instructions are no valid template"), "{error}");
+    std::fs::remove_file(folder.path().join("prompt.md")).unwrap();
+    let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err();
+    assert_eq!(error.code(), "agent.instructions");
+}
+
+#[test]
+fn a_file_that_is_not_there_or_no_text_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    assert_eq!(AgentFile::read(&path, &env).unwrap_err().code(), "agent.read");
+    std::fs::write(&path, b"name: \xff").unwrap();
+    let error = AgentFile::read(&path, &env).unwrap_err();
+    assert_eq!(error.code(), "agent.not_text");
+    assert!(error.to_string().contains("byte 6"), "{error}");
+}
+
+#[test]
+fn what_comes_later_is_read_and_named() {
+    let later = |text: &str| good(text).check_available().unwrap_err();
+    for (text, path, line) in [
+        ("name: x\nagents: [ ./w.yaml ]", "agents", 2),
+        ("input: { schema: { type: object } }", "input.schema", 1),
+        ("name: x\noutput:\n  schema: { type: object }\nloop: { preset: chat }", "output.schema", 3),
+        ("code: { enabled: true }", "code.enabled", 1),
+    ] {
+        let error = later(text);
+        assert_eq!(error.code(), "agent.later");
+        assert!(error.to_string().contains(&format!("`{path}: ")), "{error}");
+        assert_eq!(error.position().map(|place| place.line), Some(line), "{error}");
+    }
+    assert!(good("model: auto").check_available().is_ok());
+}

@@ -1,0 +1,188 @@
+//! The published schema and the reader must know the same keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use windlass_core::{Policy, PolicyError};
+
+use super::super::{AgentFileError, schema};
+use super::good::DESIGN;
+use super::parse;
+use crate::yaml::Problem;
+
+fn validator() -> jsonschema::Validator {
+    jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema()).unwrap()
+}
+
+#[test]
+fn the_schema_is_a_valid_schema() {
+    assert!(jsonschema::meta::is_valid(&schema()));
+    drop(validator());
+}
+
+const GOOD: &[&str] = &[
+    DESIGN,
+    "name: x",
+    "model: auto",
+    "model: [openai/a, { use: anthropic/b, stop: [a, b] }]",
+    "instructions: { file: ../Cargo.toml }",
+    "tools: [ { builtin: now, poll: true }, { builtin: [ { read_file: } ] } ]",
+    "loop: { preset: kaos, max_steps: 3, talk: { remind: 2 }, malformed: answer, batch: { concurrent: 3 } }",
+    "loop: { limits: { tool_calls: { max: 0, at_limit: { text: \"{n}\" } } }, repetition: { note_at: 2 }, verify: off }",
+    "examples: [ { user: hi, assistant: ho }, { user: { a: 1 }, calls: [ { name: f, result: [1] } ] } ]",
+];
+
+#[test]
+fn good_files_fit_the_schema_and_bad_ones_do_not() {
+    let validator = validator();
+    for text in GOOD {
+        // The file of instructions is not looked for here.
+        if !text.contains("file:") {
+            parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        }
+        let json = crate::yaml::parse(text).unwrap().to_json();
+        let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{text}\n{errors:#?}");
+    }
+    for text in [
+        "modle: auto",
+        "model: []",
+        "tools: [ { builtin: nwo } ]",
+        "tools: [ { command: { name: a } } ]",
+        "loop: { preset: chta }",
+        "loop: { limits: { model_calls: -1 } }",
+        "timeouts: { idle_ms: 0 }",
+        "examples: [ { user: hi } ]",
+    ] {
+        let json = crate::yaml::parse(text).unwrap().to_json();
+        assert!(!validator.is_valid(&json), "the schema lets this through: {text}");
+        assert!(parse(text).is_err(), "the reader lets this through: {text}");
+    }
+}
+
+/// For each map of the file: a file with the unknown key `ZZZ` in it, and the map's place in the schema.
+const MAPS: &[(&str, &[&str])] = &[
+    ("ZZZ: 1", &["#"]),
+    ("model: { use: a/b, ZZZ: 1 }", &["#/$defs/model"]),
+    ("model: { use: a/b, prices: { input: 1, output: 1, ZZZ: 1 } }", &["#/$defs/model/properties/prices"]),
+    ("model: { use: a/b, timeouts: { ZZZ: 1 } }", &["#/$defs/model/properties/timeouts"]),
+    ("instructions: { file: x, ZZZ: 1 }", &["#/properties/instructions/oneOf/1"]),
+    ("examples: [ { user: a, assistant: b, ZZZ: 1 } ]", &["#/properties/examples/items"]),
+    (
+        "examples: [ { user: a, calls: [ { name: a, result: b, ZZZ: 1 } ] } ]",
+        &["#/properties/examples/items/properties/calls/items"],
+    ),
+    ("input: { schema: {}, ZZZ: 1 }", &["#/properties/input"]),
+    ("output: { schema: {}, ZZZ: 1 }", &["#/properties/output"]),
+    (
+        "tools: [ { builtin: now, ZZZ: 1 } ]",
+        &["#/$defs/tool/oneOf/0", "#/$defs/tool/oneOf/1", "#/$defs/tool/oneOf/2"],
+    ),
+    ("tools: [ { mcp: { name: a, command: [b], ZZZ: 1 } } ]", &["#/$defs/mcp/oneOf/0"]),
+    ("tools: [ { mcp: { name: a, url: b, ZZZ: 1 } } ]", &["#/$defs/mcp/oneOf/1"]),
+    ("tools: [ { command: { name: a, run: [b], ZZZ: 1 } } ]", &["#/$defs/command"]),
+    (
+        "tools: [ { builtin: { now: { ZZZ: 1 } } } ]",
+        &[
+            "#/$defs/builtinOptions/properties/calculate/oneOf/1",
+            "#/$defs/builtinOptions/properties/now/oneOf/1",
+            "#/$defs/builtinOptions/properties/ask/oneOf/1",
+        ],
+    ),
+    (
+        "tools: [ { builtin: { read_file: { ZZZ: 1 } } } ]",
+        &[
+            "#/$defs/builtinOptions/properties/read_file/oneOf/1",
+            "#/$defs/builtinOptions/properties/list_files/oneOf/1",
+        ],
+    ),
+    ("tools: [ { builtin: { fetch: { ZZZ: 1 } } } ]", &["#/$defs/builtinOptions/properties/fetch/oneOf/1"]),
+    ("agents: [ { name: a, a2a: b, ZZZ: 1 } ]", &["#/$defs/delegate/oneOf/1"]),
+    ("agents: [ { name: a, branch: { instructions: b }, ZZZ: 1 } ]", &["#/$defs/delegate/oneOf/2"]),
+    (
+        "agents: [ { name: a, branch: { instructions: b, ZZZ: 1 } } ]",
+        &["#/$defs/delegate/oneOf/2/properties/branch"],
+    ),
+    ("timeouts: { ZZZ: 1 }", &["#/properties/timeouts"]),
+    ("retry: { ZZZ: 1 }", &["#/properties/retry"]),
+    ("code: { ZZZ: 1 }", &["#/properties/code"]),
+];
+
+#[test]
+fn the_schema_and_the_reader_know_the_same_keys() {
+    let schema = schema();
+    for (text, places) in MAPS {
+        let known = known_keys(text);
+        let mut published = BTreeSet::new();
+        for place in *places {
+            let found = schema.pointer(&place[1..]).unwrap_or_else(|| panic!("no {place} in the schema"));
+            let keys = found["properties"].as_object().unwrap_or_else(|| panic!("{place} has no properties"));
+            published.extend(keys.keys().cloned());
+        }
+        // A file of instructions is only looked at after its keys.
+        assert_eq!(known, published, "{text} and {places:?}");
+    }
+}
+
+#[test]
+fn every_closed_map_of_the_schema_is_held_to_the_reader() {
+    let mut closed = BTreeMap::new();
+    closed_maps(&schema(), "#", &mut closed);
+    let held: BTreeSet<_> =
+        MAPS.iter().flat_map(|(_, places)| places.iter().map(ToString::to_string)).collect();
+    let others: Vec<_> = closed
+        .keys()
+        .filter(|place| !held.contains(*place))
+        // The core reads these; see the next test.
+        .filter(|place| !place.starts_with("#/$defs/loop") && !place.starts_with("#/$defs/limit"))
+        .filter(|place| !place.starts_with("#/$defs/atLimit") && **place != "#/$defs/builtinOptions")
+        .collect();
+    assert!(others.is_empty(), "nobody checks {others:?}");
+}
+
+#[test]
+fn every_key_of_the_loop_is_known_to_the_core() {
+    let schema = schema();
+    let properties = schema.pointer("/$defs/loop/properties").and_then(Value::as_object).unwrap();
+    // Names of limits that only some presets know, and the one key that this crate reads itself.
+    let aliases: BTreeSet<&str> = windlass_core::Preset::NAMES
+        .into_iter()
+        .flat_map(|(preset, ..)| preset.limit_aliases().iter().map(|(alias, _)| *alias))
+        .collect();
+    for key in properties.keys().filter(|key| !aliases.contains(key.as_str()) && *key != "grace_ms") {
+        let settings = json!({ key: { "ZZZ": 1 } });
+        let error = Policy::from_settings(settings.as_object().unwrap()).unwrap_err();
+        assert!(
+            !matches!(&error, PolicyError::UnknownKey { path, .. } if path == "loop"),
+            "the core does not know `{key}`: {error}"
+        );
+    }
+    for limit in windlass_core::LimitKind::SETTABLE {
+        assert!(properties["limits"]["properties"][limit.name()].is_object(), "{limit}");
+    }
+}
+
+/// The keys that the reader knows where `ZZZ` stands.
+fn known_keys(text: &str) -> BTreeSet<String> {
+    match parse(text) {
+        Err(AgentFileError::Invalid(error)) => match error.problem {
+            Problem::UnknownKey { key, known, .. } if key == "ZZZ" => known.into_iter().collect(),
+            other => panic!("{text}: {other}"),
+        },
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn closed_maps(schema: &Value, place: &str, found: &mut BTreeMap<String, ()>) {
+    if schema["additionalProperties"] == false {
+        found.insert(place.to_owned(), ());
+    }
+    let steps: Vec<(String, &Value)> = match schema {
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect(),
+        _ => Vec::new(),
+    };
+    for (step, value) in steps {
+        closed_maps(value, &format!("{place}/{step}"), found);
+    }
+}

@@ -1,0 +1,198 @@
+//! From an agent file to an agent: models are looked up, tool servers are started, everything is checked.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use thiserror::Error;
+use windlass_core::ModelChoice;
+use windlass_models::resolve::Env;
+use windlass_models::{Model, ModelError, choose_auto, resolve};
+use windlass_store::EventLog;
+use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport, Secret as McpSecret};
+use windlass_tools::{Tool, ToolSetError, builtin};
+
+use crate::agent::Agent;
+use crate::agent_file::{AgentFile, AgentFileError, Builtin, BuiltinEntry, McpEntry, McpPeer, ModelEntry, ToolEntry};
+use crate::error::Error;
+
+/// An agent made of a file, with what people want to know about it.
+#[derive(Debug)]
+pub struct Assembly {
+    /// The agent.
+    pub agent: Agent,
+    /// For each model that was chosen by `auto`: which, and why, in one line.
+    pub chosen: Vec<String>,
+}
+
+/// An agent file that is sound, but cannot be brought to life here and now.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AssembleError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] AgentFileError),
+    /// A model.
+    #[error("model `{model}` cannot be used")]
+    Model {
+        /// Its name.
+        model: String,
+        /// Why.
+        #[source]
+        source: ModelError,
+    },
+    /// A tool server.
+    #[error("tool server `{server}` cannot be used")]
+    Server {
+        /// Its name.
+        server: String,
+        /// Why.
+        #[source]
+        source: Box<McpError>,
+    },
+    /// A tool.
+    #[error("tool `{tool}` cannot be used")]
+    Tool {
+        /// Its name.
+        tool: String,
+        /// Why.
+        #[source]
+        source: ToolSetError,
+    },
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Agent(#[from] Error),
+}
+
+impl AssembleError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File(source) => source.code(),
+            Self::Model { source, .. } => source.code(),
+            Self::Server { source, .. } => source.code(),
+            Self::Tool { .. } => "agent.tool",
+            Self::Agent(source) => source.code(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::File(source) => source.help(),
+            Self::Model { source, .. } => source.help(),
+            Self::Server { source, .. } => source.help(),
+            Self::Tool { source, .. } => source.help(),
+            Self::Agent(source) => source.help(),
+        }
+    }
+}
+
+/// Brings an agent file to life: chooses models, starts tool servers (all at once), and builds the agent.
+///
+/// # Errors
+/// Something that the file names cannot be used.
+pub async fn assemble(file: &AgentFile, env: Env<'_>, log: Arc<dyn EventLog>) -> Result<Assembly, AssembleError> {
+    file.check_available()?;
+    let mut chosen = Vec::new();
+    let mut builder = Agent::builder(file.name.as_str())
+        .description(file.description.as_str())
+        .instructions(file.instructions.text())
+        .examples(file.example_messages())
+        .policy(file.policy()?)
+        .secrets(file.secrets.iter().cloned())
+        .log(log);
+    for (choice, model) in models(file, env, &mut chosen).await? {
+        builder = builder.model_with(choice, model);
+    }
+    for tool in local_tools(file)? {
+        builder = builder.shared_tool(tool);
+    }
+    let servers = file.tools.iter().filter_map(|entry| match entry {
+        ToolEntry::Mcp(entry) => Some(connect(file, entry)),
+        ToolEntry::Builtin(_) | ToolEntry::Command(_) => None,
+    });
+    for server in join_all(servers).await {
+        builder = builder.source(Arc::new(server?));
+    }
+    Ok(Assembly { agent: builder.build()?, chosen })
+}
+
+type Named = (ModelChoice, Arc<dyn Model>);
+
+async fn models(file: &AgentFile, env: Env<'_>, chosen: &mut Vec<String>) -> Result<Vec<Named>, AssembleError> {
+    let usual = [ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
+    let entries = if file.models.is_empty() { &usual[..] } else { &file.models };
+    let mut models = Vec::new();
+    for entry in entries {
+        let mut choice = entry.choice();
+        let model = if entry.use_ == "auto" {
+            let auto = choose_auto(env).await;
+            chosen.push(format!("model: {} ({})", auto.name, auto.reason));
+            choice.name = auto.name.as_str().into();
+            auto.model
+        } else {
+            let failed = |source| AssembleError::Model { model: entry.use_.clone(), source };
+            resolve(&entry.settings(file.timeouts()), env).map_err(failed)?
+        };
+        models.push((choice, model));
+    }
+    Ok(models)
+}
+
+/// The tools of a file that need no server: built-ins and commands.
+///
+/// # Errors
+/// A folder cannot be opened, or a description is unusable.
+pub fn local_tools(file: &AgentFile) -> Result<Vec<Arc<dyn Tool>>, AssembleError> {
+    let mut tools = Vec::new();
+    for entry in &file.tools {
+        let (tool, overrides) = match entry {
+            ToolEntry::Builtin(entry) => (built_in(file, entry)?, &entry.overrides),
+            ToolEntry::Command(_) | ToolEntry::Mcp(_) => continue,
+        };
+        tools.push(overrides.apply(tool));
+    }
+    Ok(tools)
+}
+
+fn built_in(file: &AgentFile, entry: &BuiltinEntry) -> Result<Arc<dyn Tool>, AssembleError> {
+    let failed = |source| AssembleError::Tool { tool: entry.tool.name().to_owned(), source };
+    let folders: Vec<PathBuf> =
+        if entry.folders.is_empty() { vec![file.folder.clone()] } else { entry.folders.clone() };
+    Ok(match entry.tool {
+        Builtin::Calculate => Arc::new(builtin::Calculate::new()),
+        Builtin::Now => Arc::new(builtin::Now::new()),
+        Builtin::Ask => Arc::new(builtin::Ask::new()),
+        Builtin::ReadFile => Arc::new(builtin::ReadFile::new(&folders).map_err(failed)?),
+        Builtin::ListFiles => Arc::new(builtin::ListFiles::new(&folders).map_err(failed)?),
+        Builtin::Fetch => Arc::new(builtin::Ask::new()),
+    })
+}
+
+/// Starts a tool server of a file.
+///
+/// # Errors
+/// It cannot be started or does not speak MCP.
+pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, AssembleError> {
+    let failed = |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
+    let secret = |secret: &windlass_models::Secret| McpSecret::from(secret.expose());
+    let named = |pairs: &[(String, windlass_models::Secret)]| -> BTreeMap<String, McpSecret> {
+        pairs.iter().map(|(name, value)| (name.clone(), secret(value))).collect()
+    };
+    let transport = match &entry.peer {
+        McpPeer::Stdio { command, env } => {
+            McpTransport::Stdio { command: command.clone(), env: named(env), folder: Some(file.folder.clone()) }
+        }
+        McpPeer::Http { url, headers } => {
+            McpTransport::Http { url: url.expose().to_owned(), headers: named(headers) }
+        }
+    };
+    let mut config = McpConfig::http(entry.name.as_str(), "");
+    config.transport = transport;
+    config.prefix.clone_from(&entry.prefix);
+    config.overrides = entry.overrides.clone();
+    McpServer::connect(config).await.map_err(failed)
+}
+

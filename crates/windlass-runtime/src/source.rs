@@ -1,0 +1,60 @@
+//! Tool sources: servers whose tools may change while an agent lives (E47).
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use windlass_tools::mcp::McpServer;
+use windlass_tools::{Tool, ToolSet};
+
+/// Something that offers tools and may offer others later.
+pub trait ToolSource: Send + Sync + std::fmt::Debug {
+    /// Its name, for messages.
+    fn name(&self) -> &str;
+
+    /// The tools that it offers now.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Changes its number whenever the tools have changed.
+    fn changes(&self) -> watch::Receiver<u64>;
+}
+
+impl ToolSource for McpServer {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes()
+    }
+}
+
+/// An agent's own tools with those that its sources offer now. A newcomer whose name is taken is left out: the others
+/// go on, and the log says so.
+pub(crate) fn together(own: &ToolSet, sources: &[Arc<dyn ToolSource>]) -> ToolSet {
+    let mut all = own.clone();
+    for source in sources {
+        for tool in source.tools() {
+            if let Err(error) = all.add(tool) {
+                tracing::warn!(source = source.name(), "a new tool is left out: {error}");
+            }
+        }
+    }
+    all
+}
+
+/// Ends when one of the sources has changed.
+pub(crate) async fn changed(mut watches: Vec<watch::Receiver<u64>>) -> Vec<watch::Receiver<u64>> {
+    let any = futures_util::future::select_all(watches.iter_mut().map(|watch| Box::pin(watch.changed())));
+    if any.await.0.is_err() {
+        // A source that is gone never changes again.
+        watches.retain(|watch| watch.has_changed().is_ok());
+        if watches.is_empty() {
+            std::future::pending::<()>().await;
+        }
+    }
+    watches
+}
