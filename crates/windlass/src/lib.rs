@@ -1,1 +1,40 @@
-//! (being written)
+//! An agent-loop runtime: a language model calls tools, sees their results, and goes on until there is an answer.
+//! Every turn that was taken is kept.
+//!
+//! ```
+//! use windlass::{Agent, Tour, tool};
+//!
+//! /// Adds two numbers.
+//! #[tool]
+//! async fn calculate(
+//!     /// Such as `2 + 5`.
+//!     expression: String,
+//! ) -> Result<String, std::num::ParseIntError> {
+//!     let sum = expression.split('+').map(|number| number.trim().parse::<i64>()).sum::<Result<i64, _>>()?;
+//!     Ok(sum.to_string())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), windlass::Error> {
+//! // The tour is no language model: it shows the loop without a key or a network.
+//! let agent = Agent::builder("adder").model("tour", std::sync::Arc::new(Tour)).tool(calculate).build()?;
+//! let run = agent.run("What is 2 + 5?").await?;
+//! assert!(run.text().unwrap_or_default().contains('7'), "{:?}", run.text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The parts are in modules: [`core`] is the pure loop, [`models`], [`tools`] and [`store`] are its edges, [`runtime`]
+//! drives it. A program needs little more than the names at the top.
+
+pub use windlass_core as core;
+pub use windlass_models as models;
+pub use windlass_runtime as runtime;
+pub use windlass_store as store;
+pub use windlass_tools as tools;
+
+pub use windlass_core::{Content, LimitKind, Message, Status};
+pub use windlass_models::{Model, OpenAiChat, OpenAiConfig, Tour, resolve};
+pub use windlass_runtime::{Agent, Error, Run, Update};
+pub use windlass_store::{EventLog, MemoryLog, SqliteLog};
+pub use windlass_tools::{Tool, tool};

@@ -1,0 +1,176 @@
+//! The driver of the overhead benchmark (`shared/bench`): the public Rust API, with the log in memory or, with
+//! `--log FILE`, in SQLite.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use windlass::runtime::DriveOptions;
+use windlass::{Agent, LimitKind, MemoryLog, OpenAiChat, OpenAiConfig, SqliteLog, tool};
+
+const SYSTEM: &str = "You are a helpful agent. Use the echo tool when asked.";
+const USER: &str = "Call the echo tool as often as needed, then answer.";
+
+static TOOL_CALLS: AtomicU64 = AtomicU64::new(0);
+static EVENTS: AtomicU64 = AtomicU64::new(0);
+static SLEEP_MS: AtomicU64 = AtomicU64::new(0);
+
+/// Echo the text back.
+#[tool]
+async fn echo(text: String) -> String {
+    TOOL_CALLS.fetch_add(1, Relaxed);
+    let sleep = SLEEP_MS.load(Relaxed);
+    if sleep > 0 {
+        tokio::time::sleep(Duration::from_millis(sleep)).await;
+    }
+    format!("echo: {text}")
+}
+
+struct Args {
+    base_url: String,
+    model: String,
+    rounds: usize,
+    concurrency: usize,
+    runs: usize,
+    warmup: usize,
+    stream: bool,
+    log: Option<String>,
+}
+
+fn args() -> Args {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let get = |name: &str, usual: &str| {
+        let place = given.iter().position(|item| item == name).and_then(|at| given.get(at + 1));
+        place.cloned().unwrap_or_else(|| usual.to_owned())
+    };
+    let number = |name: &str, usual: usize| get(name, &usual.to_string()).parse().unwrap_or(usual);
+    SLEEP_MS.store(number("--tool-sleep-ms", 0) as u64, Relaxed);
+    Args {
+        base_url: get("--base-url", "http://127.0.0.1:8080/v1"),
+        model: get("--model", "script-n1-k1-l0-c1"),
+        rounds: number("--rounds", 1),
+        concurrency: number("--concurrency", 1).max(1),
+        runs: number("--runs", 1),
+        warmup: number("--warmup", 1),
+        stream: number("--stream", 0) == 1,
+        log: Some(get("--log", "")).filter(|path| !path.is_empty()),
+    }
+}
+
+fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
+    let mut config = OpenAiConfig::new("openai", &args.base_url);
+    config.key = Some("benchmark".into());
+    let log: Arc<dyn windlass::EventLog> = match &args.log {
+        Some(path) => Arc::new(SqliteLog::open(path)?),
+        None => Arc::new(MemoryLog::new()),
+    };
+    let agent = Agent::builder("bench")
+        .instructions(SYSTEM)
+        .model(args.model.as_str(), Arc::new(OpenAiChat::new(config)?))
+        .tool(echo)
+        .limit(LimitKind::ModelCalls, args.rounds as f64 + 2.0)
+        .log(log)
+        .build()?;
+    Ok(agent)
+}
+
+async fn one(agent: &Agent, stream: bool) -> Result<String, String> {
+    let failed = |error: windlass::Error| format!("{error:?}");
+    let prepared = agent.prepare(USER, DriveOptions::default()).await.map_err(failed)?;
+    let run = if stream {
+        let mut updates = prepared.updates();
+        let count = async {
+            while updates.next().await.is_some() {
+                EVENTS.fetch_add(1, Relaxed);
+            }
+        };
+        let (run, ()) = tokio::join!(prepared.drive(), count);
+        run
+    } else {
+        prepared.drive().await
+    };
+    let run = run.map_err(failed)?;
+    match run.text() {
+        Some(text) if text.starts_with("done") => Ok(text.to_owned()),
+        text => Err(format!("unexpected end: {:?} {text:?} {:?}", run.status(), run.error())),
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    latencies: Mutex<Vec<f64>>,
+    errors: Mutex<Vec<String>>,
+}
+
+async fn batch(agent: &Agent, stream: bool, runs: usize, concurrency: usize) -> Arc<Seen> {
+    let seen = Arc::new(Seen::default());
+    let next = Arc::new(AtomicUsize::new(0));
+    let workers: Vec<_> = (0..concurrency.min(runs))
+        .map(|_| {
+            let (agent, seen, next) = (agent.clone(), seen.clone(), next.clone());
+            tokio::spawn(async move {
+                while next.fetch_add(1, Relaxed) < runs {
+                    let begun = Instant::now();
+                    match one(&agent, stream).await {
+                        Ok(_) => {
+                            let ms = begun.elapsed().as_secs_f64() * 1e3;
+                            seen.latencies.lock().unwrap_or_else(PoisonError::into_inner).push(ms);
+                        }
+                        Err(error) => seen.errors.lock().unwrap_or_else(PoisonError::into_inner).push(error),
+                    }
+                }
+            })
+        })
+        .collect();
+    for worker in workers {
+        if let Err(error) = worker.await {
+            seen.errors.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+        }
+    }
+    seen
+}
+
+fn cpu_s() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn status_kb(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(key));
+    line.and_then(|line| line.split_whitespace().nth(1)).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args = args();
+    let agent = agent(&args)?;
+    if args.warmup > 0 {
+        batch(&agent, args.stream, args.warmup, args.concurrency.min(args.warmup)).await;
+    }
+    TOOL_CALLS.store(0, Relaxed);
+    EVENTS.store(0, Relaxed);
+    let base_rss = status_kb("VmRSS:");
+    let (cpu, begun) = (cpu_s(), Instant::now());
+    let seen = batch(&agent, args.stream, args.runs, args.concurrency).await;
+    let (wall, cpu) = (begun.elapsed().as_secs_f64(), cpu_s() - cpu);
+    let mut latencies = seen.latencies.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    latencies.sort_by(f64::total_cmp);
+    let share = |part: f64| {
+        let place = ((latencies.len() as f64 * part) as usize).min(latencies.len().saturating_sub(1));
+        latencies.get(place).copied().unwrap_or(0.0)
+    };
+    let errors = seen.errors.lock().unwrap_or_else(PoisonError::into_inner);
+    let steps = latencies.len() * (args.rounds + 1);
+    println!(
+        "{}",
+        serde_json::json!({
+            "peer": "windlass", "version": env!("CARGO_PKG_VERSION"), "runs": latencies.len(),
+            "errors": errors.len(), "first_error": errors.first(),
+            "wall_s": wall, "cpu_s": cpu, "base_rss_kb": base_rss, "peak_rss_kb": status_kb("VmHWM:"),
+            "p50_ms": share(0.50), "p99_ms": share(0.99), "steps": steps, "steps_per_s": steps as f64 / wall,
+            "tool_calls": TOOL_CALLS.load(Relaxed), "events": EVENTS.load(Relaxed),
+        })
+    );
+    Ok(())
+}
