@@ -21,8 +21,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How many redirects are followed, all within one origin: headers are secrets of that origin.
 const MAX_REDIRECTS: usize = 5;
 
-/// How often a broken event stream is taken up again; with the waits below, for 11.5 s.
-const MAX_STREAM_RETRIES: usize = 5;
+/// How often a broken event stream is taken up again; with the waits below, for 7.5 s.
+const MAX_STREAM_RETRIES: usize = 4;
 
 /// The first wait before a broken event stream is taken up again; it doubles.
 const STREAM_RETRY: Duration = Duration::from_millis(500);

@@ -30,7 +30,8 @@ impl McpServer {
     /// refuses; the server breaks the protocol; or two of its tools would have one name.
     pub async fn connect(config: McpConfig) -> Result<Self, McpError> {
         let server = Self { shared: Arc::new(Shared::new(config)) };
-        server.shared.start().await?;
+        // The handshake's future is large.
+        Box::pin(server.shared.start()).await?;
         Ok(server)
     }
 

@@ -30,6 +30,9 @@ const MAX_STRAY_LINES: usize = 1_000;
 /// How long the server may leave a message unread.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
+/// How many messages to the server may wait to be read: one that asks and asks but reads nothing is ended.
+const MAX_UNREAD: usize = 1_000;
+
 /// How much of an unreadable line an error quotes, in characters.
 const QUOTED_CHARS: usize = 120;
 
@@ -44,6 +47,8 @@ pub(super) struct StdioTransport {
     stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     stray: usize,
     fault: Fault,
+    /// Held by every message that is not written yet.
+    unread: Arc<()>,
     /// The id of an `initialize` that is not answered yet.
     initialize: Arc<Mutex<Option<RequestId>>>,
 }
@@ -55,6 +60,7 @@ impl StdioTransport {
             stdin: Arc::new(tokio::sync::Mutex::new(Some(pipes.stdin))),
             stray: 0,
             fault,
+            unread: Arc::default(),
             initialize: Arc::default(),
         }
     }
@@ -89,7 +95,7 @@ impl Transport<RoleClient> for StdioTransport {
         {
             *self.initialize.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.id.clone());
         }
-        let stdin = self.stdin.clone();
+        let (stdin, unread) = (self.stdin.clone(), self.unread.clone());
         async move {
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
@@ -99,7 +105,9 @@ impl Transport<RoleClient> for StdioTransport {
                 pipe.write_all(&line).await?;
                 pipe.flush().await
             });
-            let Ok(result) = written.await else {
+            let written = written.await;
+            drop(unread);
+            let Ok(result) = written else {
                 // Half a message is in the pipe: nothing after it could be understood.
                 *stdin = None;
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not read its input"));
@@ -110,6 +118,10 @@ impl Transport<RoleClient> for StdioTransport {
 
     async fn receive(&mut self) -> Option<Incoming> {
         loop {
+            if Arc::strong_count(&self.unread) > MAX_UNREAD {
+                self.give_up("it does not read its input".to_owned());
+                return None;
+            }
             let line = match self.lines.next().await? {
                 Ok(line) => line,
                 Err(LinesCodecError::MaxLineLengthExceeded) => {

@@ -1,0 +1,206 @@
+//! E46: servers that die, hang, answer garbage, flood, never start or are not there.
+
+use serde_json::json;
+use windlass_tools::mcp::{Lifecycle, McpConfig, McpServer, Restart};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn e46_a_server_that_dies_in_mid_call_fails_it_and_is_started_again() {
+    let server = connect(&["normal"]).await;
+    let before = text(&server, "pid", json!({})).await;
+    let error = call(&server, "die", json!({"text": "out of disk"})).await.expect_err("it died");
+    assert_eq!(error.message.as_ref(), "the MCP server `evil` ended (exit code 3): out of disk");
+    assert_eq!((error.kind.as_deref(), error.unknown_tool), (Some("mcp_ended"), false));
+    assert_ne!(text(&server, "pid", json!({})).await, before);
+}
+
+#[tokio::test]
+async fn e46_all_pending_calls_fail_when_the_server_dies() {
+    let server = connect(&["normal"]).await;
+    let scratch = Scratch::new();
+    let hang = tool(&server, "hang");
+    let args = |n: u32| json!({"started": scratch.text(&n.to_string()), "cancelled": scratch.text("c")});
+    let calls = futures_util::future::join_all((0..5).map(|n| hang.call(context(), args(n))));
+    let die = async {
+        until("all calls are there", || (0..5).all(|n| scratch.path(&n.to_string()).exists())).await;
+        call(&server, "die", json!({"text": "x"})).await
+    };
+    let (results, _) = soon(futures_util::future::join(calls, die)).await;
+    for result in results {
+        assert_eq!(result.expect_err("it died").kind.as_deref(), Some("mcp_ended"));
+    }
+}
+
+#[tokio::test]
+async fn e46_calls_at_once_after_a_death_share_one_new_server() {
+    let server = connect(&["normal"]).await;
+    call(&server, "die", json!({"text": "x"})).await.expect_err("it died");
+    let pid = tool(&server, "pid");
+    let calls = (0..10).map(|_| pid.call(context(), json!({})));
+    let pids = soon(futures_util::future::join_all(calls)).await;
+    let pids: std::collections::HashSet<String> = pids.into_iter().map(text_of).collect();
+    assert_eq!(pids.len(), 1);
+}
+
+#[tokio::test]
+async fn e46_a_broken_answer_fails_the_call_and_the_server_is_started_again() {
+    let server = connect(&["normal"]).await;
+    let error = call(&server, "garbage", json!({})).await.expect_err("garbage");
+    let start = "the MCP server `evil` does not keep to the protocol: it sent a broken message: ";
+    assert!(error.message.starts_with(start), "{error}");
+    assert_eq!(text(&server, "echo", json!({"text": "again"})).await, "again");
+}
+
+#[tokio::test]
+async fn e46_an_endless_line_fails_the_call() {
+    let server = connect(&["normal"]).await;
+    let error = call(&server, "long_line", json!({})).await.expect_err("too long");
+    assert!(error.message.contains("a line of more than 16777216 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn e46_stray_lines_between_the_messages_are_skipped() {
+    let server = connect(&["normal"]).await;
+    assert_eq!(text(&server, "noise", json!({})).await, "after the noise");
+}
+
+#[tokio::test]
+async fn e46_a_server_that_asks_for_ever_and_reads_nothing_is_ended() {
+    let mut config = config(&["old", "curious"]);
+    config.lifecycle = Lifecycle::Initialize;
+    let server = soon(McpServer::connect(config)).await.expect("a server");
+    let error = call(&server, "ping", json!({})).await.expect_err("it never answers");
+    assert!(error.message.ends_with("it does not read its input"), "{error}");
+}
+
+#[tokio::test]
+async fn e46_a_server_that_only_babbles_is_refused() {
+    let error = refusal(config(&["babble"])).await;
+    assert!(error.to_string().contains("it writes text instead of messages, such as \"y\""), "{error}");
+}
+
+#[tokio::test]
+async fn e46_a_flood_on_stderr_blocks_nothing_and_its_end_is_kept() {
+    let server = connect(&["normal"]).await;
+    assert_eq!(text(&server, "flood_stderr", json!({})).await, "flooded");
+    let error = call(&server, "die", json!({"text": "and now this"})).await.expect_err("it died");
+    assert!(error.message.ends_with("the end of the flood\nand now this"), "{error}");
+    assert!(error.message.len() < 5_000, "only the end is kept: {} bytes", error.message.len());
+}
+
+#[tokio::test]
+async fn e46_a_hanging_call_ends_at_its_limit_and_the_server_is_told() {
+    let mut config = config(&["normal"]);
+    config.call_ms = Some(300);
+    let server = soon(McpServer::connect(config)).await.expect("a server");
+    let scratch = Scratch::new();
+    let args = json!({"started": scratch.text("started"), "cancelled": scratch.text("cancelled")});
+    let error = call(&server, "hang", args).await.expect_err("it hangs");
+    assert_eq!(error.message.as_ref(), "the MCP server `evil` did not answer within 300 ms");
+    until("the server knows", || scratch.path("cancelled").exists()).await;
+}
+
+#[tokio::test]
+async fn e46_a_server_that_never_gets_ready_is_given_up() {
+    for mode in ["silent", "deaf"] {
+        let mut config = config(&[mode]);
+        config.start_ms = 500;
+        let error = refusal(config).await;
+        let said = if mode == "silent" { ": still loading" } else { "" };
+        assert_eq!(error.to_string(), format!("the MCP server `evil` was not ready within 500 ms{said}"));
+        assert_eq!(error.code(), "mcp_slow");
+    }
+}
+
+#[tokio::test]
+async fn e46_a_server_that_ends_at_once_says_why() {
+    let error = refusal(config(&["exit"])).await;
+    assert_eq!(error.to_string(), "the MCP server `evil` ended (exit code 7): no configuration found");
+}
+
+#[tokio::test]
+async fn e46_a_command_that_is_not_installed_is_named() {
+    let error = refusal(McpConfig::stdio("files", ["npx-of-nowhere", "-y", "server"])).await;
+    assert_eq!(error.to_string(), "the command `npx-of-nowhere` of the MCP server `files` is not installed");
+    assert!(error.help().expect("a help").contains("PATH"));
+    let mut config = config(&["normal"]).folder("/nowhere/at/all");
+    config.name = "f".to_owned();
+    let wrong = "the MCP server `f` is set up wrongly: its folder `/nowhere/at/all` does not exist";
+    assert_eq!(refusal(config).await.to_string(), wrong);
+    assert_eq!(refusal(McpConfig::stdio("e", Vec::<String>::new())).await.code(), "mcp_bad_config");
+}
+
+#[tokio::test]
+async fn e46_a_server_that_does_not_come_back_is_given_up_after_some_tries() {
+    let scratch = Scratch::new();
+    let mut config = config(&["once", &scratch.text("started")]);
+    config.restart = Restart { first_ms: 1, max_ms: 3_600_000, tries: 3 };
+    let server = soon(McpServer::connect(config)).await.expect("it starts once");
+    let mut errors = Vec::new();
+    for _ in 0..5 {
+        errors.push(call(&server, "die", json!({"text": "x"})).await.expect_err("it is dead").message);
+    }
+    let not_again = "the MCP server `evil` ended (exit code 9): not again";
+    assert_eq!(errors[0].as_ref(), "the MCP server `evil` ended (exit code 3): x");
+    assert_eq!((errors[1].as_ref(), errors[2].as_ref()), (not_again, not_again));
+    let given_up = format!(
+        "the MCP server `evil` failed 3 times in a row and is not started again now; last: {not_again}"
+    );
+    assert_eq!((errors[3].as_ref(), errors[4].as_ref()), (given_up.as_str(), given_up.as_str()));
+}
+
+#[tokio::test]
+async fn e46_a_server_that_does_not_survive_the_probe_is_spoken_to_without() {
+    let server = connect(&["old", "touchy"]).await;
+    assert_eq!(server.lifecycle(), Lifecycle::Initialize);
+    text(&server, "ping", json!({})).await;
+}
+
+#[tokio::test]
+async fn e46_a_server_silent_to_the_probe_costs_the_wait_once() {
+    let start = std::time::Instant::now();
+    let server = connect(&["old"]).await;
+    let first = start.elapsed();
+    assert!(
+        first.as_secs() >= 10,
+        "rmcp waits 10 s for the probe, and its late answer does no harm: {first:?}"
+    );
+    assert_eq!(server.lifecycle(), Lifecycle::Initialize);
+    let pid = text(&server, "ping", json!({})).await;
+    // The same server, ended from outside.
+    let killed = std::process::Command::new("kill").args(["-9", &pid]).status().expect("kill");
+    assert!(killed.success());
+    until("it is dead", || !runs(&pid)).await;
+    let start = std::time::Instant::now();
+    let mut next = call(&server, "ping", json!({})).await;
+    if next.is_err() {
+        // The call may have come before the pipe broke.
+        next = call(&server, "ping", json!({})).await;
+    }
+    assert_ne!(text_of(next), pid);
+    assert!(start.elapsed() < first, "the outcome is remembered: {:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn e46_a_closed_server_fails_calls_clearly() {
+    let server = connect(&["normal"]).await;
+    let (echo, scratch) = (tool(&server, "echo"), Scratch::new());
+    let hang = tool(&server, "hang");
+    let pending = hang.call(context(), json!({"started": scratch.text("s"), "cancelled": scratch.text("c")}));
+    let close = async {
+        until("the call is there", || scratch.path("s").exists()).await;
+        server.close().await;
+    };
+    let (result, ()) = soon(futures_util::future::join(pending, close)).await;
+    assert_eq!(result.expect_err("closed").message.as_ref(), "the MCP server `evil` was closed");
+    for _ in 0..2 {
+        let error = soon(echo.call(context(), json!({}))).await.expect_err("closed");
+        assert_eq!(error.kind.as_deref(), Some("mcp_closed"));
+    }
+    drop(server);
+    assert_eq!(
+        soon(echo.call(context(), json!({}))).await.expect_err("gone").kind.as_deref(),
+        Some("mcp_closed")
+    );
+}
