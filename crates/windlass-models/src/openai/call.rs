@@ -141,6 +141,9 @@ impl Reading {
     fn add(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
         self.arrived = Instant::now();
         self.read = self.read.saturating_add(bytes.len());
+        if let Some(expired) = self.watch.total_over(self.arrived).filter(|_| !self.decoder.is_finished()) {
+            return Err(ModelFailure { usage: self.paid(), ..self.call.expired(expired) });
+        }
         let too_long = if self.read > MAX_STREAM_BYTES {
             format!("the stream is longer than {MAX_STREAM_BYTES} bytes")
         } else if self.decoder.is_done() || self.parser.push(bytes).is_ok() {
@@ -324,7 +327,7 @@ pub(super) fn unsent(server: &Server, error: &reqwest::Error) -> String {
     if error.is_connect() && error.is_timeout() {
         return format!("no connection to {host} within {} ms", server.timeouts.connect_ms);
     }
-    if why.contains("certificate") || why.contains("TLS") || why.contains("HandshakeFailure") {
+    if error.is_connect() && is_tls(error) {
         return format!("no TLS connection to {host}: {why}");
     }
     if error.is_connect() {
@@ -333,12 +336,24 @@ pub(super) fn unsent(server: &Server, error: &reqwest::Error) -> String {
     format!("no reply from {host}: {why}")
 }
 
-/// The causes of a client's error, from the outside in, without the address that its own text repeats.
-fn causes(error: &reqwest::Error) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => chain(source),
-        None => error.to_string(),
+/// Whether TLS is what failed.
+fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    if error.is::<rustls::Error>() {
+        return true;
     }
+    // An I/O error's `source` skips the error that it wraps.
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    wrapped.is_some_and(|wrapped| is_tls(wrapped)) || error.source().is_some_and(is_tls)
+}
+
+/// The causes of a client's error, from the outside in, without the address that its own text repeats and without
+/// the layer that only says that the client failed.
+fn causes(error: &reqwest::Error) -> String {
+    let Some(mut source) = std::error::Error::source(error) else { return error.to_string() };
+    while let Some(inner) = source.source().filter(|_| source.to_string().starts_with("client error")) {
+        source = inner;
+    }
+    chain(source)
 }
 
 /// An error and its causes; a cause that its wrapper has already told is left out.

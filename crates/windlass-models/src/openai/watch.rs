@@ -82,10 +82,23 @@ impl Watch {
         watch
     }
 
-    /// A token (or a part of a whole body) came. Does not touch the timer.
+    /// A token (or a part of a whole body) came. The timer is touched only by the first one, whose successor may be
+    /// due sooner; later ones move the deadline back, which the timer finds out when it fires.
     pub(super) fn token(&mut self, at: Instant) {
         self.last = at;
-        self.phase = Phase::Tokens;
+        if self.phase != Phase::Tokens {
+            self.phase = Phase::Tokens;
+            let (deadline, _) = self.deadline();
+            if deadline < self.sleep.deadline() {
+                self.sleep.as_mut().reset(deadline);
+            }
+        }
+    }
+
+    /// Whether the total is used up: asked where bytes come so fast that the timer is never polled.
+    pub(super) fn total_over(&self, at: Instant) -> Option<Expired> {
+        let total = self.timeouts.total_ms;
+        (at.duration_since(self.start).as_millis() >= u128::from(total)).then_some(Expired::Total(total))
     }
 
     /// The reply is whole.

@@ -31,7 +31,9 @@ fn read(pieces: &[&[u8]]) -> Result<(Reply, bool), DecodeError> {
         }
     }
     let whole = decoder.end(400, &mut queue);
-    queue.iter().for_each(|delta| assembler.push(delta).expect("small"));
+    for delta in &queue {
+        assembler.push(delta).expect("small");
+    }
     Ok((assembler.finish(), whole))
 }
 
@@ -117,9 +119,9 @@ fn reasoning_under_both_names() {
 #[test]
 fn e13_a_missing_done_is_tolerated_after_a_finish_reason_only() {
     assert_eq!(reply(NO_DONE).text.as_deref(), Some("all here"));
-    let cut = NO_DONE.split("\"finish_reason\":\"stop\"").next().expect("the head");
-    let (reply, whole) =
-        read(&[cut[..cut.rfind("\n\n").expect("an event")].as_bytes()]).expect("good so far");
+    let head = NO_DONE.split("\"finish_reason\":\"stop\"").next().expect("the head");
+    let (cut, _) = head.rsplit_once("\n\n").expect("an event");
+    let (reply, whole) = read(&[cut.as_bytes()]).expect("good so far");
     assert!(!whole);
     assert_eq!(reply.text.as_deref(), Some("all here"));
 }

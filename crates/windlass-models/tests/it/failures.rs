@@ -1,0 +1,186 @@
+//! What goes wrong, and what it is called.
+
+use futures_util::StreamExt;
+use tokio::net::TcpListener;
+use windlass_core::{FailureKind, Usage};
+use windlass_models::{Delta, MAX_REPLY_BYTES, Model, OpenAiChat, OpenAiConfig, Secret};
+
+use crate::server::*;
+
+#[tokio::test]
+async fn e42_a_refused_connection_names_the_host() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let failure = ask(&adapter(&format!("http://{address}")), true).await.expect_err("nobody is there");
+    assert_eq!((failure.kind, failure.status), (FailureKind::Connect, None));
+    assert!(failure.message.starts_with(&format!("no connection to {address}: ")), "{}", failure.message);
+    assert!(failure.message.contains("refused"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn e45_a_tls_error_names_the_host() {
+    let speak_plain = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let plain = speak_plain.local_addr().expect("an address");
+    let answer = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut stream, _) = speak_plain.accept().await.expect("a client");
+        let mut hello = [0; 16];
+        stream.read_exact(&mut hello).await.expect("a hello");
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.expect("sent");
+    });
+    let failure = ask(&adapter(&format!("https://{plain}")), true).await.expect_err("no TLS there");
+    answer.await.expect("no panic");
+    assert_eq!(failure.kind, FailureKind::Connect);
+    assert!(failure.message.starts_with(&format!("no TLS connection to {plain}: ")), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_connection_closed_before_the_reply() {
+    let server = Server::start(vec![Step::Close]).await;
+    let failure = ask(&adapter(&server.url), false).await.expect_err("closed");
+    assert_eq!(failure.kind, FailureKind::Connect);
+    assert!(failure.message.starts_with("no reply from 127.0.0.1:"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn e16_a_stream_that_breaks_is_cut_with_the_usage_so_far() {
+    let counted =
+        r#"{"choices":[{"delta":{"content":"lo"}}],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+    let mut steps = events(&[HELLO[0], counted]);
+    *steps.last_mut().expect("an end") = Step::Close;
+    let server = Server::start(steps).await;
+    let mut deltas = adapter(&server.url).call(request(true));
+    assert_eq!(deltas.next().await, Some(Ok(Delta::Text("Hel".into()))));
+    assert_eq!(deltas.next().await, Some(Ok(Delta::Text("lo".into()))));
+    assert!(matches!(deltas.next().await, Some(Ok(Delta::Usage(_)))));
+    let failure = deltas.next().await.expect("an end").expect_err("it broke");
+    assert_eq!(failure.kind, FailureKind::Cut);
+    assert_eq!(failure.usage, Usage { input: 7, output: 2, ..Usage::default() });
+    assert!(deltas.next().await.is_none(), "nothing comes after a failure");
+}
+
+#[tokio::test]
+async fn e13_a_stream_that_ends_too_soon_is_cut_and_a_finish_reason_makes_it_whole() {
+    let early = Server::start(events(&HELLO[..1])).await;
+    let failure = ask(&adapter(&early.url), true).await.expect_err("no finish reason");
+    assert_eq!(failure.kind, FailureKind::Cut);
+    let no_done = Server::start(events(&HELLO[..2])).await;
+    assert_eq!(ask(&adapter(&no_done.url), true).await.expect("whole").text.as_deref(), Some("Hello"));
+    let mut broken = events(&HELLO[..2]);
+    *broken.last_mut().expect("an end") = Step::Close;
+    let broken = Server::start(broken).await;
+    assert_eq!(ask(&adapter(&broken.url), true).await.expect("whole").text.as_deref(), Some("Hello"));
+}
+
+#[tokio::test]
+async fn a_body_cut_short_is_cut() {
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"choices\":";
+    let server = Server::start(vec![Step::Send(head.into()), Step::Close]).await;
+    assert_eq!(ask(&adapter(&server.url), false).await.expect_err("cut").kind, FailureKind::Cut);
+}
+
+#[tokio::test]
+async fn a_200_that_is_no_reply_is_a_protocol_failure() {
+    for stream in [false, true] {
+        for body in ["<html>Welcome</html>", "{\"ok\":true}", "not json"] {
+            for kind in ["text/html", "application/json", "text/plain", "text/event-stream"] {
+                let server =
+                    Server::start(response("200 OK", &format!("content-type: {kind}\r\n"), body)).await;
+                let failure = ask(&adapter(&server.url), stream).await.expect_err("no reply");
+                assert_eq!(failure.kind, FailureKind::Protocol, "{body} as {kind}, stream {stream}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_http_at_all() {
+    let server = Server::start(vec![Step::Send(b"\x00\x01garbage\r\n\r\n".to_vec()), Step::Close]).await;
+    let failure = ask(&adapter(&server.url), false).await.expect_err("garbage");
+    assert!(failure.message.starts_with("no reply from 127.0.0.1:"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_bound_is_refused() {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        MAX_REPLY_BYTES * 2
+    );
+    let server = Server::start(vec![Step::Send(head.into()), Step::Flood(vec![b' '; 1 << 20])]).await;
+    let failure = ask(&adapter(&server.url), false).await.expect_err("too long");
+    assert_eq!(failure.kind, FailureKind::Protocol);
+    assert!(failure.message.contains("67108864 bytes"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn an_event_beyond_the_bound_is_refused() {
+    let server = Server::start(vec![stream_head(), Step::Flood(chunk_bytes(&"x".repeat(1 << 20)))]).await;
+    let failure = ask(&adapter(&server.url), true).await.expect_err("too long");
+    assert_eq!(failure.kind, FailureKind::Protocol);
+    assert!(failure.message.contains("16777216 bytes"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn e42_errors_with_their_status_words_and_wait() {
+    let refused =
+        r#"{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}"#;
+    let server = Server::start(response("429 Too Many Requests", "Retry-After: 2\r\n", refused)).await;
+    for stream in [false, true] {
+        let failure = ask(&adapter(&server.url), stream).await.expect_err("refused");
+        assert_eq!((failure.kind, failure.status), (FailureKind::RateLimited, Some(429)));
+        assert_eq!((&*failure.message, failure.retry_after_ms), ("Rate limit reached (429)", Some(2000)));
+        assert_eq!(&*failure.model, "test/m1");
+    }
+    assert_eq!(server.seen().len(), 2, "one request a call: retries are the core's");
+    let date = Server::start(response("503 x", "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\n", "")).await;
+    let failure = ask(&adapter(&date.url), true).await.expect_err("refused");
+    assert_eq!((failure.kind, failure.retry_after_ms), (FailureKind::Overloaded, Some(86_400_000)));
+    assert_eq!(&*failure.message, "Service Unavailable (503)");
+}
+
+#[tokio::test]
+async fn a_404_names_model_and_address() {
+    let server =
+        Server::start(response("404 Not Found", "", r#"{"error":{"message":"no such model"}}"#)).await;
+    let failure = ask(&adapter(&server.url), true).await.expect_err("not found");
+    assert_eq!(failure.kind, FailureKind::NotFound);
+    let expected = format!("no such model (404) (model `test/m1` at {}/v1/chat/completions)", server.url);
+    assert_eq!(&*failure.message, expected);
+}
+
+#[tokio::test]
+async fn an_error_body_without_end_is_read_in_part() {
+    let head = b"HTTP/1.1 500 Internal Server Error\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+    let mut server =
+        Server::start(vec![Step::Send(head), Step::Flood(chunk_bytes(&"no ".repeat(10_000)))]).await;
+    let failure = ask(&adapter(&server.url), true).await.expect_err("an error");
+    assert_eq!((failure.kind, failure.status), (FailureKind::Server, Some(500)));
+    assert!(failure.message.starts_with("no no ") && failure.message.len() < 3000);
+    server.connection_gone().await;
+}
+
+#[tokio::test]
+async fn an_error_inside_a_200_is_a_failure() {
+    let body = r#"{"error":{"message":"the model is overloaded","code":503}}"#;
+    for steps in [json(body), events(&[HELLO[0], body])] {
+        let server = Server::start(steps).await;
+        let failure = ask(&adapter(&server.url), true).await.expect_err("an error");
+        assert_eq!((failure.kind, failure.status), (FailureKind::Overloaded, Some(503)));
+        assert_eq!(&*failure.message, "the model is overloaded");
+    }
+}
+
+#[tokio::test]
+async fn e53_a_provider_that_repeats_the_key_does_not_give_it_away() {
+    let echo = r#"{"error":{"message":"Incorrect API key provided: sk-secret-1. Header was hdr-secret-2"}}"#;
+    for steps in [response("401 Unauthorized", "", echo), json(echo), json("sk-secret-1 hdr-secret-2")] {
+        let server = Server::start(steps).await;
+        let headers = vec![("x-extra".to_owned(), Secret::from("hdr-secret-2"))];
+        let own = OpenAiConfig { key: Some("sk-secret-1".into()), headers, ..config(&server.url) };
+        let failure = ask(&OpenAiChat::new(own).expect("good"), false).await.expect_err("an error");
+        let shown = format!("{failure:?}");
+        assert!(shown.contains("***") && !shown.contains("secret"), "{shown}");
+    }
+}

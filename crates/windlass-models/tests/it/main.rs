@@ -1,0 +1,14 @@
+//! Tests of the adapters against servers on 127.0.0.1.
+
+#![expect(
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test's shared parts stand outside of `#[test]` functions"
+)]
+
+mod failures;
+mod resolving;
+mod server;
+mod timeouts;
+mod wires;

@@ -1,0 +1,1 @@
+//! Names that become models, and `auto`.

@@ -1,0 +1,121 @@
+//! E42: each time limit, driven by what the server does.
+
+use futures_util::StreamExt;
+use tokio::net::{TcpSocket, TcpStream};
+use windlass_core::FailureKind;
+use windlass_models::{Delta, Model, Timeouts};
+
+use crate::server::*;
+
+/// Longer than any test runs.
+const LONG: u64 = 600_000;
+
+/// A limit that is reached, in milliseconds.
+const SHORT: u64 = 50;
+
+fn long() -> Timeouts {
+    Timeouts { connect_ms: LONG, first_token_ms: LONG, idle_ms: LONG, total_ms: LONG }
+}
+
+#[tokio::test]
+async fn e42_no_first_token_from_a_silent_server() {
+    let server = Server::start(vec![Step::Hang]).await;
+    let failure = ask(&within(&server.url, Timeouts { first_token_ms: SHORT, ..long() }), true)
+        .await
+        .expect_err("late");
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(
+        failure.message.starts_with("no first token within 50 ms from 127.0.0.1:"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(failure.usage.total(), 0);
+}
+
+#[tokio::test]
+async fn e42_comments_and_roles_are_no_first_token() {
+    let role = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    let server = Server::start(vec![stream_head(), chunk(": working\n\n"), chunk(role), Step::Hang]).await;
+    let failure = ask(&within(&server.url, Timeouts { first_token_ms: SHORT, ..long() }), true)
+        .await
+        .expect_err("late");
+    assert!(failure.message.starts_with("no first token within 50 ms"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn e42_a_reply_that_is_not_streamed_has_no_first_token() {
+    let server = Server::start(vec![Step::Hang]).await;
+    let timeouts = Timeouts { first_token_ms: 1, idle_ms: 1, total_ms: SHORT, ..long() };
+    let failure = ask(&within(&server.url, timeouts), false).await.expect_err("late");
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.starts_with("no end of the reply within 50 ms"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn e42_e41_idle_between_tokens_counts_what_was_paid() {
+    let first = chunk(&format!("data: {}\n\n", HELLO[0]));
+    let server = Server::start(vec![stream_head(), first, chunk(": still here\n\n"), Step::Hang]).await;
+    let model = within(&server.url, Timeouts { idle_ms: SHORT, ..long() });
+    let mut deltas = model.call(request(true));
+    assert_eq!(deltas.next().await, Some(Ok(Delta::Text("Hel".into()))));
+    let failure = deltas.next().await.expect("an end").expect_err("late");
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.starts_with("no further token within 50 ms"), "{}", failure.message);
+    assert!(
+        failure.usage.estimated && failure.usage.input > 0 && failure.usage.output == 1,
+        "{:?}",
+        failure.usage
+    );
+    assert!(deltas.next().await.is_none());
+}
+
+#[tokio::test]
+async fn e42_idle_inside_a_whole_body() {
+    let head =
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"choices\":"
+            .to_vec();
+    let server = Server::start(vec![Step::Send(head), Step::Hang]).await;
+    let failure =
+        ask(&within(&server.url, Timeouts { idle_ms: SHORT, ..long() }), false).await.expect_err("late");
+    assert!(failure.message.starts_with("no further token within 50 ms"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn e42_total_of_a_stream_that_never_ends() {
+    let flood = Step::Flood(chunk_bytes(&format!("data: {}\n\n", HELLO[0])));
+    let server = Server::start(vec![stream_head(), flood]).await;
+    let failure =
+        ask(&within(&server.url, Timeouts { total_ms: SHORT, ..long() }), true).await.expect_err("late");
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.starts_with("no end of the reply within 50 ms"), "{}", failure.message);
+    assert!(failure.usage.output > 0);
+}
+
+#[tokio::test]
+async fn e42_a_whole_reply_is_kept_when_the_limit_strikes_after_its_end() {
+    let mut steps = events(&HELLO[..2]);
+    steps.pop();
+    steps.push(Step::Hang);
+    let server = Server::start(steps).await;
+    let reply =
+        ask(&within(&server.url, Timeouts { idle_ms: SHORT, ..long() }), true).await.expect("it is whole");
+    assert_eq!(reply.text.as_deref(), Some("Hello"));
+}
+
+#[tokio::test]
+async fn e42_nobody_takes_the_connection() {
+    // A listener whose queue is full lets further connections wait.
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+    let listener = socket.listen(1).expect("it listens");
+    let address = listener.local_addr().expect("an address");
+    let mut queue = Vec::new();
+    for _ in 0..2 {
+        queue.push(TcpStream::connect(address).await.expect("room in the queue"));
+    }
+    let model = within(&format!("http://{address}"), Timeouts { connect_ms: SHORT, ..long() });
+    let failure = ask(&model, true).await.expect_err("no connection");
+    assert_eq!(failure.kind, FailureKind::Connect);
+    assert_eq!(&*failure.message, format!("no connection to {address} within 50 ms"));
+    drop((listener, queue));
+}
