@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use windlass_core::{Millis, RunId, Text};
+use windlass_core::{Fact, Millis, RunId, Text};
 
 use super::holders;
-use super::rows::{self, Fault, MAX_EVENTS, event_id};
+use super::rows::{self, Fault};
 use crate::error::StoreError;
 use crate::log::{Fence, Holder, INBOX_POSTS, PostId, Standing};
 use crate::opening::Opening;
@@ -14,7 +14,7 @@ use crate::opening::Opening;
 /// How many runs the writer keeps in mind. Beyond that it forgets all and asks the database again.
 const KNOWN_RUNS: usize = 8_192;
 
-/// An append, its bodies already in their stored form.
+/// An append, its events already in their stored form.
 #[derive(Debug)]
 pub(super) struct NewEvents {
     pub(super) run: RunId,
@@ -24,13 +24,11 @@ pub(super) struct NewEvents {
     pub(super) standing: Standing,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
-    pub(super) events: Vec<NewEvent>,
-}
-
-#[derive(Debug)]
-pub(super) struct NewEvent {
-    pub(super) at: Millis,
-    pub(super) kind: &'static str,
+    /// How many events there are.
+    pub(super) count: u64,
+    /// The times of the first and of the last event.
+    pub(super) times: (Millis, Millis),
+    /// The events as [`super::body`] writes them.
     pub(super) body: String,
 }
 
@@ -85,11 +83,6 @@ impl Desk {
 
     /// Appends, or refuses without having written anything.
     pub(super) fn append(&mut self, connection: &Connection, new: &NewEvents) -> Result<(), Fault> {
-        let added = new.events.len() as u64;
-        if new.expected + added > MAX_EVENTS {
-            let text = format!("a run can hold at most {MAX_EVENTS} events");
-            return Err(StoreError::Failed(text.into()).into());
-        }
         let run = new.run;
         let Some(known) = self.known(connection, run)? else {
             return self.create(connection, new);
@@ -103,7 +96,7 @@ impl Desk {
                 return Err(StoreError::PostUsed { run, post: post.0 }.into());
             }
         }
-        insert_events(connection, known.no, new)?;
+        insert(connection, known.no, new)?;
         if known.standing != new.standing {
             let (name, detail) = rows::columns(new.standing);
             known.held = known.held.filter(|_| new.standing == Standing::Running);
@@ -114,7 +107,7 @@ impl Desk {
         } else if new.standing != Standing::Running {
             known.give_up(connection)?;
         }
-        known.version += added;
+        known.version += new.count;
         if matches!(new.standing, Standing::Ended(_)) {
             self.known.remove(&run);
         }
@@ -134,17 +127,17 @@ impl Desk {
             Standing::Suspended | Standing::Ended(_) => None,
         };
         let (name, detail) = rows::columns(new.standing);
-        let mut insert = connection.prepare_cached(
+        let mut new_run = connection.prepare_cached(
             "INSERT INTO runs(run, agent, session, parent, base, started_at, title, standing, detail, epoch, holder, held) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?;
-        insert.execute(params![
+        new_run.execute(params![
             run.0.as_bytes(),
             opening.agent.as_ref(),
             opening.session.as_ref().map(windlass_core::SessionId::as_str),
             opening.parent.as_ref().map(|parent| parent.0.as_bytes()),
             base.as_ref().map(|base| base.0.as_bytes()),
-            new.events.first().map_or(0, |event| event.at).cast_signed(),
+            new.times.0.cast_signed(),
             opening.title.as_ref(),
             name,
             detail,
@@ -153,10 +146,10 @@ impl Desk {
             held,
         ])?;
         let no = connection.last_insert_rowid();
-        insert_events(connection, no, new)?;
+        insert(connection, no, new)?;
         if let Some(held) = held {
             let Fence { holder, epoch } = new.fence.clone();
-            let version = new.events.len() as u64;
+            let version = new.count;
             let known =
                 Known { no, version, standing: new.standing, holder: holder.0, epoch, held: Some(held) };
             self.known.insert(run, known);
@@ -302,20 +295,19 @@ impl Known {
     }
 }
 
-fn insert_events(connection: &Connection, no: i64, new: &NewEvents) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO events(id, last, at, kind, schema, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
-    let last = new.expected + new.events.len() as u64;
-    for (seq, event) in (new.expected + 1..).zip(&new.events) {
-        insert.execute(params![
-            event_id(no, seq),
-            seq == last,
-            event.at.cast_signed(),
-            event.kind,
-            windlass_core::Fact::SCHEMA,
-            event.body,
-        ])?;
-    }
-    Ok(())
+fn insert(connection: &Connection, no: i64, new: &NewEvents) -> rusqlite::Result<()> {
+    let last = new.expected.saturating_add(new.count);
+    connection
+        .prepare_cached(
+            "INSERT INTO appends(run, last, count, at, schema, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            no,
+            last.cast_signed(),
+            new.count.cast_signed(),
+            new.times.1.cast_signed(),
+            Fact::SCHEMA,
+            new.body,
+        ])
+        .map(drop)
 }

@@ -4,6 +4,7 @@
 //! watches for the changes of other processes as long as anybody waits for them (`watch`). Threads start when they
 //! are needed. No async runtime is required.
 
+mod body;
 mod changes;
 mod file;
 mod follow;
@@ -22,7 +23,7 @@ use windlass_core::{Millis, RunId, What};
 use crate::error::StoreError;
 use crate::log::{Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary};
 use crate::opening::{self, Opening};
-use changes::{NewEvent, NewEvents};
+use changes::NewEvents;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
 use writer::{Write, Writer, Written};
@@ -48,7 +49,8 @@ impl Default for SqliteOptions {
 
 /// A log in one SQLite file.
 ///
-/// Dropping it finishes what is queued, gives up the holds that were taken through it and ends its threads.
+/// An append whose future is dropped half-way may still be written: read the run to find out.
+/// Dropping the log finishes what is queued, gives up the holds that were taken through it and ends its threads.
 pub struct SqliteLog {
     inner: Arc<Inner>,
 }
@@ -86,7 +88,9 @@ impl SqliteLog {
     /// # Errors
     /// As for [`SqliteLog::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
-        let path = path.as_ref().to_owned();
+        let path = path.as_ref();
+        // Absolute: further connections are opened later, and SQLite reads names such as `file:x` in its own way.
+        let path = std::path::absolute(path).map_err(|error| file::unusable(path, error))?;
         let connection = file::open(&path, &options)?;
         let signals = Arc::new(Signals::default());
         let writer = Writer::new(path.clone(), connection, options.queue, Arc::clone(&signals));
@@ -125,17 +129,14 @@ impl Inner {
 /// Bodies are made here, on the appender's thread, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let Append { run, expected, events, fence, uses, standing } = append;
-    if events.is_empty() {
+    let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
-    }
-    let first = events.first().filter(|_| expected == 0);
-    let opening = (expected == 0).then(|| (Opening::of(first), opening::base(first)));
-    let bodies = events.iter().map(|event| {
-        let body = event.fact.body().map_err(|error| StoreError::Failed(Box::new(error)))?;
-        Ok(NewEvent { at: event.at, kind: event.fact.kind(), body })
-    });
-    let events = bodies.collect::<Result<Vec<_>, StoreError>>()?;
-    Ok(NewEvents { run, expected, fence, uses, standing, opening, events })
+    };
+    let opening = (expected == 0).then(|| (Opening::of(Some(first)), opening::base(Some(first))));
+    let times = (first.at, last.at);
+    let body = body::write(last.at, &events).map_err(|error| StoreError::Failed(Box::new(error)))?;
+    let count = events.len() as u64;
+    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, body })
 }
 
 fn unexpected(written: &Written) -> StoreError {

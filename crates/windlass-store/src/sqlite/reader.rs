@@ -1,6 +1,7 @@
 //! The readers: a few threads with a read connection each, started when they are needed.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -126,7 +127,11 @@ impl Shared {
                     }
                 }
             }
-            query(connection.as_ref().ok_or_else(closed));
+            let answer = AssertUnwindSafe(|| query(connection.as_ref().ok_or_else(closed)));
+            if catch_unwind(answer).is_err() {
+                // Its asker is told that there is no answer; the thread goes on with a new connection.
+                connection = None;
+            }
             drop(place);
         }
     }

@@ -5,16 +5,11 @@ use std::fmt::Write as _;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use windlass_core::{Event, Fact, RunId, SessionId, Status};
+use windlass_core::{RunId, SessionId, Status};
 
-use super::holders;
+use super::{body, holders};
 use crate::error::StoreError;
 use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunSummary, Standing};
-
-/// How many bits of an event's id its number within the run takes.
-const SEQ_BITS: u32 = 32;
-/// The most events that a run can have.
-pub(super) const MAX_EVENTS: u64 = (1 << SEQ_BITS) - 1;
 
 /// A query's failure: what the database said, or what we think of what it holds.
 #[derive(Debug)]
@@ -33,15 +28,6 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
-}
-
-/// The id of an event, from its run's short number and its number within the run.
-pub(super) fn event_id(no: i64, seq: u64) -> i64 {
-    (no << SEQ_BITS) | seq.min(MAX_EVENTS).cast_signed()
-}
-
-fn seq(id: i64) -> u64 {
-    id.cast_unsigned() & MAX_EVENTS
 }
 
 /// A run's id from its stored form.
@@ -64,9 +50,9 @@ pub(super) fn find(connection: &Connection, run: RunId) -> Result<(i64, bool), F
 /// How many events a run has.
 pub(super) fn version(connection: &Connection, no: i64) -> rusqlite::Result<u64> {
     connection
-        .prepare_cached("SELECT max(id) FROM events WHERE id BETWEEN ?1 AND ?2")?
-        .query_row([event_id(no, 0), event_id(no, MAX_EVENTS)], |row| row.get::<_, Option<i64>>(0))
-        .map(|id| id.map_or(0, seq))
+        .prepare_cached("SELECT max(last) FROM appends WHERE run = ?1")?
+        .query_row([no], |row| row.get::<_, Option<i64>>(0))
+        .map(|last| last.unwrap_or_default().cast_unsigned())
 }
 
 /// The batches with events from `from` on, about `max` events.
@@ -81,25 +67,19 @@ fn read_of(
     from: u64,
     max: usize,
 ) -> Result<Vec<Batch>, Fault> {
+    let from = from.max(1);
     let mut query = connection
-        .prepare_cached("SELECT id, last, at, kind, body FROM events WHERE id BETWEEN ?1 AND ?2")?;
-    let mut rows = query.query([event_id(no, from.max(1)), event_id(no, MAX_EVENTS)])?;
-    let (mut batches, mut events, mut count) = (Vec::new(), Vec::new(), 0);
+        .prepare_cached("SELECT last, at, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last")?;
+    let mut rows = query.query([no, from.min(i64::MAX as u64).cast_signed()])?;
+    let (mut batches, mut count) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        let seq = seq(row.get(0)?);
-        let body = Fact::from_body(
-            row.get_ref(3)?.as_str().map_err(as_sql)?,
-            row.get_ref(4)?.as_str().map_err(as_sql)?,
-        );
-        let fact = body.map_err(|error| StoreError::Corrupt { run, seq, source: Box::new(error) })?;
-        events.push(Event { at: row.get::<_, i64>(2)?.cast_unsigned(), fact });
-        if row.get(1)? {
-            count += events.len();
-            let first = seq + 1 - events.len() as u64;
-            batches.push(Batch { first, events: std::mem::take(&mut events).into() });
-            if count >= max {
-                break;
-            }
+        let (last, at): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let body = row.get_ref(2)?.as_str().map_err(as_sql)?;
+        let batch = body::read(run, (last.cast_unsigned(), at.cast_unsigned()), body)?.starting_at(from);
+        count += batch.events.len();
+        batches.push(batch);
+        if count >= max {
+            break;
         }
     }
     Ok(batches)
@@ -150,8 +130,8 @@ pub(super) fn inbox(
 }
 
 const SUMMARY: &str = "SELECT no, run, agent, session, parent, standing, detail, started_at, title, holder, held, \
-     (SELECT id FROM events WHERE id BETWEEN no << 32 AND (no << 32 | 4294967295) ORDER BY id DESC LIMIT 1) AS newest, \
-     (SELECT at FROM events WHERE id BETWEEN no << 32 AND (no << 32 | 4294967295) ORDER BY id DESC LIMIT 1) AS updated \
+     (SELECT max(last) FROM appends WHERE appends.run = no) AS version, \
+     (SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS updated_at \
      FROM runs";
 
 pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary, Fault> {
@@ -179,7 +159,7 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ru
     and("started_at >=", filter.since.map(number));
     and("started_at <", filter.until.map(number));
     and("run <", filter.before.as_ref().map(blob));
-    let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
+    let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit.min(i32::MAX as usize) };
     let _ = write!(sql, " ORDER BY run DESC LIMIT {limit}");
     summaries(connection, &sql, values)
 }
@@ -216,7 +196,7 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
         session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
         parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),
         standing: standing(&row.get::<_, String>(5)?, row.get(6)?)?,
-        version: row.get::<_, Option<i64>>(11)?.map_or(0, seq),
+        version: row.get::<_, Option<i64>>(11)?.unwrap_or_default().cast_unsigned(),
         started_at: row.get::<_, i64>(7)?.cast_unsigned(),
         updated_at: row.get::<_, Option<i64>>(12)?.unwrap_or_default().cast_unsigned(),
         title: row.get::<_, String>(8)?.into(),

@@ -1,6 +1,6 @@
 -- Format 1 of a Windlass log. Bodies are JSON. For people there is the view `log`.
 CREATE TABLE runs (
-  no INTEGER PRIMARY KEY,          -- the run's short number, upper 31 bits of its events' ids
+  no INTEGER PRIMARY KEY,          -- the run's short number, used in the other tables
   run BLOB NOT NULL UNIQUE,        -- the run's id: a UUIDv7, so that the order of ids is the order of births
   agent TEXT NOT NULL,
   session TEXT,
@@ -16,14 +16,17 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_by_session ON runs(session, run) WHERE session IS NOT NULL;
 CREATE INDEX runs_by_parent ON runs(parent, run) WHERE parent IS NOT NULL;
-CREATE TABLE events (
-  id INTEGER PRIMARY KEY,          -- runs.no * 4294967296 + the event's number, from 1
-  last INTEGER NOT NULL,           -- 1: the last event of its append
-  at INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  schema INTEGER NOT NULL,
-  body TEXT NOT NULL
+-- One row per append, in the order of all appends: writing touches only the end of the table, however many runs are on.
+CREATE TABLE appends (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,            -- runs.no
+  last INTEGER NOT NULL,           -- the number of its last event within the run, from 1
+  count INTEGER NOT NULL,          -- how many events it has
+  at INTEGER NOT NULL,             -- the time of its last event
+  schema INTEGER NOT NULL,         -- the schema version of its events
+  body TEXT NOT NULL               -- [{"type":KIND,"data":{..}},..], with "at" where it is not the append's
 );
+CREATE UNIQUE INDEX appends_by_run ON appends(run, last);
 CREATE TABLE inbox (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   run INTEGER NOT NULL,            -- runs.no
@@ -40,7 +43,9 @@ CREATE TABLE holders (
   beat_at INTEGER NOT NULL         -- when it last said that it lives
 );
 CREATE VIEW log AS
-  SELECT lower(substr(hex(run), 1, 8) || '-' || substr(hex(run), 9, 4) || '-' || substr(hex(run), 13, 4) || '-' ||
-           substr(hex(run), 17, 4) || '-' || substr(hex(run), 21)) AS run,
-         id & 4294967295 AS seq, last, datetime(at / 1000, 'unixepoch') AS time, kind, schema, body
-  FROM events JOIN runs ON runs.no = events.id >> 32;
+  SELECT lower(substr(hex(runs.run), 1, 8) || '-' || substr(hex(runs.run), 9, 4) || '-' || substr(hex(runs.run), 13, 4) || '-' ||
+           substr(hex(runs.run), 17, 4) || '-' || substr(hex(runs.run), 21)) AS run,
+         appends.last - appends.count + 1 + event.key AS seq,
+         datetime(coalesce(event.value ->> 'at', appends.at) / 1000, 'unixepoch') AS time,
+         event.value ->> 'type' AS kind, event.value -> 'data' AS body, appends.schema AS schema
+  FROM appends JOIN runs ON runs.no = appends.run, json_each(appends.body) AS event;

@@ -338,6 +338,15 @@ impl Work {
     }
 }
 
+impl Drop for Work {
+    /// However the thread ends, nobody must wait for it in vain.
+    fn drop(&mut self) {
+        let mut queue = self.shared.lock();
+        queue.closed = true;
+        queue.jobs.clear();
+    }
+}
+
 fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Written, Fault> {
     match write {
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),

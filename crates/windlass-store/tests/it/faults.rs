@@ -166,9 +166,10 @@ async fn an_event_that_cannot_be_read_is_named() {
     let (_folder, path) = folder();
     let log = SqliteLog::open(&path).unwrap();
     let run = begin(&log, 1).await;
-    log.append(append(run, 1, said("fine"))).await.unwrap();
+    let two: Vec<_> = [said("fine"), said("broken")].concat();
+    log.append(append(run, 1, two.into())).await.unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
-    other.execute("UPDATE events SET body = '{' WHERE kind = 'Steered'", []).unwrap();
+    other.execute("UPDATE appends SET body = replace(body, '\"broken\"', '1') WHERE last = 3", []).unwrap();
     let error = log.read(run, 1, 100).await.unwrap_err();
-    assert!(matches!(error, StoreError::Corrupt { run: named, seq: 2, .. } if named == run), "{error:?}");
+    assert!(matches!(error, StoreError::Corrupt { run: named, seq: 3, .. } if named == run), "{error:?}");
 }

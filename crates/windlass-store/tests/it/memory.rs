@@ -1,6 +1,6 @@
 //! What the log in memory promises beyond the suite: it stays small, and deaths can be played.
 
-use windlass_store::{EventLog, Holder, MemoryLog, StoreError};
+use windlass_store::{EventLog, Holder, MemoryLog, RunFilter, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said, started};
 
@@ -17,7 +17,7 @@ async fn the_oldest_ended_runs_go_first() {
         a_whole_run(&log, number).await;
     }
     let left: Vec<_> =
-        log.list(Default::default()).await.unwrap().into_iter().map(|summary| summary.run).collect();
+        log.list(RunFilter::default()).await.unwrap().into_iter().map(|summary| summary.run).collect();
     assert_eq!(left, [id(100), id(10), id(9), id(8)], "running runs stay, ended ones go from the oldest on");
     assert!(matches!(log.read(id(7), 1, 10).await, Err(StoreError::UnknownRun { .. })));
 }
