@@ -1,21 +1,15 @@
-//! Owns one connection to a server, from the handshake to its end. A server that is started again gets a new one.
+//! Owns one connection to a server, from after the handshake to its end. A server that is started again gets a new one.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, PaginatedRequestParams, ProtocolVersion, Tool as ServerTool,
-};
-use rmcp::service::{
-    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
-    serve_client_with_lifecycle_and_ct,
-};
-use rmcp::transport::Transport;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams, Tool as ServerTool};
+use rmcp::service::{RunningService, ServiceError};
 use rmcp::{Peer, RoleClient};
 use tokio::sync::{Mutex, Notify};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::config::{Lifecycle, McpConfig, McpTransport};
@@ -24,11 +18,7 @@ use super::handler::Handler;
 use super::http;
 use super::process::{ChildGroup, DRAIN};
 use super::secret::{Mask, shown_url};
-use super::stdio::{Fault, StdioTransport};
-
-/// How long a server at a URL may be silent to the probe before it gets `initialize` on a new connection; rmcp itself
-/// waits for 10 s and then speaks on the same one, which does not help if the first request is stuck.
-const PROBE_LIMIT: Duration = Duration::from_secs(12);
+use super::stdio::Fault;
 
 /// How long a server has to end by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -56,27 +46,32 @@ pub(super) struct Link {
     given_up: OnceLock<Instant>,
 }
 
+/// What a handshake gives.
+pub(super) struct Parts {
+    pub(super) service: RunningService<RoleClient, Handler>,
+    pub(super) process: Option<ChildGroup>,
+    pub(super) fault: Fault,
+    /// Ends the connection.
+    pub(super) over: CancellationToken,
+    /// Told when the list of tools changed.
+    pub(super) changed: Arc<Notify>,
+}
+
 impl Link {
-    /// Starts the server, or connects to it, and shakes hands.
-    ///
-    /// # Errors
-    /// It cannot be started or reached, refuses, breaks the protocol, or is not ready at the deadline.
-    pub(super) async fn open(
-        config: &McpConfig,
-        mask: &Mask,
-        lifecycle: Lifecycle,
-        deadline: Instant,
-    ) -> Result<Self, McpError> {
-        let is_probe = lifecycle == Lifecycle::Auto;
-        let is_http = matches!(config.transport, McpTransport::Http { .. });
-        let first = if is_probe && is_http { deadline.min(Instant::now() + PROBE_LIMIT) } else { deadline };
-        match Self::begin(config, mask, lifecycle, first).await {
-            // Some old servers do not survive a request before `initialize`.
-            Err(error) if is_probe && may_be_the_probe(&error) && Instant::now() < deadline => {
-                Self::begin(config, mask, Lifecycle::Initialize, deadline).await
-            }
-            result => result,
-        }
+    /// The connection after its handshake.
+    pub(super) fn new(parts: Parts) -> Self {
+        let link = Self {
+            peer: parts.service.peer().clone(),
+            service: Mutex::new(Some(parts.service)),
+            process: parts.process,
+            fault: parts.fault,
+            over: parts.over,
+            changed: parts.changed,
+            served: AtomicBool::new(false),
+            given_up: OnceLock::new(),
+        };
+        link.watch_process();
+        link
     }
 
     /// What the server turned out to speak.
@@ -223,87 +218,6 @@ impl Link {
         self.over.cancel();
     }
 
-    async fn begin(
-        config: &McpConfig,
-        mask: &Mask,
-        lifecycle: Lifecycle,
-        deadline: Instant,
-    ) -> Result<Self, McpError> {
-        let start = Start { config, mask, mode: mode(lifecycle), deadline, fault: Fault::default() };
-        match &config.transport {
-            McpTransport::Stdio { .. } => {
-                let (process, pipes) = ChildGroup::spawn(config)?;
-                let transport = StdioTransport::new(pipes, start.fault.clone());
-                start.run(transport, Some(process)).await
-            }
-            McpTransport::Http { .. } => start.run(http::transport(config)?, None).await,
-        }
-    }
-}
-
-/// A handshake that is to be made.
-struct Start<'a> {
-    config: &'a McpConfig,
-    mask: &'a Mask,
-    mode: ClientLifecycleMode,
-    deadline: Instant,
-    fault: Fault,
-}
-
-impl Start<'_> {
-    async fn run<T>(self, transport: T, process: Option<ChildGroup>) -> Result<Link, McpError>
-    where
-        T: Transport<RoleClient> + 'static,
-    {
-        let handler = Handler::default();
-        let (over, changed) = (CancellationToken::new(), handler.changed.clone());
-        let serving = serve_client_with_lifecycle_and_ct(handler, transport, self.mode.clone(), over.clone());
-        let served = tokio::select! {
-            served = serving => served.map_err(Some),
-            () = dead(process.as_ref()) => Err(None),
-            () = sleep_until(self.deadline) => return Err(slow(self.config, self.mask, process.as_ref()).await),
-        };
-        let service = match served {
-            Ok(service) => service,
-            Err(error) => return Err(self.explain(process.as_ref(), error).await),
-        };
-        service.set_response_cache_config(ClientCacheConfig::disabled()).await;
-        let link = Link {
-            peer: service.peer().clone(),
-            service: Mutex::new(Some(service)),
-            process,
-            fault: self.fault,
-            over,
-            changed,
-            served: AtomicBool::new(false),
-            given_up: OnceLock::new(),
-        };
-        link.watch_process();
-        Ok(link)
-    }
-
-    async fn explain(&self, process: Option<&ChildGroup>, error: Option<ClientInitializeError>) -> McpError {
-        let error = error.as_ref().map(innermost);
-        let is_broken = matches!(
-            error,
-            None | Some(
-                ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
-            )
-        );
-        if is_broken && let Some(ended) = epitaph(self.config, self.mask, process, &self.fault).await {
-            return ended;
-        }
-        if let Some(ClientInitializeError::TransportError { error, .. }) = error
-            && let Some(refusal) = http::diagnose(self.config, self.mask, error)
-        {
-            return refusal;
-        }
-        let what = error.map_or_else(|| "it ended".to_owned(), ToString::to_string);
-        McpError::Protocol { server: self.config.name.clone(), what: quoted(self.mask, &what) }
-    }
-}
-
-impl Link {
     /// Ends the connection some time after the child: something that left its group may hold the pipe open.
     fn watch_process(&self) {
         let Some(process) = &self.process else { return };
@@ -320,19 +234,8 @@ impl Link {
     }
 }
 
-/// Waits until the child is dead and its last output had time to arrive; for ever if there is no child.
-async fn dead(process: Option<&ChildGroup>) {
-    match process {
-        Some(process) => {
-            process.ended().await;
-            sleep(DRAIN).await;
-        }
-        None => std::future::pending().await,
-    }
-}
-
 /// What a broken pipe to a child means: a fault that this side found, or the child's end.
-async fn epitaph(
+pub(super) async fn epitaph(
     config: &McpConfig,
     mask: &Mask,
     process: Option<&ChildGroup>,
@@ -350,7 +253,8 @@ async fn epitaph(
     Some(McpError::Ended { server, how, stderr: mask.hide(&process.last_words().await) })
 }
 
-async fn slow(config: &McpConfig, mask: &Mask, process: Option<&ChildGroup>) -> McpError {
+/// The error of a server that is not ready in time.
+pub(super) async fn slow(config: &McpConfig, mask: &Mask, process: Option<&ChildGroup>) -> McpError {
     let stderr = match process {
         Some(process) => mask.hide(&process.last_words().await),
         None => String::new(),
@@ -358,35 +262,7 @@ async fn slow(config: &McpConfig, mask: &Mask, process: Option<&ChildGroup>) -> 
     McpError::Slow { server: config.name.clone(), limit_ms: config.start_ms, stderr }
 }
 
-/// Whether a start may have failed because of the probe with `server/discover`.
-fn may_be_the_probe(error: &McpError) -> bool {
-    match error {
-        McpError::Http { status, .. } => !matches!(status, 401 | 403 | 404),
-        McpError::Ended { .. } | McpError::Protocol { .. } | McpError::Slow { .. } => true,
-        _ => false,
-    }
-}
-
-fn mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
-    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-    match lifecycle {
-        Lifecycle::Auto => ClientLifecycleMode::Auto {
-            preferred_versions,
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-        },
-        Lifecycle::Initialize => ClientLifecycleMode::Initialize,
-        Lifecycle::Discover => ClientLifecycleMode::Discover { preferred_versions },
-    }
-}
-
-/// The failure of the second handshake, where there were two.
-fn innermost(error: &ClientInitializeError) -> &ClientInitializeError {
-    match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => innermost(fallback),
-        other => other,
-    }
-}
-
-fn quoted(mask: &Mask, text: &str) -> String {
+/// What a server or library said, short and without secrets.
+pub(super) fn quoted(mask: &Mask, text: &str) -> String {
     mask.hide(text).chars().take(QUOTED_CHARS).collect()
 }

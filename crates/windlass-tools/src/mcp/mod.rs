@@ -16,6 +16,7 @@ mod content;
 mod error;
 mod follow;
 mod handler;
+mod handshake;
 mod http;
 mod link;
 mod process;

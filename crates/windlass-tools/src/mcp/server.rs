@@ -12,6 +12,7 @@ use super::catalog::Catalog;
 use super::config::{Lifecycle, McpConfig, Restart};
 use super::error::McpError;
 use super::follow::follow;
+use super::handshake;
 use super::link::Link;
 use super::secret::Mask;
 use crate::tool::Tool;
@@ -263,7 +264,7 @@ impl Shared {
 
     async fn open(self: &Arc<Self>, lifecycle: Lifecycle) -> Result<Arc<Link>, McpError> {
         let deadline = Instant::now() + Duration::from_millis(self.config.start_ms);
-        let link = Link::open(&self.config, &self.mask, lifecycle, deadline).await?;
+        let link = handshake::open(&self.config, &self.mask, lifecycle, deadline).await?;
         let Ok(listed) = timeout_at(deadline, link.list(&self.config, &self.mask)).await else {
             return Err(link.slow(&self.config, &self.mask).await);
         };
