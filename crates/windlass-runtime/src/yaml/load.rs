@@ -124,9 +124,13 @@ impl Loader {
             return self.key(text.into_owned(), place);
         }
         let length = text.len();
+        let literal = matches!(style, ScalarStyle::Literal);
+        // The parser gives the first line that is not blank.
+        let blank = if literal { text.bytes().take_while(|byte| *byte == b'\n').count() } else { 0 };
         let value = typed(text, style, tag).map_err(|what| unsupported(place, what))?;
         let mut node = Node::new(value, place);
-        node.literal = matches!(style, ScalarStyle::Literal);
+        node.literal = literal;
+        node.line = node.line.saturating_sub(blank).max(1);
         let weight = Weight { nodes: 1, text: length };
         self.weigh(weight, place)?;
         self.keep(anchor, &node, weight, place)?;

@@ -14,7 +14,7 @@ fn error(text: &str) -> String {
 fn scalars_follow_the_core_schema_of_yaml_1_2() {
     assert_eq!(
         json(
-            "[null, ~, , true, False, yes, no, on, off, y, 12, -3, +4, 0o17, 0xfF, 007, 1.5, .5, 5., 1e3, -2.5E-1]"
+            "[null, ~, Null, true, False, yes, no, on, off, y, 12, -3, +4, 0o17, 0xfF, 007, 1.5, .5, 5., 1e3, -2.5E-1]"
         ),
         json!([
             null, null, null, true, false, "yes", "no", "on", "off", "y", 12, -3, 4, 15, 255, 7, 1.5, 0.5,
@@ -201,7 +201,7 @@ fn accessors_take_what_they_say() {
     assert_eq!((get("n").u64().unwrap(), get("f").u64().unwrap(), get("n").f64().unwrap()), (3, 2000, 3.0));
     assert_eq!(get("l").texts().unwrap(), ["a", "b"]);
     assert_eq!(get("t").text_or_texts().unwrap(), ["a"]);
-    assert_eq!(get("b").choice(&[("x", 1)]).unwrap_err().to_string(), "1:32: `b` is true, expected x");
+    assert_eq!(get("b").choice(&[("x", 1)]).unwrap_err().to_string(), "1:35: `b` is true, expected x");
     assert!(get("big").u32().is_err() && get("big").u64().is_ok());
     assert!(get("neg").u64().is_err() && get("neg").f64_from_zero().is_err());
     assert!(get("e").filled_text().is_err());
