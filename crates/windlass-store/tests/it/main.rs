@@ -1,6 +1,8 @@
 //! What both stores promise, and what each promises beyond that.
 
 #[cfg(test)]
+mod broken;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod faults;

@@ -1,0 +1,133 @@
+//! The suite finds logs that break a promise, and says which.
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use futures_util::StreamExt;
+use windlass_core::{Event, Millis, RunId, What};
+use windlass_store::{
+    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
+    Standing, StoreError, conformance,
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    MergesAppends,
+    WritesTheFirstEventOfARefusedAppend,
+    FollowsFromTheStart,
+    NeverEndsFollowing,
+    TurnsTheInboxRound,
+    UsesNoPosts,
+    NeverWaitsForPosts,
+    KeepsTheHoldAtTheEnd,
+    ForgetsWhereAPageBegan,
+}
+
+/// A log in memory with one fault.
+#[derive(Debug)]
+struct Broken(Arc<MemoryLog>, Fault);
+
+impl EventLog for Broken {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
+        let mut changed = append.clone();
+        match self.1 {
+            Fault::UsesNoPosts => changed.uses = None,
+            Fault::KeepsTheHoldAtTheEnd if append.standing == Standing::Suspended => {
+                changed.standing = Standing::Running;
+            }
+            _ => {}
+        }
+        Box::pin(async move {
+            let result = self.0.append(changed).await;
+            let Err(StoreError::Conflict { found, .. }) = &result else { return result };
+            if matches!(self.1, Fault::WritesTheFirstEventOfARefusedAppend) {
+                let events: Arc<[Event]> = append.events.iter().take(1).cloned().collect();
+                self.0.append(Append { expected: *found, events, uses: None, ..append }).await?;
+            }
+            result
+        })
+    }
+
+    fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>> {
+        Box::pin(async move {
+            let batches = self.0.read(run, from, max).await?;
+            if batches.is_empty() || !matches!(self.1, Fault::MergesAppends) {
+                return Ok(batches);
+            }
+            let events = batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect();
+            Ok(vec![Batch { first: batches[0].first, events }])
+        })
+    }
+
+    fn follow(&self, run: RunId, from: u64) -> Batches {
+        match self.1 {
+            Fault::FollowsFromTheStart => self.0.follow(run, 1),
+            Fault::NeverEndsFollowing => {
+                let once_more =
+                    futures_util::stream::once(std::future::ready(Err(StoreError::NoEvents { run })));
+                Box::pin(self.0.follow(run, from).chain(once_more))
+            }
+            _ => self.0.follow(run, from),
+        }
+    }
+
+    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+        self.0.post(run, at, what)
+    }
+
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {
+        Box::pin(async move {
+            let mut posted = self.0.inbox(run, after).await?;
+            if matches!(self.1, Fault::TurnsTheInboxRound) {
+                posted.reverse();
+            }
+            Ok(posted)
+        })
+    }
+
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>> {
+        if matches!(self.1, Fault::NeverWaitsForPosts) {
+            return Box::pin(async move { self.0.summary(run).await.map(drop) });
+        }
+        self.0.inbox_changed(run, after)
+    }
+
+    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
+        self.0.hold(run, holder)
+    }
+
+    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.0.release(run, fence)
+    }
+
+    fn list(&self, mut filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        if matches!(self.1, Fault::ForgetsWhereAPageBegan) && filter.limit == 0 {
+            filter.before = None;
+        }
+        self.0.list(filter)
+    }
+
+    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
+        self.0.summary(run)
+    }
+}
+
+#[test]
+fn the_suite_finds_broken_logs_and_says_what_they_break() {
+    let cases = [
+        (Fault::MergesAppends, "appends_keep_their_boundaries"),
+        (Fault::WritesTheFirstEventOfARefusedAppend, "a_refused_append_leaves_nothing_behind"),
+        (Fault::FollowsFromTheStart, "following_begins_inside_an_append"),
+        (Fault::NeverEndsFollowing, "following_ends_with_the_run"),
+        (Fault::TurnsTheInboxRound, "an_inbox_keeps_its_order"),
+        (Fault::UsesNoPosts, "a_post_is_used_once"),
+        (Fault::NeverWaitsForPosts, "waiting_for_a_post_ends_with_one"),
+        (Fault::KeepsTheHoldAtTheEnd, "ends_and_pauses_give_up_the_hold"),
+        (Fault::ForgetsWhereAPageBegan, "listings_keep_to_every_filter"),
+    ];
+    for (fault, promise) in cases {
+        let make = || Arc::new(Broken(Arc::new(MemoryLog::new()), fault)) as Arc<dyn EventLog>;
+        let broken = conformance::run(conformance::all(make)).unwrap_err();
+        assert!(broken.lines().any(|line| line.starts_with(promise)), "{fault:?} went unnoticed: {broken}");
+    }
+}
