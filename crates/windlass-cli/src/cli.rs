@@ -1,0 +1,43 @@
+//! The words of the command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::test::TestArgs;
+
+const HELP: &str = "\
+Examples:
+  windlass run examples/quickstart.yaml \"What is 17% of 2350, and which files are here?\"
+  windlass chat examples/files-mcp.yaml
+  windlass runs list
+  windlass test examples/tests
+
+Exit codes:
+    0  answered, concluded, or asked back; or the command did its work
+    1  the run failed, or the command could not do its work
+    2  the command line makes no sense
+   65  a file cannot be used
+   69  a model or tool server cannot be reached
+   70  the log or Windlass itself failed
+   75  the run waits for an answer; stderr says how to give it
+  124  a limit cut the run
+  130  cancelled
+
+Environment:
+  WINDLASS_HOME    where the log and the settings are kept (default: the user's data folder)
+  OPENAI_API_KEY and the like: each provider's usual variables
+  NO_COLOR         no colours";
+
+/// Runs agents: a language model calls tools, sees their results and goes on until there is an answer.
+/// Every turn that was taken is kept.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, after_help = HELP, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run scripted conversations: no network, no keys, no waiting
+    Test(TestArgs),
+}

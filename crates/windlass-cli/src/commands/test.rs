@@ -1,0 +1,164 @@
+//! `windlass test`: scripted conversations.
+
+mod files;
+mod report;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use clap::Args;
+use windlass_testing::{CaseReport, RunnerOptions, run_case};
+
+use crate::failure::{Exit, Failure};
+use files::Found;
+use report::{End, Reporter};
+
+const HELP: &str = "\
+Each case runs without and with a subscriber, and both must give the same events.
+
+Examples:
+  windlass test examples/tests
+  windlass test my-agent.test.yaml --only 'refund*'
+  windlass test my-agent.test.yaml --crash
+  windlass test my-agent.test.yaml --print-log \"refund needs approval\"";
+
+/// The arguments of `windlass test`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct TestArgs {
+    /// Files of scripted conversations, or folders that hold some (all .yaml and .yml files below them)
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    paths: Vec<PathBuf>,
+    /// Run each case only without a subscriber
+    #[arg(long)]
+    blocking: bool,
+    /// Run each case only with a subscriber
+    #[arg(long)]
+    streaming: bool,
+    /// Run each case once more for every event, with a restart there
+    #[arg(long)]
+    crash: bool,
+    /// One JSON object a case, and one with the sums
+    #[arg(long)]
+    json: bool,
+    /// Only cases whose name contains this text, or fits it where it has `*` or `?`
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    /// Run only the case of this name, and print its event log
+    #[arg(long, value_name = "NAME", conflicts_with = "only")]
+    print_log: Option<String>,
+    /// Run each case under N seeded schedules (not in this version)
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+}
+
+/// Runs the cases. The exit code is 0 only if all passed.
+pub(crate) fn run(args: &TestArgs) -> Result<Exit, Failure> {
+    if args.seeds.is_some() {
+        return Err(Failure::new(Exit::Usage, "`--seeds` is not available in this version").hint(
+            "leave it out: each case runs under one schedule, and under one per event with `--crash`",
+        ));
+    }
+    let both = !args.blocking && !args.streaming;
+    let options = RunnerOptions {
+        blocking: args.blocking || both,
+        streaming: args.streaming || both,
+        crash: args.crash,
+    };
+    let cases: Vec<Found> =
+        files::find(&args.paths)?.into_iter().filter(|case| wanted(args, &case.name)).collect();
+    if cases.is_empty() {
+        return Err(none_fits(args));
+    }
+    let mut reporter = Reporter::new(args.json, args.print_log.is_some());
+    run_all(&cases, options, |case, end| reporter.case(case, &end))?;
+    reporter.close()
+}
+
+fn wanted(args: &TestArgs, name: &str) -> bool {
+    match (&args.only, &args.print_log) {
+        (Some(pattern), _) if pattern.contains(['*', '?']) => {
+            wildmatch::WildMatch::new(pattern).matches(name)
+        }
+        (Some(part), _) => name.contains(part.as_str()),
+        (None, Some(exact)) => name == exact,
+        (None, None) => true,
+    }
+}
+
+fn none_fits(args: &TestArgs) -> Failure {
+    match args.only.as_ref().or(args.print_log.as_ref()) {
+        Some(name) => Failure::new(Exit::BadFile, format!("no case is named {name:?}"))
+            .hint("without `--only` and `--print-log` all cases are run and listed"),
+        None => Failure::new(Exit::BadFile, "there are no cases here")
+            .hint("a file of scripted conversations holds one case, or a list under `cases:`"),
+    }
+}
+
+/// Runs the cases on all processors, and tells of each in order.
+fn run_all(
+    cases: &[Found],
+    options: RunnerOptions,
+    mut tell: impl FnMut(&Found, End) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len());
+    // Each end goes to the place of its case: at most as many as there are cases wait to be told.
+    let (sender, ends) = mpsc::channel::<(usize, End)>();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(case) = cases.get(place) else { break };
+                    if sender.send((place, end_of(case, options))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = std::collections::BTreeMap::new();
+        let mut told = 0;
+        for (place, end) in ends {
+            early.insert(place, end);
+            while let (Some(end), Some(case)) = (early.remove(&told), cases.get(told)) {
+                told += 1;
+                if let Err(failure) = tell(case, end) {
+                    // Nobody listens any more: what has not begun is left.
+                    next.store(cases.len(), Ordering::Relaxed);
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A case that breaks the runner itself fails alone, too.
+fn end_of(found: &Found, options: RunnerOptions) -> End {
+    match &found.case {
+        Err(broken) => End::Broken(broken.clone()),
+        Ok(case) => match catch_unwind(AssertUnwindSafe(|| run_case(case, options))) {
+            Ok(report) => End::Ran(report),
+            Err(panic) => End::Panicked(words(&*panic)),
+        },
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".to_owned())
+}
+
+impl End {
+    fn report(&self) -> Option<&CaseReport> {
+        match self {
+            Self::Ran(report) => Some(report),
+            Self::Broken(_) | Self::Panicked(_) => None,
+        }
+    }
+}

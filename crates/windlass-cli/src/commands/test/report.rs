@@ -1,0 +1,141 @@
+//! What is said of each case.
+
+use serde_json::json;
+use windlass_testing::{CaseFailure, CaseReport};
+
+use super::files::{Broken, Found};
+use crate::failure::{Exit, Failure};
+use crate::out;
+
+/// How many passes with the same difference are named.
+const PASSES_NAMED: usize = 4;
+
+/// What became of a case.
+#[derive(Debug)]
+pub(super) enum End {
+    /// It was run.
+    Ran(CaseReport),
+    /// It is not written as it should be.
+    Broken(Broken),
+    /// The runner itself broke.
+    Panicked(String),
+}
+
+/// Tells of cases, one after another.
+#[derive(Debug)]
+pub(super) struct Reporter {
+    json: bool,
+    logs: bool,
+    passed: usize,
+    failed: usize,
+}
+
+impl Reporter {
+    pub(super) fn new(json: bool, logs: bool) -> Self {
+        Self { json, logs, passed: 0, failed: 0 }
+    }
+
+    pub(super) fn case(&mut self, case: &Found, end: &End) -> Result<(), Failure> {
+        let passed = end.report().is_some_and(CaseReport::passed);
+        match passed {
+            true => self.passed += 1,
+            false => self.failed += 1,
+        }
+        if self.json {
+            out::json(&self.as_json(case, end, passed))?;
+        } else {
+            self.as_text(case, end, passed)?;
+        }
+        Ok(())
+    }
+
+    /// The sums, alone on their line.
+    pub(super) fn close(self) -> Result<Exit, Failure> {
+        if self.json {
+            out::json(&json!({ "type": "sums", "passed": self.passed, "failed": self.failed }))?;
+        } else {
+            out::line(format_args!("{} passed, {} failed", self.passed, self.failed))?;
+        }
+        Ok(if self.failed == 0 { Exit::Good } else { Exit::Failed })
+    }
+
+    fn as_text(&self, case: &Found, end: &End, passed: bool) -> std::io::Result<()> {
+        let word = if passed { "ok    " } else { "FAILED" };
+        let line = match end {
+            End::Broken(Broken { line: Some(line), .. }) => format!(":{line}"),
+            _ => String::new(),
+        };
+        out::line(format_args!("{word} {}{line}: {}", case.file.display(), out::plain(&case.name)))?;
+        match end {
+            End::Ran(report) => {
+                for (failure, passes) in together(&report.failures) {
+                    let shown = CaseFailure { pass: passes, ..failure.clone() };
+                    out::line(out::plain(shown.to_string().trim_end()))?;
+                }
+                if self.logs {
+                    for event in &report.log {
+                        out::line(format_args!("  {event}"))?;
+                    }
+                }
+            }
+            End::Broken(broken) => {
+                out::line(format_args!("  {}", broken.message.replace('\n', "\n  ")))?;
+                if let Some(help) = &broken.help {
+                    out::line(format_args!("  hint: {help}"))?;
+                }
+            }
+            End::Panicked(words) => out::line(format_args!("  the runner broke: {words}"))?,
+        }
+        Ok(())
+    }
+
+    fn as_json(&self, case: &Found, end: &End, passed: bool) -> serde_json::Value {
+        let mut line = json!({ "type": "case", "file": case.file, "name": case.name, "passed": passed });
+        let fields = match end {
+            End::Ran(report) => {
+                let failures: Vec<_> = report
+                    .failures
+                    .iter()
+                    .map(|failure| {
+                        json!({ "pass": failure.pass, "difference": failure.difference, "log": failure.log,
+                            "request": failure.request })
+                    })
+                    .collect();
+                let log = self.logs.then_some(&report.log);
+                json!({ "passes": report.passes, "failures": failures, "log": log })
+            }
+            End::Broken(Broken { line, message, help }) => {
+                json!({ "line": line, "error": message, "help": help })
+            }
+            End::Panicked(words) => json!({ "error": format!("the runner broke: {words}") }),
+        };
+        if let (Some(line), serde_json::Value::Object(fields)) = (line.as_object_mut(), fields) {
+            line.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        line
+    }
+}
+
+/// Passes that fall short in the same way are told of once.
+fn together(failures: &[CaseFailure]) -> Vec<(&CaseFailure, String)> {
+    let mut groups: Vec<Vec<&CaseFailure>> = Vec::new();
+    for failure in failures {
+        let same = |group: &&mut Vec<&CaseFailure>| {
+            group
+                .first()
+                .is_some_and(|first| first.difference == failure.difference && first.log == failure.log)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(failure),
+            None => groups.push(vec![failure]),
+        }
+    }
+    let named = |group: Vec<&CaseFailure>| {
+        let mut names: Vec<_> = group.iter().take(PASSES_NAMED).map(|failure| failure.pass.clone()).collect();
+        if group.len() > PASSES_NAMED {
+            names.push(format!("{} more", group.len() - PASSES_NAMED));
+        }
+        Some((*group.first()?, names.join("; ")))
+    };
+    groups.into_iter().filter_map(named).collect()
+}

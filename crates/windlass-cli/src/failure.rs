@@ -1,0 +1,210 @@
+//! What is said when something goes wrong: one `error:` line, its causes, hints, and an exit code.
+
+use std::error::Error as StdError;
+use std::io;
+use std::process::ExitCode;
+
+use windlass_models::ModelError;
+use windlass_runtime::agent_file::AgentFileError;
+use windlass_runtime::{AssembleError, Error};
+use windlass_store::StoreError;
+use windlass_testing::fixture::FixtureError;
+
+use crate::out::{self, Style};
+
+/// How the process ends. The numbers are part of the command line's contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Answered, concluded, or asked back; or the command did what it was told.
+    Good = 0,
+    /// The run failed, or the command could not do what it was told.
+    Failed = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// A file cannot be used.
+    BadFile = 65,
+    /// A model or tool server cannot be reached or used.
+    Unavailable = 69,
+    /// The log or Windlass itself failed.
+    Internal = 70,
+    /// The run waits for somebody.
+    Suspended = 75,
+    /// A limit cut the run.
+    Limit = 124,
+    /// Somebody stopped it.
+    Cancelled = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Something that went wrong, in words for people.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+    }
+
+    /// An error with its causes. A cause that only repeats what was said is left out.
+    pub(crate) fn of(exit: Exit, error: &dyn StdError) -> Self {
+        let mut failure = Self::new(exit, error.to_string());
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if text != failure.message && failure.causes.last() != Some(&text) {
+                failure.causes.push(text);
+            }
+            source = cause.source();
+        }
+        failure
+    }
+
+    /// Nothing to say: whoever read our output went away.
+    fn closed() -> Self {
+        Self::new(Exit::Good, "")
+    }
+
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.causes.push(cause.into());
+        self
+    }
+
+    /// What to do about it. The same advice is given once.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        let hint = hint.into();
+        if !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
+        self
+    }
+
+    pub(crate) fn maybe_hint(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
+    /// Says it on stderr.
+    pub(crate) fn show(&self) {
+        if self.message.is_empty() {
+            return;
+        }
+        out::note(format_args!("{} {}", out::styled(Style::Error, "error:"), self.message));
+        for cause in &self.causes {
+            out::note(format_args!("  caused by: {cause}"));
+        }
+        for hint in &self.hints {
+            out::note(format_args!("{} {hint}", out::styled(Style::Hint, "hint:")));
+        }
+    }
+
+    /// The same as data.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "exit": self.exit as u8, "message": self.message, "causes": self.causes, "hints": self.hints,
+        })
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.message.is_empty()
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::closed(),
+            _ => Self::new(Exit::Internal, "cannot write the output").cause(error.to_string()),
+        }
+    }
+}
+
+impl From<AgentFileError> for Failure {
+    fn from(error: AgentFileError) -> Self {
+        let failure = Self::of(Exit::BadFile, &error).maybe_hint(error.help());
+        match error {
+            AgentFileError::Read { path, .. } if !path.exists() => {
+                failure.hint(format!("`windlass agents init {}` writes one to start from", path.display()))
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<FixtureError> for Failure {
+    fn from(error: FixtureError) -> Self {
+        Self::of(Exit::BadFile, &error).maybe_hint(error.help())
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        Self::of(model_exit(&error), &error).maybe_hint(error.help())
+    }
+}
+
+/// A name that no key or server could make good is a fault of the file that it stands in.
+fn model_exit(error: &ModelError) -> Exit {
+    match error {
+        ModelError::MissingKey { .. } | ModelError::Client { .. } | ModelError::Failed(_) => {
+            Exit::Unavailable
+        }
+        _ => Exit::BadFile,
+    }
+}
+
+impl From<AssembleError> for Failure {
+    fn from(error: AssembleError) -> Self {
+        let exit = match error {
+            AssembleError::File(error) => return error.into(),
+            AssembleError::Agent(error) => return error.into(),
+            AssembleError::Model { ref source, .. } => model_exit(source),
+            AssembleError::Server { .. } => Exit::Unavailable,
+            _ => Exit::BadFile,
+        };
+        Self::of(exit, &error).maybe_hint(error.help())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = match &error {
+            StoreError::UnknownRun { .. } | StoreError::Held { .. } | StoreError::InboxFull { .. } => {
+                Exit::Failed
+            }
+            _ => Exit::Internal,
+        };
+        Self::of(exit, &error).maybe_hint(error.help())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit = match error {
+            Error::Log(source) => return source.into(),
+            Error::Refused(ref violation) => {
+                return Self::new(Exit::Failed, violation.to_string()).maybe_hint(error.help());
+            }
+            Error::AgentChanged { .. }
+            | Error::Policy { .. }
+            | Error::Tools { .. }
+            | Error::UnknownPrice { .. }
+            | Error::NoModel { .. }
+            | Error::Template { .. } => Exit::BadFile,
+            Error::MissingBase { .. } => Exit::Internal,
+            _ => Exit::Failed,
+        };
+        Self::of(exit, &error).maybe_hint(error.help())
+    }
+}
