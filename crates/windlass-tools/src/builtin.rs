@@ -2,6 +2,7 @@
 
 mod ask;
 mod calculate;
+mod fetch;
 mod folders;
 mod list_files;
 mod now;
@@ -13,6 +14,7 @@ use crate::function::Properties;
 
 pub use ask::Ask;
 pub use calculate::{Calculate, MAX_DEPTH, MAX_EXPRESSION};
+pub use fetch::{FETCH_LIMIT, Fetch, MAX_BODY, MAX_REDIRECTS};
 pub use list_files::{ListFiles, MAX_ENTRIES, MAX_LEVELS, MAX_SEEN};
 pub use now::Now;
 pub use read_file::{MAX_READ, MAX_SKIP, ReadFile};

@@ -1,5 +1,6 @@
 //! Tools for Windlass.
 pub mod builtin;
+pub mod command;
 mod error;
 mod function;
 pub mod mcp;

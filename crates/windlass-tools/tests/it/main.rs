@@ -1,5 +1,8 @@
 //! What the crate promises to those who use it.
 #[cfg(test)]
+#[cfg(unix)]
+mod command;
+#[cfg(test)]
 mod context;
 #[cfg(test)]
 mod macro_tool;

@@ -1,0 +1,243 @@
+//! The built-in `fetch`: one GET of a text on the web, from hosts that may be asked.
+
+mod hosts;
+mod html;
+
+use std::error::Error as _;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+use windlass_core::ToolSpec;
+
+use crate::error::ToolSetError;
+use crate::function::{Args, Properties};
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+use hosts::{Hosts, Vetted};
+
+/// How much of a body is read, in bytes.
+pub const MAX_BODY: usize = 1024 * 1024;
+
+/// How many redirects are followed.
+pub const MAX_REDIRECTS: usize = 5;
+
+/// How long a call may take in all, redirects and body included.
+pub const FETCH_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a connection may take to be made.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// How much of a refusal's body is quoted, in characters.
+const QUOTED_CHARS: usize = 500;
+
+/// `fetch`: gives the text at an `http` or `https` address.
+///
+/// Which hosts: with an empty list any public one, else only those that are listed. An entry is a host
+/// (`example.org`), its subdomains (`*.example.org`), all (`*`), each with an optional port (`127.0.0.1:8080`).
+///
+/// Addresses that are private, loopback, link-local, shared (RFC 6598), multicast, of documentation or otherwise not of
+/// the public internet (IANA special-purpose registries; IPv4 inside IPv6 too, and with them the metadata services of
+/// clouds) are refused unless the host is listed by its name, without `*`. A name is resolved once, and the connection
+/// goes to an address that was checked; each redirect is checked anew. Proxies are not used: they would resolve names
+/// themselves.
+///
+/// Given are `text/*`, JSON and XML in UTF-8, ASCII or Latin-1; HTML is reduced to its text.
+///
+/// Limits: [`MAX_BODY`] (the rest is cut off with a note), [`MAX_REDIRECTS`], [`FETCH_LIMIT`].
+pub struct Fetch {
+    spec: ToolSpec,
+    hosts: Arc<Hosts>,
+    /// For `http` and, made only when it is needed, for `https`.
+    clients: [OnceLock<Client>; 2],
+}
+
+impl std::fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fetch").field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
+
+impl Fetch {
+    /// The tool for these hosts; none means any public one.
+    ///
+    /// # Errors
+    /// An entry is no host.
+    pub fn new(hosts: &[String]) -> Result<Self, ToolSetError> {
+        let hosts =
+            Hosts::new(hosts).map_err(|what| ToolSetError::BadSettings { name: "fetch".to_owned(), what })?;
+        let mut properties = Properties::new();
+        properties.required::<String>("url", "The address, with http:// or https://");
+        let description = "Fetches a page or file of text from the web.";
+        let spec = super::spec("fetch", description, properties);
+        Ok(Self { spec, hosts: Arc::new(hosts), clients: [OnceLock::new(), OnceLock::new()] })
+    }
+
+    async fn fetch(&self, address: &str) -> Result<String, ToolError> {
+        let mut url = Url::parse(address)
+            .map_err(|error| ToolError::of_kind("BadUrl", format!("`{address}` is no URL: {error}")))?;
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.get(&url).await?;
+            let Some(next) = redirect(&url, &response)? else { return given(&url, response).await };
+            url = next;
+        }
+        let message = format!("`{address}` redirects more than {MAX_REDIRECTS} times");
+        Err(ToolError::of_kind("TooManyRedirects", message))
+    }
+
+    async fn get(&self, url: &Url) -> Result<Response, ToolError> {
+        self.hosts.check(url)?;
+        let response = self.client(url)?.get(url.clone()).header(ACCEPT, "text/*, */*;q=0.5").send().await;
+        response.map_err(|error| failed(url, &error))
+    }
+
+    fn client(&self, url: &Url) -> Result<Client, ToolError> {
+        let tls = url.scheme() == "https";
+        let [plain, secure] = &self.clients;
+        let slot = if tls { secure } else { plain };
+        if let Some(client) = slot.get() {
+            return Ok(client.clone());
+        }
+        // An error says that the program has installed a provider itself, which is as good.
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let mut builder = Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .connect_timeout(CONNECT_LIMIT)
+            .dns_resolver(Arc::new(Vetted(self.hosts.clone())))
+            .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")));
+        if !tls {
+            builder = builder.tls_certs_only([]);
+        }
+        let client = builder.build().map_err(|error| failed(url, &error))?;
+        Ok(slot.get_or_init(|| client).clone())
+    }
+}
+
+impl Tool for Fetch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async move {
+            let address: String = Args::new(args)?.required("url")?;
+            tokio::select! {
+                text = tokio::time::timeout(FETCH_LIMIT, self.fetch(&address)) => text.unwrap_or_else(|_| {
+                    let message = format!("`{address}` did not answer within {} s", FETCH_LIMIT.as_secs());
+                    Err(ToolError::of_kind("Timeout", message))
+                }).map(Into::into),
+                () = context.cancelled.cancelled() => Err(ToolError::of_kind("Cancelled", "the run was cancelled")),
+            }
+        })
+    }
+}
+
+/// Where the response says to go on, if it does.
+fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let next = location.and_then(|location| from.join(location).ok());
+    next.map(Some).ok_or_else(|| {
+        let message = format!("`{from}` redirects to nowhere ({})", location.unwrap_or("no location"));
+        ToolError::of_kind("BadRedirect", message)
+    })
+}
+
+/// The text of a response.
+async fn given(url: &Url, response: Response) -> Result<String, ToolError> {
+    let status = response.status();
+    let media = Media::of(response.headers());
+    if status.is_success() && !media.is_text() {
+        let message = format!("`{url}` is {}, no text", media.name);
+        return Err(ToolError::of_kind("NotText", message));
+    }
+    let (bytes, cut) = body(url, response).await?;
+    if !status.is_success() {
+        let said: String = if media.is_text() { media.read(url, bytes)? } else { String::new() };
+        let said: String = said.trim().chars().take(QUOTED_CHARS).collect();
+        let said = if said.is_empty() { said } else { format!(": {said}") };
+        return Err(ToolError::of_kind("HttpStatus", format!("`{url}` answered {status}{said}")));
+    }
+    let text = media.read(url, bytes)?;
+    Ok(if cut { format!("{text}\n[cut at {MAX_BODY} bytes]") } else { text })
+}
+
+async fn body(url: &Url, mut response: Response) -> Result<(Vec<u8>, bool), ToolError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(url, &error))? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > MAX_BODY {
+            bytes.truncate(MAX_BODY);
+            return Ok((bytes, true));
+        }
+    }
+    Ok((bytes, false))
+}
+
+/// What a body is, as far as its header says.
+struct Media {
+    /// In lower case, without parameters.
+    name: String,
+    charset: String,
+}
+
+impl Media {
+    fn of(headers: &HeaderMap) -> Self {
+        let header = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let header = header.to_ascii_lowercase();
+        let mut parts = header.split(';').map(str::trim);
+        let name = parts.next().unwrap_or("").to_owned();
+        let charset = parts.find_map(|part| part.strip_prefix("charset="));
+        Self { name, charset: charset.unwrap_or("utf-8").trim_matches('"').to_owned() }
+    }
+
+    /// Nothing said counts as text: the bytes decide.
+    fn is_text(&self) -> bool {
+        let name = &self.name;
+        let (kind, form) = name.split_once('/').unwrap_or((name, ""));
+        let form = form.rsplit_once('+').map_or(form, |(_, suffix)| suffix);
+        kind.is_empty() || kind == "text" || form == "json" || form == "xml" || form.ends_with("-json")
+    }
+
+    fn read(&self, url: &Url, bytes: Vec<u8>) -> Result<String, ToolError> {
+        let no = |what: &str| ToolError::of_kind("NotText", format!("`{url}` {what}"));
+        if bytes.contains(&0) {
+            return Err(no("is no text"));
+        }
+        let text = match self.charset.as_str() {
+            "utf-8" | "utf8" | "us-ascii" | "ascii" => String::from_utf8_lossy(&bytes).into_owned(),
+            // Each byte of Latin-1 is the character of its number.
+            "iso-8859-1" | "latin1" | "windows-1252" => bytes.into_iter().map(char::from).collect(),
+            other => return Err(no(&format!("is written in {other}, which is not read"))),
+        };
+        Ok(if matches!(self.name.as_str(), "text/html" | "application/xhtml+xml") {
+            html::text(&text)
+        } else {
+            text
+        })
+    }
+}
+
+/// A failure with its causes; a refused address is its own kind.
+fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
+    let mut cause = error.source();
+    let mut why = error.to_string();
+    while let Some(error) = cause {
+        if let Some(refused) = error.downcast_ref::<hosts::Refused>() {
+            return refused.told();
+        }
+        why = error.to_string();
+        cause = error.source();
+    }
+    ToolError::of_kind("Unreachable", format!("`{url}` cannot be fetched: {why}"))
+}
+
+#[cfg(test)]
+mod tests;

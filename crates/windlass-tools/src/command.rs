@@ -1,0 +1,276 @@
+//! Tools that are programs: a command line with places for arguments, run without a shell.
+
+mod child;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::process::Command;
+use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
+
+use crate::error::ToolSetError;
+use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+
+use child::{Finished, Limits};
+use words::Word;
+
+/// What a command inherits; nothing else of the environment reaches it (E53).
+pub const INHERITED: [&str; 2] = ["PATH", "HOME"];
+
+/// How much a command may write to stdout, in bytes, if its settings do not say otherwise.
+pub const MAX_STDOUT: usize = 50 * 1000 * 1000;
+
+/// How long a command may go on after SIGTERM before its group is killed, if its settings do not say otherwise.
+pub const GRACE: Duration = Duration::from_secs(2);
+
+/// A command as an agent file describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandSettings {
+    /// The tool's name.
+    pub name: String,
+    /// The program and its arguments. `{param}` is the place of an argument within a word (`{{` is a brace); a word with
+    /// a place whose argument is not given is left out. The program itself has no places.
+    pub run: Vec<String>,
+    /// What it does, for the model.
+    #[serde(default)]
+    pub description: String,
+    /// JSON Schema of the arguments, an object; if there is none: a required text for each place in `run`.
+    #[serde(default)]
+    pub parameters: Option<Value>,
+    /// What running it twice would do; if it is not said: `once` if there is a `check`, else as [`ToolSpec::new`].
+    #[serde(default)]
+    pub effect: Option<Effect>,
+    /// A command line that says, after a crash, whether a call happened: exit code 0 for yes, with the result on stdout,
+    /// 1 for no. Anything else means that it cannot be said.
+    #[serde(default)]
+    pub check: Option<Vec<String>>,
+    /// Whether arguments may begin with `-`, and so be options.
+    #[serde(default)]
+    pub dashes: bool,
+    /// How much it may write to stdout, in bytes. Default: [`MAX_STDOUT`].
+    #[serde(default)]
+    pub max_stdout: Option<usize>,
+    /// How long it may go on after a cancel, in milliseconds. Default: [`GRACE`].
+    #[serde(default)]
+    pub grace_ms: Option<u64>,
+}
+
+/// A tool that runs a program.
+///
+/// - Each argument takes its place as one word, whatever is in it: there is no shell. One that begins with `-` is
+///   refused unless `dashes` are allowed; numbers and other values are written as JSON.
+/// - All arguments come as one JSON object on stdin, too.
+/// - Stdout is the result (a line end at its end is cut off, invalid UTF-8 is replaced); any exit code but 0 is an error
+///   with the last 2,000 bytes of stderr.
+/// - The environment is `PATH`, `HOME`, `WINDLASS_IDEMPOTENCY_KEY`, `WINDLASS_RUN` and `WINDLASS_CALL`, and nothing else.
+/// - It runs in its folder, and leads a process group. A cancel sends SIGTERM to the group, and SIGKILL after the grace
+///   or as soon as the call is dropped. When the program ends, what it left running in its group is killed (E20).
+///
+/// Process groups are those of Unix; elsewhere only the program itself is killed.
+#[derive(Debug)]
+pub struct CommandTool {
+    spec: ToolSpec,
+    run: Line,
+    check: Option<Line>,
+    dashes: bool,
+    folder: PathBuf,
+    limits: Limits,
+}
+
+/// A command line.
+#[derive(Debug)]
+struct Line {
+    program: PathBuf,
+    words: Vec<Word>,
+}
+
+impl CommandTool {
+    /// The tool that runs a command in a folder.
+    ///
+    /// # Errors
+    /// `run` or `check` are empty, have a place in the program's name, or one for a parameter that the schema does not
+    /// have; there is a `check` without the effect `once`.
+    pub fn new(settings: &CommandSettings, folder: &Path) -> Result<Self, ToolSetError> {
+        let bad = |what: String| ToolSetError::BadSettings { name: settings.name.clone(), what };
+        let run = Line::parse("run", &settings.run, folder).map_err(bad)?;
+        let check = settings.check.as_deref().map(|check| Line::parse("check", check, folder));
+        let check = check.transpose().map_err(bad)?;
+        let parameters = settings.parameters.clone().unwrap_or_else(|| places(&run));
+        for line in std::iter::once(&run).chain(&check) {
+            line.fits(&parameters).map_err(bad)?;
+        }
+        let mut spec = ToolSpec::new(settings.name.as_str(), settings.description.as_str(), parameters);
+        spec.effect = match (settings.effect, &check) {
+            (None, Some(_)) => Effect::Once,
+            (Some(Effect::ReadOnly | Effect::Idempotent), Some(_)) => {
+                return Err(bad(
+                    "a `check` is asked only for tools with `effect: once`: others just run again".to_owned(),
+                ));
+            }
+            (effect, _) => effect.unwrap_or(spec.effect),
+        };
+        spec.has_check = check.is_some();
+        spec.origin = "command".into();
+        let limits = Limits {
+            stdout: settings.max_stdout.unwrap_or(MAX_STDOUT),
+            grace: settings.grace_ms.map_or(GRACE, Duration::from_millis),
+        };
+        Ok(Self { spec, run, check, dashes: settings.dashes, folder: folder.to_owned(), limits })
+    }
+
+    async fn execute(&self, line: &Line, context: &ToolContext, args: Value) -> Result<Finished, ToolError> {
+        let Value::Object(args) = args else {
+            let message = format!("expected an object of arguments, found {args}");
+            return Err(ToolError::of_kind("InvalidArguments", message));
+        };
+        let command = self.command(line, context, &args)?;
+        let input = Value::Object(args).to_string();
+        let finished = child::run(command, input.as_bytes(), &self.limits, &context.cancelled).await;
+        let finished = finished.map_err(|error| {
+            let program = line.program.display();
+            ToolError::of_kind(format!("{:?}", error.kind()), format!("`{program}` cannot be run: {error}"))
+        })?;
+        if finished.cancelled {
+            return Err(ToolError::of_kind("Cancelled", "the run was cancelled"));
+        }
+        if finished.overflow {
+            let message = format!("the command wrote more than {} bytes", self.limits.stdout);
+            return Err(ToolError::of_kind("TooLarge", message));
+        }
+        Ok(finished)
+    }
+
+    fn command(
+        &self,
+        line: &Line,
+        context: &ToolContext,
+        args: &Map<String, Value>,
+    ) -> Result<Command, ToolError> {
+        let mut command = Command::new(&line.program);
+        for word in &line.words {
+            if let Some(word) = word.filled(args, self.dashes)? {
+                command.arg(word);
+            }
+        }
+        command.current_dir(&self.folder).env_clear();
+        command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command.env("WINDLASS_IDEMPOTENCY_KEY", context.idempotency_key.as_ref());
+        command.env("WINDLASS_RUN", context.run.to_string());
+        command.env("WINDLASS_CALL", context.call.as_str());
+        Ok(command)
+    }
+}
+
+impl Tool for CommandTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async move {
+            let finished = self.execute(&self.run, &context, args).await?;
+            if finished.status.success() {
+                Ok(result(finished.stdout).into())
+            } else {
+                Err(failure(&finished))
+            }
+        })
+    }
+
+    fn check(
+        &self,
+        context: ToolContext,
+        args: Value,
+    ) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
+        Box::pin(async move {
+            let Some(check) = &self.check else { return Err(ToolError::new("this command has no check")) };
+            let finished = self.execute(check, &context, args).await?;
+            match finished.status.code() {
+                Some(0) => Ok(Some(CallOutcome::Ok { content: result(finished.stdout).into() })),
+                Some(1) => Ok(None),
+                _ => Err(failure(&finished)),
+            }
+        })
+    }
+}
+
+impl Line {
+    fn parse(key: &str, line: &[String], folder: &Path) -> Result<Self, String> {
+        let Some((program, words)) = line.split_first().filter(|(program, _)| !program.is_empty()) else {
+            return Err(format!("`{key}` names no program"));
+        };
+        if Word::parse(program).params().next().is_some() {
+            return Err(format!(
+                "the program in `{key}` is `{program}`: an argument cannot choose the program"
+            ));
+        }
+        // Whether a relative path starts from the parent's or the child's folder is left open by the system.
+        let program = Path::new(program);
+        let relative = program.is_relative() && program.components().count() > 1;
+        let program = if relative { folder.join(program) } else { program.to_owned() };
+        Ok(Self { program, words: words.iter().map(|word| Word::parse(word)).collect() })
+    }
+
+    fn params(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().flat_map(Word::params)
+    }
+
+    fn fits(&self, parameters: &Value) -> Result<(), String> {
+        let known = parameters.get("properties").and_then(Value::as_object);
+        let unknown = self.params().find(|name| !known.is_some_and(|known| known.contains_key(*name)));
+        unknown.map_or(Ok(()), |name| {
+            Err(format!(
+                "there is a place for `{{{name}}}`, but no such parameter; `{{{{{name}}}}}` writes the braces"
+            ))
+        })
+    }
+}
+
+/// The schema of a command that names none.
+fn places(line: &Line) -> Value {
+    let mut properties = Map::new();
+    for name in line.params() {
+        properties.insert(name.to_owned(), json!({ "type": "string" }));
+    }
+    let required: Vec<_> = properties.keys().cloned().collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn result(stdout: Vec<u8>) -> String {
+    let mut text = String::from_utf8(stdout)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    text
+}
+
+/// How the command ended, with what it said last.
+fn failure(finished: &Finished) -> ToolError {
+    let said = String::from_utf8_lossy(&finished.stderr);
+    // The tail may begin within a character.
+    let said = said.trim_start_matches('\u{fffd}').trim();
+    let how = how(finished.status);
+    let message: Text = if said.is_empty() { how.into() } else { format!("{how}: {said}").into() };
+    ToolError::of_kind("CommandFailed", message)
+}
+
+fn how(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return format!("the command was killed by signal {signal}");
+    }
+    status.code().map_or_else(
+        || "the command ended without an exit code".to_owned(),
+        |code| format!("the command ended with exit code {code}"),
+    )
+}
