@@ -18,7 +18,7 @@ use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 use crate::fixture::{
     Asked, During, FailWith, HumanAnswer, HumanReply, ModelEntry, ScriptedTool, SentRequest, ToolCheck, ToolEnd,
 };
-use crate::script::Script;
+use crate::script::{Script, Timed};
 use crate::sim::{SimWorld, step_aside};
 
 /// A model that gives the script's entries, one a call, whatever its purpose.
@@ -87,7 +87,8 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
         step_aside().await;
     }
     if entry.takes_ms > 0 {
-        world.sleep_until(world.now() + entry.takes_ms).await;
+        let due = script.lock().due(Timed::Model(number as usize), world.now(), entry.takes_ms);
+        world.sleep_until(due).await;
     }
     flight.done = true;
     Box::pin(stream::iter(pieces(&entry, &request)))
@@ -260,7 +261,9 @@ impl ScriptedToolDouble {
         }
         let work = async {
             if step.sleep_ms > 0 {
-                self.world.sleep_until(self.world.now() + step.sleep_ms).await;
+                let work = Timed::Tool(context.call.clone(), context.attempt);
+                let due = self.script.lock().due(work, self.world.now(), step.sleep_ms);
+                self.world.sleep_until(due).await;
             }
             if step.end == ToolEnd::Hang {
                 std::future::pending::<()>().await;
@@ -286,7 +289,7 @@ impl ScriptedToolDouble {
             ToolEnd::Hang => Err(ToolError::new("stopped")),
         };
         if let Ok(text) = &result {
-            self.script.lock().happened.insert(context.call, text.clone());
+            self.script.lock().happened.insert(context.call.clone(), text.clone());
         }
         result.map(Into::into)
     }
@@ -415,7 +418,8 @@ impl ScriptedPeople {
         };
         let Some(entry) = entry else { return std::future::pending().await };
         if entry.after_ms > 0 {
-            self.world.sleep_until(self.world.now() + entry.after_ms).await;
+            let due = self.script.lock().due(Timed::Person(place), self.world.now(), entry.after_ms);
+            self.world.sleep_until(due).await;
         }
         thinking.done = true;
         let mut script = self.script.lock();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use windlass_core::{CallId, QuestionId, What};
+use windlass_core::{CallId, Millis, QuestionId, What};
 use windlass_runtime::RunHandle;
 
 use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, SentRequest, Steer};
@@ -13,6 +13,17 @@ use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, SentRequest,
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     inner: Arc<Mutex<Inner>>,
+}
+
+/// Work that takes scripted time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timed {
+    /// The model's entry at that place.
+    Model(usize),
+    /// A try of a call.
+    Tool(CallId, u32),
+    /// The person's answer at that place.
+    Person(usize),
 }
 
 #[derive(Debug)]
@@ -27,6 +38,8 @@ pub(crate) struct Inner {
     pub(crate) executed: BTreeMap<String, Vec<Value>>,
     /// Results of calls that really came to their end: what a person could find out after a crash.
     pub(crate) happened: BTreeMap<CallId, String>,
+    /// When work that takes time first began: repeated after a restart, it ends when it would have ended.
+    pub(crate) begun: BTreeMap<Timed, Millis>,
     /// Set while everything is dropped: what is in flight then did not happen.
     pub(crate) crashing: bool,
     /// Whether this pass crashes where the script does not: then nobody scripted can know what happened.
@@ -50,6 +63,7 @@ impl Script {
             tool_calls: 0,
             executed: BTreeMap::new(),
             happened: BTreeMap::new(),
+            begun: BTreeMap::new(),
             crashing: false,
             oracle: false,
             by_oracle: Vec::new(),
@@ -75,6 +89,11 @@ impl Inner {
         if let Some(handle) = &self.handle {
             handle.send_now(what);
         }
+    }
+
+    /// When work ends that takes so long.
+    pub(crate) fn due(&mut self, work: Timed, now: Millis, takes_ms: u64) -> Millis {
+        self.begun.entry(work).or_insert(now).saturating_add(takes_ms)
     }
 
     /// Whether the run is to be cancelled during this call; asked once for each call.

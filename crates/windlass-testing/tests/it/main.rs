@@ -1,33 +1,84 @@
-//! The project's own scripted conversations, as users run theirs.
-use std::path::Path;
+//! The project's own scripted conversations, run as users run theirs: blocking, streaming, and once more with a restart
+//! after every event. There is one test per file under `fixtures/`, so that a failure names the file.
+//!
+//! The event log of each case is a committed snapshot beside its file (`fixtures/**/snapshots/FILE.snap`), reviewed like
+//! code: an event that moves shows in the diff. After a change that is meant, look at it and accept it:
+//! `INSTA_UPDATE=always cargo nextest run -p windlass-testing --test it`, then `git diff fixtures`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use windlass_testing::fixture::FixtureFile;
 use windlass_testing::{RunnerOptions, run_case};
 
-#[test]
-fn all_conversations_hold() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
+/// Runs all cases of a file, then holds their logs against the snapshot.
+fn hold(file: &str) {
+    let path = root().join(file).with_extension("yaml");
     let mut failed = Vec::new();
-    let mut passed = 0;
-    let mut folders = vec![folder];
+    let mut logs = String::new();
+    for case in FixtureFile::read(&path).unwrap().cases {
+        match case {
+            Err(error) => failed.push(format!("{file}: {error}")),
+            Ok(case) => {
+                let report = run_case(&case, RunnerOptions { crash: true, ..Default::default() });
+                for failure in &report.failures {
+                    failed.push(format!("{file}: {}\n{failure}", report.name));
+                }
+                writeln!(logs, "# {}", report.name).unwrap();
+                let lines = if report.log.is_empty() { vec!["(refused)".to_owned()] } else { report.log };
+                lines.iter().for_each(|line| writeln!(logs, "{line}").unwrap());
+                logs.push('\n');
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} fell short\n{}", failed.len(), failed.join("\n"));
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(path.parent().unwrap().join("snapshots"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+    settings.bind(|| insta::assert_snapshot!(name, logs));
+}
+
+macro_rules! files {
+    ($($name:ident => $file:literal),+ $(,)?) => {
+        const FILES: &[&str] = &[$($file),+];
+
+        $(#[test]
+        fn $name() {
+            hold($file);
+        })+
+    };
+}
+
+files! {
+    chat_basics => "chat/basics",
+    chat_batches => "chat/batches",
+    chat_endings => "chat/endings",
+}
+
+/// A file that nobody listed above would never be run.
+#[test]
+fn every_file_is_listed() {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "yaml") {
-                for case in FixtureFile::read(&path).unwrap().cases {
-                    let report = run_case(&case.unwrap(), RunnerOptions { crash: true, ..Default::default() });
-                    if report.passed() {
-                        passed += 1;
-                    } else {
-                        let failures: Vec<_> = report.failures.iter().map(ToString::to_string).collect();
-                        failed.push(format!("{} {}:\n{}", path.display(), report.name, failures.join("\n")));
-                    }
-                }
+                let relative = path.strip_prefix(root()).unwrap().with_extension("");
+                found.push(relative.to_str().unwrap().to_owned());
             }
         }
     }
-    assert!(failed.is_empty(), "{passed} passed\n{}", failed.join("\n"));
-    assert!(passed > 0);
+    found.sort();
+    let mut listed: Vec<String> = FILES.iter().map(|file| (*file).to_owned()).collect();
+    listed.sort();
+    assert_eq!(found, listed);
 }
