@@ -11,7 +11,7 @@ use crate::{
 
 mod auto;
 
-pub use auto::{Auto, PROBE_MS, choose_auto, choose_auto_at};
+pub use auto::{Auto, PROBE_MS, Places, choose_auto, choose_auto_at};
 
 /// Where environment variables are read: `|name| std::env::var(name).ok()`, a `.env` file, or a test's own.
 pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);

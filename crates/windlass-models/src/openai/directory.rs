@@ -10,16 +10,19 @@ use super::watch::Watch;
 use super::{OpenAiChat, Server};
 use crate::ModelError;
 
-#[derive(Deserialize)]
+/// The list as OpenAI gives it; llama-server and others add one of their own beside it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct List {
-    #[serde(default, alias = "models")]
-    data: Vec<Listed>,
+    data: Option<Vec<Listed>>,
+    models: Option<Vec<Listed>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Listed {
-    #[serde(alias = "name")]
-    id: String,
+    id: Option<String>,
+    name: Option<String>,
 }
 
 impl OpenAiChat {
@@ -54,7 +57,8 @@ impl OpenAiChat {
             let words = format!("the list of models from {} cannot be read: {error}", server.endpoint.host);
             failed(failure(server, FailureKind::Protocol, &words))
         })?;
-        let mut names: Vec<String> = list.data.into_iter().map(|model| model.id).collect();
+        let listed = list.data.or(list.models).unwrap_or_default();
+        let mut names: Vec<String> = listed.into_iter().filter_map(|model| model.id.or(model.name)).collect();
         names.sort_unstable();
         Ok(names)
     }

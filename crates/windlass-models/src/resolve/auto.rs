@@ -34,22 +34,45 @@ pub struct Auto {
     pub reason: String,
 }
 
+/// Where `auto` looks for local servers.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Ollama's base URL.
+    pub ollama: String,
+    /// llama-server's base URL.
+    pub llama: String,
+    /// How long each has to say what it is, in milliseconds.
+    pub probe_ms: u64,
+}
+
+impl Places {
+    /// The usual places, or those that `OLLAMA_HOST` and `LLAMA_BASE_URL` name; [`PROBE_MS`].
+    pub fn usual(env: Env<'_>) -> Self {
+        let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
+        Self {
+            ollama: ollama_url(set("OLLAMA_HOST")),
+            llama: set("LLAMA_BASE_URL").unwrap_or_else(|| LLAMA.to_owned()),
+            probe_ms: PROBE_MS,
+        }
+    }
+}
+
 /// Finds a model: first by keys, then among the local servers that say what they are within [`PROBE_MS`], else the
 /// offline tour.
 pub async fn choose_auto(env: Env<'_>) -> Auto {
-    let ollama = ollama_url(env("OLLAMA_HOST").filter(|host| !host.trim().is_empty()));
-    let llama = env("LLAMA_BASE_URL").filter(|url| !url.trim().is_empty());
-    choose_auto_at(env, &ollama, llama.as_deref().unwrap_or(LLAMA)).await
+    choose_auto_at(env, &Places::usual(env)).await
 }
 
-/// [`choose_auto`] with the addresses at which Ollama and llama-server are looked for.
-pub async fn choose_auto_at(env: Env<'_>, ollama: &str, llama: &str) -> Auto {
+/// [`choose_auto`] with other places for local servers.
+pub async fn choose_auto_at(env: Env<'_>, places: &Places) -> Auto {
+    let Places { ollama, llama, probe_ms } = places;
     if env("OPENAI_API_KEY").is_some_and(|key| !key.trim().is_empty())
         && let Ok(model) = resolve(&ModelSettings::named(OPENAI_MODEL), env)
     {
         return Auto { name: OPENAI_MODEL.to_owned(), model, reason: "OPENAI_API_KEY is set".to_owned() };
     }
-    let (found_ollama, found_llama) = join(find_ollama(ollama), find_llama(llama)).await;
+    let (found_ollama, found_llama) =
+        join(find_ollama(ollama, *probe_ms), find_llama(llama, *probe_ms)).await;
     let local = |provider: &str, url: &str, model: &str, what: &str| {
         let settings = ModelSettings {
             use_: format!("{provider}/{model}"),
@@ -83,18 +106,18 @@ struct Tag {
 }
 
 /// The first model of an Ollama at this address.
-async fn find_ollama(base: &str) -> Option<String> {
-    let says_so = async { get(base, "/").await.filter(|body| contains(body, "Ollama is running")) };
+async fn find_ollama(base: &str, ms: u64) -> Option<String> {
+    let says_so = async { get(base, "/", ms).await.filter(|body| contains(body, "Ollama is running")) };
     // The questions run side by side: each has the whole time.
-    let (says_so, tags) = join(says_so, get(base, "/api/tags")).await;
+    let (says_so, tags) = join(says_so, get(base, "/api/tags", ms)).await;
     says_so?;
     let tags: Tags = serde_json::from_slice(&tags?).ok()?;
     tags.models.into_iter().map(|model| model.name).find(|name| !name.is_empty())
 }
 
 /// The model of a llama-server at this address.
-async fn find_llama(base: &str) -> Option<String> {
-    let models: Value = serde_json::from_slice(&get(base, "/v1/models").await?).ok()?;
+async fn find_llama(base: &str, ms: u64) -> Option<String> {
+    let models: Value = serde_json::from_slice(&get(base, "/v1/models", ms).await?).ok()?;
     let first = models.get("data")?.as_array()?.first()?;
     let ours = first.get("owned_by").and_then(Value::as_str) == Some("llamacpp");
     let name = first.get("id").and_then(Value::as_str).filter(|_| ours)?;
@@ -102,11 +125,11 @@ async fn find_llama(base: &str) -> Option<String> {
     Some(name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned())
 }
 
-/// The body at a path of this server, whatever path its base URL has; `None` after [`PROBE_MS`] or on any failure.
-async fn get(base: &str, path: &str) -> Option<Vec<u8>> {
+/// The body at a path of this server, whatever path its base URL has; `None` if it takes longer or fails.
+async fn get(base: &str, path: &str, ms: u64) -> Option<Vec<u8>> {
     let mut url = Url::parse(base).ok()?;
     url.set_path(path);
-    let client = client(ClientKey::of(&url, PROBE_MS, false), "").ok()?;
+    let client = client(ClientKey::of(&url, ms, false), "").ok()?;
     let work = async {
         let response = client.execute(reqwest::Request::new(Method::GET, url)).await.ok()?;
         if !response.status().is_success() {
@@ -122,7 +145,7 @@ async fn get(base: &str, path: &str) -> Option<Vec<u8>> {
         }
         Some(body)
     };
-    tokio::time::timeout(Duration::from_millis(PROBE_MS), work).map(Result::ok).await.flatten()
+    tokio::time::timeout(Duration::from_millis(ms), work).map(Result::ok).await.flatten()
 }
 
 fn contains(body: &[u8], words: &str) -> bool {

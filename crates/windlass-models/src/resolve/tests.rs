@@ -1,1 +1,92 @@
+use super::{ModelSettings, ollama_url, resolve, resolve_server};
+use crate::{ModelError, Secret};
 
+fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + Sync + 'v {
+    move |name| variables.iter().find(|(have, _)| *have == name).map(|(_, value)| (*value).to_owned())
+}
+
+/// Where the calls of these settings would go.
+fn address(settings: &ModelSettings, variables: &[(&str, &str)]) -> String {
+    let adapter = resolve_server(settings, &env(variables)).expect("it resolves");
+    adapter.server().endpoint.chat.to_string()
+}
+
+fn error(name: &str, variables: &[(&str, &str)]) -> ModelError {
+    resolve(&ModelSettings::named(name), &env(variables)).expect_err("it does not resolve")
+}
+
+#[test]
+fn providers_have_their_usual_places() {
+    let at = |name: &str, variables: &[(&str, &str)]| address(&ModelSettings::named(name), variables);
+    assert_eq!(at("openai/x", &[("OPENAI_API_KEY", "k")]), "https://api.openai.com/v1/chat/completions");
+    let moved = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://h:1/v1/")];
+    assert_eq!(at("openai/x", &moved), "http://h:1/v1/chat/completions");
+    assert_eq!(at("openai/x", &[("OPENAI_BASE_URL", "http://h:1")]), "http://h:1/v1/chat/completions");
+    assert_eq!(at("ollama/x", &[]), "http://127.0.0.1:11434/v1/chat/completions");
+    assert_eq!(at("llama/x", &[]), "http://127.0.0.1:8080/v1/chat/completions");
+    assert_eq!(at("llama/x", &[("LLAMA_BASE_URL", "http://h:2")]), "http://h:2/v1/chat/completions");
+}
+
+#[test]
+fn a_base_url_of_its_own_wins() {
+    let own =
+        |name: &str| ModelSettings { base_url: Some("http://h:3/v1".into()), ..ModelSettings::named(name) };
+    let variables =
+        [("OPENAI_BASE_URL", "http://wrong"), ("OLLAMA_HOST", "wrong"), ("LLAMA_BASE_URL", "http://wrong")];
+    for name in ["openai/x", "ollama/x", "llama/x", "openai-compatible/x", "meta-llama/Llama-3", "plain"] {
+        assert_eq!(address(&own(name), &variables), "http://h:3/v1/chat/completions", "{name}");
+    }
+}
+
+#[test]
+fn e43_a_providers_key_never_goes_to_another_address() {
+    let variables = [("OPENAI_API_KEY", "the-key")];
+    let own = ModelSettings { base_url: Some("http://h:3".into()), ..ModelSettings::named("openai/x") };
+    let sends_key = |settings: &ModelSettings| {
+        let adapter = resolve_server(settings, &env(&variables)).expect("it resolves");
+        adapter.server().headers().contains_key("authorization")
+    };
+    assert!(sends_key(&ModelSettings::named("openai/x")));
+    assert!(!sends_key(&own));
+    assert!(sends_key(&ModelSettings { key: Some(Secret::from("own")), ..own }));
+    assert!(!sends_key(&ModelSettings::named("ollama/x")));
+}
+
+#[test]
+fn what_does_not_resolve_says_why_and_what_to_do() {
+    let unknown = error("opnai/x", &[]);
+    assert_eq!(
+        (unknown.code(), unknown.to_string().as_str()),
+        ("unknown_provider", "there is no model provider `opnai`")
+    );
+    assert!(unknown.help().expect("help").contains("openai"), "{unknown:?}");
+    assert!(error("zzz", &[]).help().expect("help").contains("tour"), "all of them, where none is near");
+    let keyless = error("openai/x", &[("OPENAI_API_KEY", " ")]);
+    assert_eq!(keyless.code(), "missing_key");
+    assert_eq!(keyless.to_string(), "`openai/x` needs a key, and OPENAI_API_KEY is not set");
+    assert_eq!(error("openai", &[("OPENAI_API_KEY", "k")]).code(), "no_model");
+    assert_eq!(error("ollama/", &[]).code(), "no_model");
+    assert_eq!(error("openai-compatible/x", &[]).code(), "missing_base_url");
+    assert_eq!(error("llama/x", &[("LLAMA_BASE_URL", "h:2")]).code(), "bad_base_url");
+    assert_eq!(error("", &[]).code(), "unknown_provider");
+}
+
+#[test]
+fn the_tour_needs_nothing() {
+    for name in ["tour", "windlass/tour"] {
+        let model = resolve(&ModelSettings::named(name), &env(&[])).expect("it resolves");
+        assert_eq!(model.provider(), "windlass");
+    }
+}
+
+#[test]
+fn all_forms_of_ollama_host() {
+    let url = |host: &str| ollama_url(Some(host.to_owned()));
+    assert_eq!(ollama_url(None), "http://127.0.0.1:11434");
+    assert_eq!(url("0.0.0.0"), "http://127.0.0.1:11434/v1");
+    assert_eq!(url("192.168.1.2:99"), "http://192.168.1.2:99/v1");
+    assert_eq!(url(":99"), "http://127.0.0.1:99/v1");
+    assert_eq!(url("http://h:99/"), "http://h:99/v1");
+    assert_eq!(url("https://h/ollama"), "https://h/ollama");
+    assert_eq!(url("[::1]:99"), "http://[::1]:99/v1");
+}
