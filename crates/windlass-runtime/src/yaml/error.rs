@@ -19,7 +19,7 @@ pub struct YamlError {
     /// The dotted path of the value at fault (`loop.limits.model_calls`); empty: the whole document.
     pub path: String,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 /// What is wrong.
@@ -89,7 +89,13 @@ pub enum Problem {
 impl YamlError {
     /// A problem at a place.
     pub fn new(place: Place, path: impl Into<String>, problem: Problem) -> Self {
-        Self { file: String::new(), line: place.line, column: place.column, path: path.into(), problem }
+        Self {
+            file: String::new(),
+            line: place.line,
+            column: place.column,
+            path: path.into(),
+            problem: Box::new(problem),
+        }
     }
 
     /// The same with the file's name, if it has none yet.
@@ -102,7 +108,7 @@ impl YamlError {
 
     /// The same with an advice, where the problem is one in words ([`Problem::Other`]).
     pub fn with_help(mut self, advice: impl Into<String>) -> Self {
-        if let Problem::Other { help, .. } = &mut self.problem {
+        if let Problem::Other { help, .. } = &mut *self.problem {
             *help = Some(advice.into());
         }
         self
@@ -115,7 +121,7 @@ impl YamlError {
 
     /// A stable code.
     pub fn code(&self) -> &'static str {
-        match &self.problem {
+        match &*self.problem {
             Problem::Syntax { .. } => "yaml.syntax",
             Problem::TooLarge { .. } => "yaml.too_large",
             Problem::Unsupported { .. } => "yaml.unsupported",
@@ -129,7 +135,7 @@ impl YamlError {
 
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
-        match &self.problem {
+        match &*self.problem {
             Problem::Syntax { message } if message.contains("tab") => {
                 Some("YAML is indented with spaces, never with tabs".to_owned())
             }
@@ -146,7 +152,7 @@ impl YamlError {
 
     /// What was expected, where that can be said.
     pub fn expected(&self) -> Option<&str> {
-        match &self.problem {
+        match &*self.problem {
             Problem::WrongValue { expected, .. } => Some(expected),
             _ => None,
         }
@@ -154,7 +160,7 @@ impl YamlError {
 
     /// What was found instead, where that can be said.
     pub fn found(&self) -> Option<&str> {
-        match &self.problem {
+        match &*self.problem {
             Problem::WrongValue { found, .. } => Some(found),
             _ => None,
         }

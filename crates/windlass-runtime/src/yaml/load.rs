@@ -7,7 +7,7 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
 use super::error::{Problem, YamlError};
 use super::node::{Key, Node, NodeValue, Place};
-use super::scalar;
+use super::scalar::{float, int, resolve};
 
 /// The largest document, in bytes (4 MiB).
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -75,6 +75,13 @@ struct Open {
     kind: Kind,
 }
 
+/// A scalar as the parser gives it.
+struct Scalar<'s> {
+    text: Cow<'s, str>,
+    style: ScalarStyle,
+    tag: Option<&'s Tag>,
+}
+
 enum Kind {
     List(Vec<Node>),
     Map { entries: Vec<(Key, Node)>, lines: HashMap<String, usize>, key: Option<Key>, skip: bool },
@@ -93,7 +100,7 @@ impl Loader {
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
-                self.scalar(text, style, anchor, tag.as_deref(), place)?
+                self.scalar(Scalar { text, style, tag: tag.as_deref() }, anchor, place)?;
             }
             Event::SequenceStart(_, anchor, tag) => {
                 collection_tag(tag.as_deref(), "seq", place)?;
@@ -112,22 +119,15 @@ impl Loader {
         Ok(())
     }
 
-    fn scalar(
-        &mut self,
-        text: Cow<'_, str>,
-        style: ScalarStyle,
-        anchor: usize,
-        tag: Option<&Tag>,
-        place: Place,
-    ) -> Result<(), YamlError> {
+    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, place: Place) -> Result<(), YamlError> {
         if self.wants_key() {
-            return self.key(text.into_owned(), place);
+            return self.key(scalar.text.into_owned(), place);
         }
-        let length = text.len();
-        let literal = matches!(style, ScalarStyle::Literal);
+        let length = scalar.text.len();
+        let literal = matches!(scalar.style, ScalarStyle::Literal);
         // The parser gives the first line that is not blank.
-        let blank = if literal { text.bytes().take_while(|byte| *byte == b'\n').count() } else { 0 };
-        let value = typed(text, style, tag).map_err(|what| unsupported(place, what))?;
+        let blank = if literal { scalar.text.bytes().take_while(|byte| *byte == b'\n').count() } else { 0 };
+        let value = typed(scalar).map_err(|what| unsupported(place, what))?;
         let mut node = Node::new(value, place);
         node.literal = literal;
         node.line = node.line.saturating_sub(blank).max(1);
@@ -147,16 +147,12 @@ impl Loader {
         let Some(Open { kind: Kind::Map { lines, key, skip, .. }, .. }) = self.open.last_mut() else {
             return Ok(());
         };
-        match lines.get(&name) {
-            Some(first_line) => {
-                let problem = Problem::DuplicateKey { key: name.clone(), first_line: *first_line };
-                self.faults.push(YamlError::new(place, name.clone(), problem));
-                *skip = true;
-            }
-            None => {
-                lines.insert(name.clone(), place.line);
-                *skip = false;
-            }
+        *skip = lines.contains_key(&name);
+        if let Some(first_line) = lines.get(&name) {
+            let problem = Problem::DuplicateKey { key: name.clone(), first_line: *first_line };
+            self.faults.push(YamlError::new(place, name.clone(), problem));
+        } else {
+            lines.insert(name.clone(), place.line);
         }
         *key = Some(Key { name, line: place.line, column: place.column });
         Ok(())
@@ -258,21 +254,22 @@ fn depth(node: &Node) -> usize {
 }
 
 /// The value of a scalar with its style and tag (YAML 1.2.2, 10.3).
-fn typed(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Result<NodeValue, &'static str> {
+fn typed(scalar: Scalar<'_>) -> Result<NodeValue, &'static str> {
+    let Scalar { text, style, tag } = scalar;
     let Some(tag) = tag else {
         return match style {
-            ScalarStyle::Plain => scalar::resolve(&text),
+            ScalarStyle::Plain => resolve(&text),
             _ => Ok(NodeValue::String(text.into_owned())),
         };
     };
     match tag.core_suffix() {
         Some("str") => Ok(NodeValue::String(text.into_owned())),
-        Some("null" | "bool") => match scalar::resolve(&text)? {
+        Some("null" | "bool") => match resolve(&text)? {
             value @ (NodeValue::Null | NodeValue::Bool(_)) => Ok(value),
             _ => Err("The value does not fit its tag"),
         },
-        Some("int") => scalar::int(&text).ok_or("The value does not fit its tag"),
-        Some("float") => scalar::float(&text)?.map(NodeValue::Float).ok_or("The value does not fit its tag"),
+        Some("int") => int(&text).ok_or("The value does not fit its tag"),
+        Some("float") => float(&text)?.map(NodeValue::Float).ok_or("The value does not fit its tag"),
         _ if tag.original() == "!" => Ok(NodeValue::String(text.into_owned())),
         _ => Err("Tags are not used here"),
     }

@@ -221,12 +221,13 @@ fn delegate() -> Value {
 
 /// An object with these keys and no others.
 fn closed(properties: Value, required: &[&str], description: &str) -> Value {
-    let mut schema = object(json!({
-        "type": "object",
-        "description": description,
-        "additionalProperties": false,
-        "properties": properties,
-    }));
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    if !description.is_empty() {
+        schema.insert("description".to_owned(), json!(description));
+    }
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema.insert("properties".to_owned(), properties);
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
     }

@@ -82,9 +82,8 @@ fn every_bad_file_says_what_is_wrong_and_where() {
     let shown: Vec<_> = BAD
         .iter()
         .map(|(name, text)| {
-            let text: String = text.lines().map(|line| format!("    {line}\n")).collect();
-            let file = BAD.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text);
-            format!("## {name}\n{text}{}\n", rendered(file))
+            let written: Vec<_> = text.lines().map(|line| format!("    {line}\n")).collect();
+            format!("## {name}\n{}{}\n", written.concat(), rendered(text))
         })
         .collect();
     insta::assert_snapshot!("bad_agent_files", shown.join("\n"));
