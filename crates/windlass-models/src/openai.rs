@@ -18,6 +18,7 @@ pub mod encode;
 pub(crate) mod endpoint;
 mod json;
 pub mod sse;
+mod trouble;
 mod watch;
 mod wire;
 

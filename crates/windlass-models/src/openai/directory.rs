@@ -4,8 +4,9 @@ use reqwest::Method;
 use serde::Deserialize;
 use windlass_core::{FailureKind, ModelFailure, Usage};
 
-use super::call::{Call, read_refusal, unsent};
+use super::call::Call;
 use super::classify::kind_of;
+use super::trouble::{read_refusal, unsent};
 use super::watch::Watch;
 use super::{OpenAiChat, Server};
 use crate::ModelError;

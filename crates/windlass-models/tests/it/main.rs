@@ -7,6 +7,7 @@
     reason = "a test's shared parts stand outside of `#[test]` functions"
 )]
 
+mod conforming;
 mod failures;
 mod resolving;
 mod server;
