@@ -54,7 +54,10 @@ impl State {
             }
             Fact::CallRetried(retried) => {
                 self.counters.retries += 1;
-                self.stage(&retried.call, Stage::Retrying { seq, at: retried.retry_at });
+                if let Some(call) = self.call_mut(&retried.call) {
+                    call.failed += 1;
+                    call.stage = Stage::Retrying { seq, at: retried.retry_at };
+                }
             }
             Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
             Fact::CallFinished(finished) => self.call_finished(finished),
@@ -199,6 +202,7 @@ impl State {
                     edited: None,
                     stage: Stage::Queued,
                     attempt: 0,
+                    failed: 0,
                     note: None,
                 }
             })
@@ -330,6 +334,8 @@ impl State {
         self.give_up_waiting();
         let stopping = self.in_flight();
         self.cut = None;
+        // A question about another limit is moot: this one has cut the loop.
+        self.questions.retain(|open| !matches!(open.kind, QuestionKind::Limit(_)));
         self.closing = Some(Closing { reached: reached.clone(), seq, at, stopping });
     }
 

@@ -35,14 +35,13 @@ pub fn pending(state: &State) -> Vec<Action> {
         add(question.seq, Work::Ask { question: question.id.clone() });
     }
     match (&state.closing, state.deadline()) {
-        (None, Some(at)) => add(state.deadline_seq, Work::SetTimer { at }),
-        // A closing call after the deadline has the grace to end.
-        (Some(closing), _)
-            if closing.reached.limit == LimitKind::Seconds
-                && matches!(state.phase, Phase::Calling(_) | Phase::Waiting { .. }) =>
-        {
-            add(closing.seq, Work::SetTimer { at: closing.at.saturating_add(state.policy.grace_ms) });
+        (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
+            // A closing call after the deadline has the grace to end.
+            if matches!(state.phase, Phase::Calling(_) | Phase::Waiting { .. }) {
+                add(closing.seq, Work::SetTimer { at: closing.at.saturating_add(state.policy.grace_ms) });
+            }
         }
+        (_, Some(at)) => add(state.deadline_seq, Work::SetTimer { at }),
         _ => {}
     }
     actions

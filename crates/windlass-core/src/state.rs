@@ -102,6 +102,8 @@ pub struct OpenCall {
     pub edited: Option<Text>,
     pub(crate) stage: Stage,
     pub(crate) attempt: u32,
+    /// Tries that failed: an attempt that was lost with its process is none.
+    pub(crate) failed: u32,
     pub(crate) repeat: u32,
     pub(crate) note: Option<Text>,
 }

@@ -37,10 +37,7 @@ struct InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut script = self.script.lock();
-        if !self.done && script.crashing {
-            script.next_entry = script.next_entry.saturating_sub(1);
-            script.requests.pop();
-        }
+        script.lost_request |= !self.done && script.crashing;
     }
 }
 
@@ -61,6 +58,10 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
     let mut flight = InFlight { script: script.clone(), done: false };
     let (entry, number) = {
         let mut inner = script.lock();
+        if std::mem::take(&mut inner.lost_request) {
+            inner.next_entry = inner.next_entry.saturating_sub(1);
+            inner.requests.pop();
+        }
         let place = inner.next_entry;
         inner.next_entry += 1;
         inner.requests.push(SentRequest::from(&request));
@@ -221,19 +222,22 @@ pub(crate) struct ScriptedToolDouble {
 }
 
 /// While a call is going on: if it is lost in a crash, it did not happen.
-struct Execution {
+struct Working {
     script: Script,
     tool: String,
+    place: usize,
     done: bool,
 }
 
-impl Drop for Execution {
+impl Drop for Working {
     fn drop(&mut self) {
         let mut script = self.script.lock();
         if !self.done && script.crashing {
             script.tool_calls = script.tool_calls.saturating_sub(1);
-            if let Some(executed) = script.executed.get_mut(&self.tool) {
-                executed.pop();
+            if let Some(execution) =
+                script.executed.get_mut(&self.tool).and_then(|executed| executed.get_mut(self.place))
+            {
+                execution.lost = true;
             }
         }
     }
@@ -242,16 +246,14 @@ impl Drop for Execution {
 impl ScriptedToolDouble {
     async fn execute(&self, context: ToolContext, args: Value) -> ToolResult {
         let name = self.tool.name.clone();
-        let mut execution = Execution { script: self.script.clone(), tool: name.clone(), done: false };
-        let (step, cancelled) = {
+        let (place, step, cancelled) = {
             let mut inner = self.script.lock();
             inner.tool_calls += 1;
             let number = inner.tool_calls;
-            let executed = inner.executed.entry(name.clone()).or_default();
-            executed.push(args);
-            let step = self.tool.step(executed.len() - 1).cloned();
-            (step, inner.cancels(During::Tool, number))
+            let place = inner.execute(&name, &context.call, args);
+            (place, self.tool.step(place).cloned(), inner.cancels(During::Tool, number))
         };
+        let mut working = Working { script: self.script.clone(), tool: name.clone(), place, done: false };
         let Some(step) = step else {
             self.script.problem(format!("the scripted tool {name} was called, but `does` is empty"));
             return Err(ToolError::new("the script says nothing"));
@@ -261,7 +263,7 @@ impl ScriptedToolDouble {
         }
         let work = async {
             if step.sleep_ms > 0 {
-                let work = Timed::Tool(context.call.clone(), context.attempt);
+                let work = Timed::Tool(name.clone(), place);
                 let due = self.script.lock().due(work, self.world.now(), step.sleep_ms);
                 self.world.sleep_until(due).await;
             }
@@ -281,7 +283,7 @@ impl ScriptedToolDouble {
             Either::Left(_) => Err(ToolError::new("stopped")),
             Either::Right(_) => Ok(()),
         };
-        execution.done = true;
+        working.done = true;
         ended?;
         let result = match &step.end {
             ToolEnd::Reply(reply) => Ok(reply.text()),

@@ -20,10 +20,19 @@ pub(crate) struct Script {
 pub(crate) enum Timed {
     /// The model's entry at that place.
     Model(usize),
-    /// A try of a call.
-    Tool(CallId, u32),
+    /// The tool's execution at that place.
+    Tool(String, usize),
     /// The person's answer at that place.
     Person(usize),
+}
+
+/// A call that a scripted tool really worked on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Execution {
+    pub(crate) call: CallId,
+    pub(crate) args: Value,
+    /// Whether it was lost in a crash: what repeats it takes its place.
+    pub(crate) lost: bool,
 }
 
 #[derive(Debug)]
@@ -31,11 +40,13 @@ pub(crate) struct Inner {
     pub(crate) model: Vec<ModelEntry>,
     pub(crate) next_entry: usize,
     pub(crate) requests: Vec<SentRequest>,
+    /// A request that a crash lost: if it is sent again, it counts once.
+    pub(crate) lost_request: bool,
     pub(crate) human: Vec<(HumanAnswer, bool)>,
     pub(crate) steer: Vec<Steer>,
     pub(crate) cancel: Option<Cancel>,
     pub(crate) tool_calls: u32,
-    pub(crate) executed: BTreeMap<String, Vec<Value>>,
+    pub(crate) executed: BTreeMap<String, Vec<Execution>>,
     /// Results of calls that really came to their end: what a person could find out after a crash.
     pub(crate) happened: BTreeMap<CallId, String>,
     /// When work that takes time first began: repeated after a restart, it ends when it would have ended.
@@ -57,6 +68,7 @@ impl Script {
             model: case.model.clone(),
             next_entry: 0,
             requests: Vec::new(),
+            lost_request: false,
             human: case.human.iter().map(|answer| (answer.clone(), false)).collect(),
             steer: case.steer.clone(),
             cancel: case.cancel,
@@ -89,6 +101,18 @@ impl Inner {
         if let Some(handle) = &self.handle {
             handle.send_now(what);
         }
+    }
+
+    /// Notes that a tool works on a call. Says at which place; what a crash lost is given again.
+    pub(crate) fn execute(&mut self, tool: &str, call: &CallId, args: Value) -> usize {
+        let executed = self.executed.entry(tool.to_owned()).or_default();
+        let fresh = Execution { call: call.clone(), args, lost: false };
+        if let Some(place) = executed.iter().position(|earlier| earlier.lost && earlier.call == *call) {
+            executed.splice(place..=place, [fresh]);
+            return place;
+        }
+        executed.push(fresh);
+        executed.len() - 1
     }
 
     /// When work ends that takes so long.

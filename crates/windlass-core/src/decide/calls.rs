@@ -159,6 +159,10 @@ impl Decision {
         if let CallOutcome::UnknownTool { nearest: found } = &mut outcome {
             *found = self.near(&open.call.name);
         }
+        if self.state.stopping() && outcome.may_retry() {
+            // What a tool says when it is made to stop is no failure of its own (E19).
+            outcome = CallOutcome::Interrupted { abandoned: false };
+        }
         if !self.state.stopping() && outcome.may_retry() && self.try_again(&open, &outcome) {
             return Ok(());
         }
@@ -172,7 +176,7 @@ impl Decision {
         let policy = &self.state.policy;
         let tool = self.state.tool(&open.call.name);
         let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
-        if open.attempt > most {
+        if open.failed >= most {
             return false;
         }
         if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.counters.retries >= max) {
@@ -262,7 +266,8 @@ impl Decision {
             status: None,
             message: why.into(),
             retry_after_ms: None,
-            usage: Usage::default(),
+            // Nobody can say any more what was paid; the request had gone out (E41).
+            usage: Usage { input: self.estimated_input(), estimated: true, ..Usage::default() },
             model: model.unwrap_or_else(|| "".into()),
         };
         let turn = calling.turn;

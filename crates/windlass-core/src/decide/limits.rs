@@ -57,10 +57,15 @@ impl Decision {
     fn reserve(&self) -> u64 {
         let Some(model) = self.state.models.first() else { return 0 };
         let Some(prices) = model.prices else { return 0 };
-        let prompt: u64 = self.state.prompt.iter().map(|message| message.bytes()).sum();
-        let input = prompt.saturating_add(self.state.history.bytes()) / BYTES_A_TOKEN;
+        let input = self.estimated_input();
         let output = model.max_tokens.unwrap_or(0);
         input.saturating_mul(prices.input).saturating_add(output.saturating_mul(prices.output))
+    }
+
+    /// Tokens of a request with the whole conversation, by rule of thumb.
+    pub(super) fn estimated_input(&self) -> u64 {
+        let prompt: u64 = self.state.prompt.iter().map(|message| message.bytes()).sum();
+        prompt.saturating_add(self.state.history.bytes()) / BYTES_A_TOKEN
     }
 
     /// After a usage: whether a limit on tokens or cost is used up, so that nothing more may begin.

@@ -9,6 +9,7 @@ use crate::action::{Input, What};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, RunResumed, Steered};
 use crate::ids::{ActionId, Millis};
 use crate::pending::pending;
+use crate::policy::LimitKind;
 use crate::state::{Phase, Stage, State};
 use crate::violation::Violation;
 
@@ -119,15 +120,23 @@ impl Decision {
             }
             _ => {}
         }
+        if self.state.stopping() {
+            return Err(self.unknown(action));
+        }
+        let calling = matches!(self.state.phase, Phase::Calling(_) | Phase::Waiting { .. });
         match (&self.state.closing, self.state.deadline()) {
-            (None, Some(at)) if action.seq == self.state.deadline_seq => {
-                due(at, now)?;
-                self.deadline_passed();
-                Ok(())
-            }
-            (Some(closing), _) if action.seq == closing.seq => {
+            (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
+                if action.seq != closing.seq || !calling {
+                    return Err(self.unknown(action));
+                }
                 due(closing.at.saturating_add(self.state.policy.grace_ms), now)?;
                 self.closing_overdue();
+                Ok(())
+            }
+            (closing, Some(at)) if action.seq == self.state.deadline_seq => {
+                due(at, now)?;
+                // The closing call of another limit ends here; that limit stays the run's status.
+                if closing.is_some() && calling { self.closing_overdue() } else { self.deadline_passed() }
                 Ok(())
             }
             _ => Err(self.unknown(action)),

@@ -15,7 +15,7 @@ use super::record::{self, RunRecord};
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, SentRequest, Update, UpdateKind};
-use crate::script::Script;
+use crate::script::{Execution, Script};
 use crate::sim::SimWorld;
 
 /// How a case is run once.
@@ -116,7 +116,9 @@ impl Stage<'_> {
             }
         };
         let batches = self.batches(id);
-        let script = self.script.lock();
+        let mut script = self.script.lock();
+        // What was lost and not sent again by now never will be.
+        script.lost_request = false;
         if let Some(wrong) = script.wrong_given.first().filter(|wrong| received(&batches, wrong)) {
             return Err(format!("a wrong answer to question {wrong} was accepted"));
         }
@@ -223,9 +225,13 @@ fn received(batches: &[Batch], question: &windlass_core::QuestionId) -> bool {
     )
 }
 
+type Executed = BTreeMap<String, Vec<Execution>>;
+
 /// What was executed since then.
-fn since(before: &BTreeMap<String, Vec<Value>>, after: &BTreeMap<String, Vec<Value>>) -> BTreeMap<String, Vec<Value>> {
-    let fresh = |name: &String, all: &Vec<Value>| all.iter().skip(before.get(name).map_or(0, Vec::len)).cloned().collect();
+fn since(before: &Executed, after: &Executed) -> BTreeMap<String, Vec<Value>> {
+    let fresh = |name: &String, all: &[Execution]| {
+        all.iter().skip(before.get(name).map_or(0, Vec::len)).map(|execution| execution.args.clone()).collect()
+    };
     after.iter().map(|(name, all)| (name.clone(), fresh(name, all))).collect()
 }
 

@@ -59,6 +59,8 @@ files! {
     chat_basics => "chat/basics",
     chat_batches => "chat/batches",
     chat_endings => "chat/endings",
+    edges_at_limit => "edges/at_limit",
+    edges_limits => "edges/limits",
 }
 
 /// A file that nobody listed above would never be run.
