@@ -14,4 +14,14 @@ pub trait People: Send + Sync + std::fmt::Debug {
     /// Asks. May take for ever; dropping the future withdraws the question.
     /// An answer that does not fit is refused, and the question is asked again.
     fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer>;
+
+    /// As [`ask`](Self::ask), for somebody who may go away without an answer: `None` leaves this and all later
+    /// questions open, so that the run is suspended once nothing else goes on. Default: nobody goes away.
+    fn ask_or_leave<'p>(
+        &'p self,
+        state: &'p State,
+        question: &'p OpenQuestion,
+    ) -> BoxFuture<'p, Option<Answer>> {
+        Box::pin(async { Some(self.ask(state, question).await) })
+    }
 }
