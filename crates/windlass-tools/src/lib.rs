@@ -1,6 +1,15 @@
-//! Tools for Windlass.
+//! Tools of Windlass: everything that a model may call, whatever it is made of.
+//!
+//! - [`Tool`] is the one trait, and [`macro@tool`] makes one of a function.
+//! - [`builtin`] are the tools that come with Windlass, [`command`] are programs, [`mcp`] are servers of tools.
+//! - [`ToolSet`] collects an agent's tools and refuses what would clash; [`ToolOverrides`] changes what a tool says of
+//!   itself.
+//! - [`conformance`] checks what every tool owes its callers.
+//!
+//! Running a tool at the right time, its time-outs, retries and approvals are the work of windlass-runtime.
 pub mod builtin;
 pub mod command;
+pub mod conformance;
 mod error;
 mod function;
 pub mod mcp;

@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod command;
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod context;
 #[cfg(test)]
 mod macro_tool;
