@@ -107,8 +107,14 @@ impl Agent {
 
     /// Asks the sources again for their tools.
     pub(crate) fn refresh(&self) -> Arc<Vec<ToolSpec>> {
+        let before = self.tools();
+        if self.inner.sources.is_empty() {
+            return before;
+        }
         let tools = together(&self.inner.own, &self.inner.sources);
         let specs = tools.specs();
+        // Equal ones stay the same, with the schemas that were compiled already.
+        let specs = if specs == before { before } else { specs };
         let fresh = Arc::new(Toolbox { tools, specs: specs.clone() });
         *self.inner.tools.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         specs
@@ -157,7 +163,7 @@ impl Agent {
             base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
             prompt: self.prompt(&input)?,
             input,
-            tools: self.tools(),
+            tools: self.refresh(),
             models: self.inner.choices.clone(),
             policy: self.inner.policy.clone(),
         })

@@ -5,20 +5,23 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
     Action, Event, Input, RunId, RunStanding, State, Violation, What, Work, accept, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
-use windlass_store::{Append, Batch, EventLog, Fence, PostId, Posted, Standing, StoreError};
+use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
 
 use crate::agent::Agent;
 use crate::error::Error;
+use crate::hold::Hold;
 use crate::people::People;
+use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
 use crate::slots::{Slot, Slots};
 use crate::source::changed;
@@ -27,6 +30,8 @@ use crate::work::{self, ModelWork, ToolWork};
 
 /// How many inputs may wait for a driver that is busy appending.
 const INBOX: usize = 64;
+/// How many answers in a row that do not fit are taken from the person at hand before nobody is asked any more.
+const WRONG_ANSWERS: u32 = 100;
 
 /// Something that somebody in this process sends to a run, and where the answer goes.
 pub(crate) struct Sent {
@@ -38,8 +43,9 @@ pub(crate) struct Sent {
 pub(crate) struct Driver {
     agent: Agent,
     state: State,
-    fence: Fence,
+    hold: Hold,
     people: Option<Arc<dyn People>>,
+    wrong_answers: u32,
     wait_for_timers: bool,
     publisher: Publisher,
     prefix: PrefixCell,
@@ -57,6 +63,8 @@ enum Next {
     Posted(Result<Vec<Posted>, StoreError>),
     ToolsChanged,
     Ended(What),
+    /// The person at hand is gone.
+    Alone,
 }
 
 impl std::fmt::Debug for Driver {
@@ -74,6 +82,7 @@ impl Driver {
         options: DriveOptions,
     ) -> Self {
         let (sender, inbox) = mpsc::channel(INBOX);
+        let (log, run) = (agent.log().clone(), state.run());
         let watches = agent.watches();
         let changes: Option<BoxFuture<'static, _>> =
             if watches.is_empty() { None } else { Some(Box::pin(changed(watches))) };
@@ -81,15 +90,16 @@ impl Driver {
             changes,
             agent,
             state,
-            fence,
+            hold: Hold::new(log.clone(), run, fence),
             people: options.people,
+            wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
             publisher: Publisher::new(),
             prefix: PrefixCell::default(),
             slots: Slots::default(),
             sender,
             inbox,
-            posts: Posts::default(),
+            posts: Posts::new(log, run),
             first,
         }
     }
@@ -113,38 +123,94 @@ impl Driver {
     pub(crate) async fn drive(mut self) -> Result<State, Error> {
         if let Some(first) = self.first.take() {
             self.take(first, None).await?.map_err(Error::Refused)?;
+            self.adjust().await?;
         }
         while !self.state.is_finished() {
+            // Work that is always ready must not keep others from their turn.
+            tokio::task::coop::consume_budget().await;
             self.reconcile();
             if self.parked() {
-                self.agent.log().release(self.state.run(), &self.fence).await?;
-                break;
+                if self.leave().await? {
+                    break;
+                }
+                continue;
             }
             match self.next().await {
-                Next::Sent(Sent { what, reply }) => {
-                    let taken = self.take(what, None).await?;
-                    if let Some(reply) = reply {
-                        // An error means that the sender no longer cares.
-                        let _uncared = reply.send(taken);
-                    }
-                }
-                Next::Posted(posts) => {
-                    for post in posts? {
-                        self.posts.after = Some(post.id);
-                        // A refused post stays refused: whoever posts looks at the run first.
-                        let _refused = self.take(post.what, Some(post.id)).await?;
-                    }
-                }
-                Next::ToolsChanged => {
-                    let tools = self.agent.refresh();
-                    drop(self.take(What::ToolsChanged { tools }, None).await?);
-                }
-                // A late end of work that is no longer wanted is a violation of no consequence.
-                Next::Ended(what) => drop(self.take(what, None).await?),
+                Next::Sent(sent) => self.sent(sent).await?,
+                Next::Posted(posts) => self.posted(posts?).await?,
+                Next::ToolsChanged => self.adjust().await?,
+                Next::Ended(what) => self.ended(what).await?,
+                Next::Alone => self.people = None,
             }
         }
         self.wind_up().await;
         Ok(self.state)
+    }
+
+    async fn sent(&mut self, Sent { what, reply }: Sent) -> Result<(), Error> {
+        let taken = self.take(what, None).await?;
+        if let Some(reply) = reply {
+            // An error means that the sender no longer cares.
+            let _uncared = reply.send(taken);
+        }
+        Ok(())
+    }
+
+    async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
+        for post in posts {
+            self.posts.seen(post.id);
+            // A refused post stays refused: whoever posts looks at the run first.
+            let _refused = self.take(post.what, Some(post.id)).await?;
+        }
+        Ok(())
+    }
+
+    async fn ended(&mut self, what: What) -> Result<(), Error> {
+        let answer = matches!(what, What::Answered { .. });
+        // A late end of work that is no longer wanted is a violation of no consequence.
+        let taken = self.take(what, None).await?;
+        if answer {
+            self.wrong_answers = if taken.is_ok() { 0 } else { self.wrong_answers + 1 };
+            if self.wrong_answers >= WRONG_ANSWERS {
+                tracing::warn!(run = %self.state.run(), "nobody is asked any more after {WRONG_ANSWERS} answers that do not fit");
+                self.people = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tools that a run knows are those that the agent has now (E24, E47).
+    async fn adjust(&mut self) -> Result<(), Error> {
+        let tools = self.agent.refresh();
+        let known = self.state.tools();
+        if !self.state.is_finished() && !Arc::ptr_eq(&tools, known) && tools != *known {
+            drop(self.take(What::ToolsChanged { tools }, None).await?);
+        }
+        Ok(())
+    }
+
+    /// Gives up the hold, unless something has come in. Says whether it is given up.
+    async fn leave(&mut self) -> Result<bool, Error> {
+        // What is sent from here on goes to the durable inbox.
+        self.inbox.close();
+        let mut came = false;
+        while let Ok(sent) = self.inbox.try_recv() {
+            came = true;
+            self.sent(sent).await?;
+        }
+        let posts = self.posts.now().await?;
+        if came || !posts.is_empty() {
+            self.posted(posts).await?;
+            return Ok(false);
+        }
+        self.hold.release().await?;
+        // Whoever posted until here may have seen that the run is held, and relies on its holder.
+        if self.posts.now().await?.is_empty() || !self.hold.take_again(self.agent.holder()).await? {
+            return Ok(true);
+        }
+        let Fence { holder, epoch } = self.hold.fence().clone();
+        self.take(What::Resumed { holder: holder.0, epoch }, None).await?.map_err(Error::Refused)?;
+        Ok(false)
     }
 
     /// One input: which facts follow, durable before visible.
@@ -160,12 +226,15 @@ impl Driver {
         };
         let next = events.iter().fold(self.state.clone(), evolve);
         let run = next.run();
-        let (expected, fence) = (self.state.version(), self.fence.clone());
+        let (expected, fence) = (self.state.version(), self.hold.fence().clone());
         let standing = standing(&next);
         self.agent
             .log()
             .append(Append { run, expected, events: events.clone(), fence, uses, standing })
             .await?;
+        if next.is_finished() {
+            self.hold.ended();
+        }
         self.show(expected + 1, &events, &next);
         self.state = next;
         Ok(Ok(()))
@@ -178,9 +247,10 @@ impl Driver {
             for event in events.iter() {
                 state = evolve(state, event);
                 if let Some(line) = narrate(&state, event) {
-                    match line.warning {
-                        true => tracing::warn!(run = %after.run(), "{}", line.text),
-                        false => tracing::info!(run = %after.run(), "{}", line.text),
+                    if line.warning {
+                        tracing::warn!(run = %after.run(), "{}", line.text);
+                    } else {
+                        tracing::info!(run = %after.run(), "{}", line.text);
                     }
                     self.publisher.send(Update::Log(line));
                 }
@@ -205,32 +275,34 @@ impl Driver {
     fn begin(&self, action: Action) -> Option<Slot> {
         let cancel = CancellationToken::new();
         let id = action.id;
-        let future: BoxFuture<'static, What> = match &action.work {
+        let future: BoxFuture<'static, Option<What>> = match &action.work {
             Work::CallModel { .. } => {
                 let view = self.state.request()?;
                 let request = work::request(&view, &self.prefix, self.publisher.heard());
-                let model = self.agent.model(&view.model.name)?.clone();
+                let model = self.agent.model(&view.model.name).cloned();
                 let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
-                Box::pin(
-                    ModelWork { action: id, model, request, publisher, world, cancel: cancel.clone() }.run(),
-                )
+                let work = ModelWork { action: id, model, request, publisher, world, cancel: cancel.clone() };
+                Box::pin(work.run().map(Some))
             }
-            Work::RunTool { call, attempt } => Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run()),
-            Work::CheckCall { call } => Box::pin(self.tool_work(id, call, 1, &cancel)?.check()),
+            Work::RunTool { call, attempt } => {
+                Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
+            }
+            Work::CheckCall { call } => Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some)),
             Work::Ask { question } => {
                 let question = self.state.questions().iter().find(|open| open.id == *question)?.clone();
-                let people = self.people.clone().filter(|people| people.answers(&self.state, &question))?;
+                let people =
+                    self.people.clone().filter(|people| work::answers(&**people, &self.state, &question))?;
                 Box::pin(work::ask(people, self.state.clone(), question))
             }
             Work::SetTimer { at } => {
                 let sleep = self.agent.world().sleep_until(*at);
                 Box::pin(async move {
                     sleep.await;
-                    What::TimerFired { action: id }
+                    Some(What::TimerFired { action: id })
                 })
             }
         };
-        Some(Slot { action, future, cancel, stopping: false })
+        Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 
     fn tool_work(
@@ -259,27 +331,27 @@ impl Driver {
     /// Whether nothing here can bring the run on: it waits for somebody outside.
     fn parked(&self) -> bool {
         let suspended = self.state.standing() == RunStanding::Suspended;
-        suspended && !self.slots.busy() && !(self.wait_for_timers && self.slots.timed())
+        // A timer that is due already must not be left for whoever looks next.
+        let until = if self.wait_for_timers { u64::MAX } else { self.agent.world().now() };
+        suspended && !self.slots.busy() && !self.slots.due(until)
     }
 
     /// The next input: what people send comes before what work brings.
     async fn next(&mut self) -> Next {
         let (inbox, posts, slots) = (&mut self.inbox, &mut self.posts, &mut self.slots);
         let changes = &mut self.changes;
-        let log = self.agent.log();
-        let run = self.state.run();
         poll_fn(|context| {
             if let Poll::Ready(Some(sent)) = inbox.poll_recv(context) {
                 return Poll::Ready(Next::Sent(sent));
             }
-            if let Poll::Ready(posts) = posts.poll(log, run, context) {
+            if let Poll::Ready(posts) = posts.poll(context) {
                 return Poll::Ready(Next::Posted(posts));
             }
             if let Some(Poll::Ready(watches)) = changes.as_mut().map(|change| change.as_mut().poll(context)) {
                 *changes = Some(Box::pin(changed(watches)));
                 return Poll::Ready(Next::ToolsChanged);
             }
-            slots.poll_next(context).map(Next::Ended)
+            slots.poll_next(context).map(|ended| ended.map_or(Next::Alone, Next::Ended))
         })
         .await
     }
@@ -299,35 +371,5 @@ fn standing(state: &State) -> Standing {
         RunStanding::Ended(status) => Standing::Ended(status),
         // The hold is given up by `release`, once the driver really parks.
         RunStanding::Running | RunStanding::Suspended => Standing::Running,
-    }
-}
-
-/// Watches the durable inbox of a run.
-#[derive(Default)]
-struct Posts {
-    after: Option<PostId>,
-    waiting: Option<BoxFuture<'static, Result<Vec<Posted>, StoreError>>>,
-}
-
-impl Posts {
-    fn poll(
-        &mut self,
-        log: &Arc<dyn EventLog>,
-        run: RunId,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Vec<Posted>, StoreError>> {
-        let after = self.after;
-        let waiting = self.waiting.get_or_insert_with(|| {
-            let log = log.clone();
-            Box::pin(async move {
-                log.inbox_changed(run, after).await?;
-                log.inbox(run, after).await
-            })
-        });
-        let ready = std::pin::Pin::new(waiting).poll(context);
-        if ready.is_ready() {
-            self.waiting = None;
-        }
-        ready
     }
 }

@@ -65,6 +65,14 @@ pub enum Error {
         /// Name and digest of the one given.
         found: String,
     },
+    /// A changed agent lacks a model that the run began with.
+    #[error("run {run} asks model `{model}`, which this agent does not have")]
+    ModelGone {
+        /// The run.
+        run: RunId,
+        /// The model.
+        model: Text,
+    },
     /// A log begins with something else than a run's start.
     #[error("run {run} cannot be read: its base {base} is missing")]
     MissingBase {
@@ -109,6 +117,7 @@ impl Error {
             Self::Log(source) => source.code(),
             Self::Refused(source) => source.code(),
             Self::AgentChanged { .. } => "run.agent_changed",
+            Self::ModelGone { .. } => "run.model_gone",
             Self::MissingBase { .. } => "run.missing_base",
             Self::SessionBusy { .. } => "session.busy",
             Self::NotCut { .. } => "run.not_cut",
@@ -129,6 +138,9 @@ impl Error {
             Self::Refused(source) => source.help(),
             Self::AgentChanged { .. } => {
                 Some("resume it with `--with FILE` to go on with a changed agent".to_owned())
+            }
+            Self::ModelGone { model, .. } => {
+                Some(format!("keep `{model}` among the agent's models until the run has ended"))
             }
             Self::SessionBusy { run, .. } => Some(format!(
                 "`windlass runs show {run}` says what it waits for; resume, answer or cancel it"

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use windlass_core::{
-    Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
-    State, Status, Text, Usage, Violation, What, accept,
+    Answer, Fact, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding,
+    SessionId, State, Status, Text, Usage, Violation, What, accept,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -324,7 +324,22 @@ impl Agent {
                 };
                 Err(Error::AgentChanged { run, expected: show(agent), found: show(self.agent_ref()) })
             }
+            Some(agent) if agent != self.agent_ref() => {
+                self.check_models(run).await?;
+                Ok(state)
+            }
             _ => Ok(state),
+        }
+    }
+
+    /// A run keeps the models that it began with: a changed agent must still have them.
+    async fn check_models(&self, run: RunId) -> Result<(), Error> {
+        let first = self.log().read(run, 1, 1).await?;
+        let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
+        let Some(Fact::RunStarted(start)) = start else { return Ok(()) };
+        match start.models.iter().find(|choice| self.model(&choice.name).is_none()) {
+            Some(gone) => Err(Error::ModelGone { run, model: gone.name.clone() }),
+            None => Ok(()),
         }
     }
 
@@ -364,11 +379,8 @@ impl Agent {
 pub async fn post(log: &dyn windlass_store::EventLog, run: RunId, at: u64, what: What) -> Result<(), Error> {
     let state = load(log, run).await?;
     accept(&state, Input { at, what: what.clone() }).map_err(Error::Refused)?;
-    match log.post(run, at, what).await {
-        Ok(_) => Ok(()),
-        Err(error @ StoreError::UnknownRun { .. }) => Err(Error::Log(error)),
-        Err(error) => Err(Error::Log(error)),
-    }
+    log.post(run, at, what).await?;
+    Ok(())
 }
 
 /// A run in the background with its updates.

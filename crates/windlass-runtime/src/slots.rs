@@ -8,15 +8,27 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Action, ActionId, What, Work};
+use windlass_core::{Action, ActionId, Millis, What, Work};
 
 /// A piece of work that is going on.
 pub(crate) struct Slot {
     pub(crate) action: Action,
-    pub(crate) future: BoxFuture<'static, What>,
+    /// `None`: whoever was to do the work gave up, and nothing follows.
+    pub(crate) future: BoxFuture<'static, Option<What>>,
     pub(crate) cancel: CancellationToken,
     /// Set once the work was asked to stop.
     pub(crate) stopping: bool,
+    /// Set once it has come to its end.
+    pub(crate) ended: bool,
+}
+
+impl Drop for Slot {
+    /// Whatever the work has going on elsewhere learns that nobody waits for it any more.
+    fn drop(&mut self) {
+        if !self.ended {
+            self.cancel.cancel();
+        }
+    }
 }
 
 /// All work that is going on.
@@ -56,9 +68,9 @@ impl Slots {
         self.slots.iter().any(|slot| !matches!(slot.action.work, Work::SetTimer { .. }))
     }
 
-    /// Whether a timer is set.
-    pub(crate) fn timed(&self) -> bool {
-        self.slots.iter().any(|slot| matches!(slot.action.work, Work::SetTimer { .. }))
+    /// Whether a timer fires until then.
+    pub(crate) fn due(&self, until: Millis) -> bool {
+        self.slots.iter().any(|slot| matches!(slot.action.work, Work::SetTimer { at } if at <= until))
     }
 
     /// Whether nothing is going on at all.
@@ -67,10 +79,11 @@ impl Slots {
     }
 
     /// The next work that ends, in the order in which it was started where several have.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<What> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<What>> {
         for place in 0..self.slots.len() {
             let Some(slot) = self.slots.get_mut(place) else { break };
             if let Poll::Ready(what) = Pin::new(&mut slot.future).poll(context) {
+                slot.ended = true;
                 self.slots.remove(place);
                 return Poll::Ready(what);
             }

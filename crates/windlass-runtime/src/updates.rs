@@ -1,5 +1,6 @@
 //! Updates: what subscribers of a run see. Facts come after they are durable; pieces of replies are ephemeral.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
@@ -75,7 +76,15 @@ impl Publisher {
     }
 
     pub(crate) fn subscribe(&self, run: RunId, log: Arc<dyn EventLog>) -> Updates {
-        Updates { receiver: self.sender.subscribe(), run, log, seen: 0, late: Vec::new() }
+        Updates {
+            receiver: self.sender.subscribe(),
+            run,
+            log,
+            seen: 0,
+            late: VecDeque::new(),
+            missing: 0,
+            lagged: false,
+        }
     }
 }
 
@@ -86,34 +95,62 @@ pub struct Updates {
     run: RunId,
     log: Arc<dyn EventLog>,
     seen: u64,
-    late: Vec<Batch>,
+    /// Facts that were missed and read from the log since.
+    late: VecDeque<Batch>,
+    /// Facts up to this one are to be read from the log before anything else.
+    missing: u64,
+    /// Whether something was missed since the last fact.
+    lagged: bool,
 }
 
 impl Updates {
     /// The next update; `None` once the run is no longer driven here.
+    ///
+    /// Who lags by more than [`UPDATES_KEPT`] loses the pieces up to the next fact, so that no text ever has a hole.
     pub async fn next(&mut self) -> Option<Update> {
         loop {
-            if !self.late.is_empty() {
-                let batch = self.late.remove(0);
-                if batch.last() > self.seen {
-                    self.seen = batch.last();
-                    return Some(Update::Events(batch));
-                }
+            if let Some(batch) = self.late.pop_front() {
+                self.seen = self.seen.max(batch.last());
+                return Some(Update::Events(batch));
+            }
+            if self.missing > self.seen {
+                self.catch_up().await;
                 continue;
             }
             match self.receiver.recv().await {
                 Ok(Update::Events(batch)) if batch.last() <= self.seen => {}
+                Ok(Update::Events(batch)) if batch.first > self.seen + 1 => {
+                    self.missing = batch.last();
+                    self.lagged = false;
+                }
                 Ok(Update::Events(batch)) => {
+                    self.lagged = false;
+                    let batch = batch.starting_at(self.seen + 1);
                     self.seen = batch.last();
                     return Some(Update::Events(batch));
                 }
+                Ok(_) if self.lagged => {}
                 Ok(update) => return Some(update),
-                Err(broadcast::error::RecvError::Closed) => return None,
-                // Too slow for the pieces: the facts are in the log.
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    self.late =
-                        self.log.read(self.run, self.seen + 1, UPDATES_KEPT).await.unwrap_or_default();
+                Err(broadcast::error::RecvError::Lagged(_)) => self.lagged = true,
+                // What was missed at the very end is still in the log.
+                Err(broadcast::error::RecvError::Closed) if self.lagged => {
+                    self.missing = u64::MAX;
+                    self.lagged = false;
                 }
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// Reads some of what was missed from the log.
+    async fn catch_up(&mut self) {
+        match self.log.read(self.run, self.seen + 1, UPDATES_KEPT).await {
+            Ok(batches) if batches.is_empty() => self.missing = 0,
+            Ok(batches) => self.late.extend(batches),
+            Err(error) => {
+                tracing::warn!(run = %self.run, "a slow subscriber could not catch up: {error}");
+                // The next fact tries again.
+                self.missing = 0;
             }
         }
     }

@@ -1,17 +1,20 @@
 //! Work: how each action of the core is carried out, and how its end becomes an input.
 
+use std::any::Any;
 use std::borrow::Cow;
-use std::panic::AssertUnwindSafe;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use futures_util::future::{Either, FutureExt, select};
-use futures_util::{StreamExt, pin_mut};
+use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request, RunId,
-    State, Text, Usage, What,
+    ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request,
+    RunId, State, Text, Usage, What,
 };
-use windlass_models::{Assembler, Delta, Model, ModelRequest, PrefixCell, Secret};
+use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Secret};
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
 use crate::people::People;
@@ -20,11 +23,15 @@ use crate::world::World;
 
 /// Bytes of a token, by rule of thumb, where a provider sent no count.
 const BYTES_A_TOKEN: u64 = 4;
+/// How many pieces of a reply are taken before others have their turn: a model that never waits must not keep a request
+/// to stop from being heard.
+const PIECES_AT_ONCE: usize = 64;
 
 /// A model call: from the state's view to a whole reply.
 pub(crate) struct ModelWork {
     pub(crate) action: ActionId,
-    pub(crate) model: Arc<dyn Model>,
+    /// `None`: the agent has no model of that name (any more).
+    pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) request: ModelRequest,
     pub(crate) publisher: Publisher,
     pub(crate) world: Arc<dyn World>,
@@ -50,39 +57,42 @@ impl ModelWork {
     pub(crate) async fn run(self) -> What {
         let Self { action, model, request, publisher, world, cancel } = self;
         let name = request.model.name.clone();
-        let sent: u64 = request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.history.bytes();
-        let mut deltas = model.call(request);
+        let fail = |kind, message: &str| failure(&name, kind, message);
+        let mut spent = Spent { sent: sent(&request), received: 0, counted: false };
         let mut assembler = Assembler::new(name.clone());
-        let (mut shown, mut counted) = (false, false);
+        let mut shown = false;
+        let stopped = cancel.cancelled();
+        pin_mut!(stopped);
+        let mut pieces = Pieces::begin(model, request, &name);
+        let mut taken = 0_usize;
         let failure = loop {
-            let next = {
-                let stopped = cancel.cancelled();
-                pin_mut!(stopped);
-                match select(deltas.next(), stopped).await {
-                    Either::Left((next, _)) => next,
-                    Either::Right(_) => Some(Err(ModelFailure {
-                        kind: FailureKind::Cancelled,
-                        status: None,
-                        message: "stopped from this side".into(),
-                        retry_after_ms: None,
-                        usage: Usage::default(),
-                        model: name.clone(),
-                    })),
+            let next = poll_fn(|context| match pieces.poll(context) {
+                Poll::Ready(next) => Poll::Ready(next),
+                Poll::Pending => {
+                    stopped.as_mut().poll(context).map(|()| Some(Err(fail(FailureKind::Cancelled, STOPPED))))
                 }
-            };
-            match next {
+            });
+            match next.await {
                 Some(Ok(delta)) => {
+                    taken += 1;
                     shown |= show(&publisher, action, &delta);
-                    counted |= matches!(delta, Delta::Usage(_));
+                    spent.note(&delta);
                     if let Err(failure) = assembler.push(&delta) {
                         break failure;
                     }
+                    if taken.is_multiple_of(PIECES_AT_ONCE) {
+                        step_aside().await;
+                        if cancel.is_cancelled() {
+                            break fail(FailureKind::Cancelled, STOPPED);
+                        }
+                    }
                 }
                 Some(Err(failure)) => break failure,
+                None if taken == 0 => break fail(FailureKind::Cut, "the stream ended before anything came"),
                 None => return What::Replied { action, reply: Box::new(assembler.finish()) },
             }
         };
-        let failure = ModelFailure { usage: paid(&failure, &assembler, counted, sent), ..failure };
+        let failure = ModelFailure { usage: spent.paid(&failure, &assembler), ..failure };
         if shown {
             publisher.send(Update::Void { action });
         }
@@ -90,15 +100,116 @@ impl ModelWork {
     }
 }
 
-/// What a broken call cost: the provider's count if it came, else an estimate if a reply had begun (E16, E41).
-fn paid(failure: &ModelFailure, assembler: &Assembler, counted: bool, sent: u64) -> Usage {
-    let began = !assembler.text().is_empty();
-    let count = assembler.usage();
-    if counted || failure.usage.total() > 0 || !began {
-        return if failure.usage.total() > 0 { failure.usage } else { count };
+/// The words for a call that was stopped from this side.
+const STOPPED: &str = "stopped from this side";
+
+fn failure(model: &Text, kind: FailureKind, message: &str) -> ModelFailure {
+    ModelFailure {
+        kind,
+        status: None,
+        message: message.into(),
+        retry_after_ms: None,
+        usage: Usage::default(),
+        model: model.clone(),
     }
-    let output = assembler.text().len() as u64 / BYTES_A_TOKEN;
-    Usage { input: sent / BYTES_A_TOKEN, output, estimated: true, ..Usage::default() }
+}
+
+fn sent(request: &ModelRequest) -> u64 {
+    request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.history.bytes()
+}
+
+/// Lets others have their turn once.
+async fn step_aside() {
+    let mut aside = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut aside, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The pieces of a reply; a model that panics has failed.
+struct Pieces {
+    deltas: Option<Deltas>,
+    failed: Option<ModelFailure>,
+    name: Text,
+}
+
+impl Pieces {
+    fn begin(model: Option<Arc<dyn Model>>, request: ModelRequest, name: &Text) -> Self {
+        let mut pieces = Self { deltas: None, failed: None, name: name.clone() };
+        match model {
+            None => pieces.failed = Some(failure(name, FailureKind::NotFound, "the agent has no such model")),
+            Some(model) => match catch_unwind(AssertUnwindSafe(|| model.call(request))) {
+                Ok(deltas) => pieces.deltas = Some(deltas),
+                Err(panic) => pieces.failed = Some(pieces.panicked(&*panic)),
+            },
+        }
+        pieces
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelFailure>>> {
+        let Some(deltas) = &mut self.deltas else { return Poll::Ready(self.failed.take().map(Err)) };
+        match catch_unwind(AssertUnwindSafe(|| deltas.as_mut().poll_next(context))) {
+            Ok(next) => next,
+            Err(panic) => {
+                // Nothing is asked of it any more.
+                self.deltas = None;
+                Poll::Ready(Some(Err(self.panicked(&*panic))))
+            }
+        }
+    }
+
+    fn panicked(&self, panic: &(dyn Any + Send)) -> ModelFailure {
+        failure(&self.name, FailureKind::Protocol, &format!("the model panicked: {}", words(panic)))
+    }
+}
+
+/// What a call sent and what came of it, for an estimate where the provider sends no count.
+struct Spent {
+    /// Bytes of the request.
+    sent: u64,
+    /// Bytes of the reply so far.
+    received: u64,
+    /// Whether the provider has counted.
+    counted: bool,
+}
+
+impl Spent {
+    fn note(&mut self, delta: &Delta) {
+        let bytes = match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+            Delta::Sealed(sealed) => sealed.data.len(),
+            Delta::Call { name, args, .. } => args.len() + name.as_ref().map_or(0, String::len),
+            Delta::Usage(_) => {
+                self.counted = true;
+                0
+            }
+            Delta::Stop(_) | Delta::Whole(_) => 0,
+        };
+        self.received = self.received.saturating_add(bytes as u64);
+    }
+
+    /// What a broken call cost: the provider's count if it came, else an estimate if a reply had begun (E16, E41).
+    fn paid(&self, failure: &ModelFailure, assembler: &Assembler) -> Usage {
+        if failure.usage.total() > 0 {
+            return failure.usage;
+        }
+        if self.counted || self.received == 0 {
+            return assembler.usage();
+        }
+        let output = self.received / BYTES_A_TOKEN;
+        Usage { input: self.sent / BYTES_A_TOKEN, output, estimated: true, ..Usage::default() }
+    }
+}
+
+/// What a panic says.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
 }
 
 /// Passes a piece on to those who listen. Says whether there was something to see.
@@ -108,7 +219,7 @@ fn show(publisher: &Publisher, action: ActionId, delta: &Delta) -> bool {
     }
     match delta {
         Delta::Text(text) if !text.is_empty() => {
-            publisher.send(Update::Text { action, text: text.as_str().into() })
+            publisher.send(Update::Text { action, text: text.as_str().into() });
         }
         Delta::Reasoning(text) if !text.is_empty() => {
             publisher.send(Update::Reasoning { action, text: text.as_str().into() });
@@ -153,7 +264,7 @@ impl ToolWork {
             return What::CallEnded { action, outcome: CallOutcome::UnknownTool { nearest: Vec::new() } };
         };
         let cancelled = context.cancelled.clone();
-        let call = AssertUnwindSafe(tool.call(context, args)).catch_unwind();
+        let call = AssertUnwindSafe(async { tool.call(context, args).await }).catch_unwind();
         pin_mut!(call);
         let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
         let stopped = cancelled.cancelled();
@@ -180,14 +291,21 @@ impl ToolWork {
 
     /// Asks the tool whether a call happened before a crash.
     pub(crate) async fn check(self) -> What {
-        let Self { action, tool, context, args, timeout_ms, world, .. } = self;
+        let Self { action, tool, context, args, timeout_ms, grace_ms, world, secrets } = self;
         let found = match tool {
             None => Found::Unsure,
             Some(tool) => {
-                let check = AssertUnwindSafe(tool.check(context, args)).catch_unwind();
+                let cancelled = context.cancelled.clone();
+                let check = AssertUnwindSafe(async { tool.check(context, args).await }).catch_unwind();
                 pin_mut!(check);
-                match select(check, world.sleep_until(world.now().saturating_add(timeout_ms))).await {
-                    Either::Left((Ok(Ok(Some(outcome))), _)) => Found::Happened(outcome),
+                let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
+                let overdue = async {
+                    cancelled.cancelled().await;
+                    world.sleep_until(world.now().saturating_add(grace_ms)).await;
+                };
+                pin_mut!(overdue);
+                match select(check, select(deadline, overdue)).await {
+                    Either::Left((Ok(Ok(Some(outcome))), _)) => Found::Happened(masked(&secrets, outcome)),
                     Either::Left((Ok(Ok(None)), _)) => Found::NotHappened,
                     Either::Left(_) | Either::Right(_) => Found::Unsure,
                 }
@@ -197,19 +315,15 @@ impl ToolWork {
     }
 }
 
-fn outcome(ended: Result<ToolResult, Box<dyn std::any::Any + Send>>) -> CallOutcome {
+fn outcome(ended: Result<ToolResult, Box<dyn Any + Send>>) -> CallOutcome {
     match ended {
         Ok(Ok(content)) => CallOutcome::Ok { content },
         Ok(Err(error)) if error.unknown_tool => CallOutcome::UnknownTool { nearest: Vec::new() },
         Ok(Err(error)) => CallOutcome::Error { kind: error.kind, message: error.message },
-        Err(panic) => {
-            let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            CallOutcome::Error {
-                kind: Some("panic".into()),
-                message: format!("the tool panicked: {words}").into(),
-            }
-        }
+        Err(panic) => CallOutcome::Error {
+            kind: Some("panic".into()),
+            message: format!("the tool panicked: {}", words(&*panic)).into(),
+        },
     }
 }
 
@@ -228,7 +342,9 @@ fn masked(secrets: &[Secret], outcome: CallOutcome) -> CallOutcome {
         masked
     };
     match outcome {
-        CallOutcome::Ok { content: Content::Text(text) } => CallOutcome::Ok { content: Content::Text(mask(&text)) },
+        CallOutcome::Ok { content: Content::Text(text) } => {
+            CallOutcome::Ok { content: Content::Text(mask(&text)) }
+        }
         CallOutcome::Ok { content: Content::Parts(parts) } => {
             let parts = parts.into_iter().map(|part| match part {
                 Part::Text { text } => Part::Text { text: mask(&text) },
@@ -241,9 +357,21 @@ fn masked(secrets: &[Secret], outcome: CallOutcome) -> CallOutcome {
     }
 }
 
-/// Puts a question to the person at hand.
-pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> What {
+/// Puts a question to the person at hand. `None`: that person left or panicked, and the question stays open.
+pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<What> {
     let id = question.id.clone();
-    let answer = people.ask(&state, &question).await;
-    What::Answered { question: id, answer }
+    let answer =
+        AssertUnwindSafe(async { people.ask_or_leave(&state, &question).await }).catch_unwind().await;
+    match answer {
+        Ok(answer) => answer.map(|answer| What::Answered { question: id, answer }),
+        Err(panic) => {
+            tracing::error!(run = %state.run(), "whoever was asked panicked: {}", words(&*panic));
+            None
+        }
+    }
+}
+
+/// Whether the person at hand would answer that; one that panics would not.
+pub(crate) fn answers(people: &dyn People, state: &State, question: &OpenQuestion) -> bool {
+    catch_unwind(AssertUnwindSafe(|| people.answers(state, question))).unwrap_or(false)
 }

@@ -1,0 +1,173 @@
+//! A log that fails where a test says so: full, broken, slow, taken over.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_core::future::BoxFuture;
+use windlass_core::{Millis, RunId, What};
+use windlass_store::{
+    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, StoreError,
+};
+
+use crate::sim::step_aside;
+
+/// How an append fails. Nothing of it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// [`StoreError::Failed`]: the database failed.
+    Failed,
+    /// [`StoreError::Full`]: no room on the disk.
+    Full,
+    /// [`StoreError::Fenced`]: somebody else has taken the run over.
+    Fenced,
+    /// [`StoreError::Conflict`]: somebody else appended first.
+    Conflict,
+}
+
+/// A log around another one that fails at chosen appends, and can be slow or wholly broken.
+#[derive(Debug)]
+pub struct FaultLog {
+    inner: Arc<dyn EventLog>,
+    faults: Mutex<BTreeMap<u64, Fault>>,
+    appends: AtomicU64,
+    slow: AtomicU32,
+    broken: AtomicBool,
+}
+
+impl FaultLog {
+    /// A log that does not fail yet.
+    pub fn new(inner: Arc<dyn EventLog>) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            faults: Mutex::default(),
+            appends: AtomicU64::new(0),
+            slow: AtomicU32::new(0),
+            broken: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets the nth append fail, counted from 1 over all runs and over those that failed.
+    pub fn fail(&self, append: u64, fault: Fault) {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).insert(append, fault);
+    }
+
+    /// Gives the turn to others so many times before each append is written, and as often before it is answered.
+    pub fn slow(&self, turns: u32) {
+        self.slow.store(turns, Ordering::SeqCst);
+    }
+
+    /// Lets everything fail, reading too, or nothing any more.
+    pub fn broken(&self, broken: bool) {
+        self.broken.store(broken, Ordering::SeqCst);
+    }
+
+    /// How many appends were tried.
+    pub fn appends(&self) -> u64 {
+        self.appends.load(Ordering::SeqCst)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        if self.broken.load(Ordering::SeqCst) { Err(failed()) } else { Ok(()) }
+    }
+
+    async fn rest(&self) {
+        for _ in 0..self.slow.load(Ordering::SeqCst) {
+            step_aside().await;
+        }
+    }
+
+    fn fault(&self, append: &Append) -> Result<(), StoreError> {
+        self.check()?;
+        let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
+        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        let (run, expected) = (append.run, append.expected);
+        Err(match fault {
+            None => return Ok(()),
+            Some(Fault::Failed) => failed(),
+            Some(Fault::Full) => StoreError::Full { path: "simulated".into(), source: "simulated".into() },
+            Some(Fault::Conflict) => StoreError::Conflict { run, expected, found: expected + 1 },
+            Some(Fault::Fenced) => {
+                let ours = append.fence.epoch;
+                StoreError::Fenced { run, holder: "somebody else".to_owned(), ours, current: ours + 1 }
+            }
+        })
+    }
+}
+
+fn failed() -> StoreError {
+    StoreError::Failed("simulated: input/output error".into())
+}
+
+type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+impl EventLog for FaultLog {
+    fn append(&self, append: Append) -> Answer<'_, ()> {
+        Box::pin(async move {
+            self.rest().await;
+            self.fault(&append)?;
+            self.inner.append(append).await?;
+            self.rest().await;
+            Ok(())
+        })
+    }
+
+    fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.read(run, from, max).await
+        })
+    }
+
+    fn follow(&self, run: RunId, from: u64) -> Batches {
+        self.inner.follow(run, from)
+    }
+
+    fn post(&self, run: RunId, at: Millis, what: What) -> Answer<'_, PostId> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.post(run, at, what).await
+        })
+    }
+
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.inbox(run, after).await
+        })
+    }
+
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> Answer<'_, ()> {
+        self.inner.inbox_changed(run, after)
+    }
+
+    fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+        let holder = holder.clone();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.hold(run, &holder).await
+        })
+    }
+
+    fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        let fence = fence.clone();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.release(run, &fence).await
+        })
+    }
+
+    fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.list(filter).await
+        })
+    }
+
+    fn summary(&self, run: RunId) -> Answer<'_, RunSummary> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.summary(run).await
+        })
+    }
+}
