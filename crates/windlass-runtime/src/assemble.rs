@@ -10,6 +10,7 @@ use windlass_core::ModelChoice;
 use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
 use windlass_store::EventLog;
+use windlass_tools::command::CommandTool;
 use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport, Secret as McpSecret};
 use windlass_tools::{Tool, ToolSetError, builtin};
 
@@ -150,7 +151,13 @@ pub fn local_tools(file: &AgentFile) -> Result<Vec<Arc<dyn Tool>>, AssembleError
     for entry in &file.tools {
         let (tool, overrides) = match entry {
             ToolEntry::Builtin(entry) => (built_in(file, entry)?, &entry.overrides),
-            ToolEntry::Command(_) | ToolEntry::Mcp(_) => continue,
+            ToolEntry::Command(entry) => {
+                let failed = |source| AssembleError::Tool { tool: entry.name.clone(), source };
+                let tool = CommandTool::new(&entry.settings(), &file.folder).map_err(failed)?;
+                let tool: Arc<dyn Tool> = Arc::new(tool);
+                (tool, &entry.overrides)
+            }
+            ToolEntry::Mcp(_) => continue,
         };
         tools.push(overrides.apply(tool));
     }
@@ -167,7 +174,7 @@ fn built_in(file: &AgentFile, entry: &BuiltinEntry) -> Result<Arc<dyn Tool>, Ass
         Builtin::Ask => Arc::new(builtin::Ask::new()),
         Builtin::ReadFile => Arc::new(builtin::ReadFile::new(&folders).map_err(failed)?),
         Builtin::ListFiles => Arc::new(builtin::ListFiles::new(&folders).map_err(failed)?),
-        Builtin::Fetch => Arc::new(builtin::Ask::new()),
+        Builtin::Fetch => Arc::new(builtin::Fetch::new(&entry.hosts).map_err(failed)?),
     })
 }
 
