@@ -58,11 +58,14 @@ impl Instructions {
                 map.finish()?;
                 let path = reading.path(&file)?;
                 let text = read(&path).map_err(|reason| {
-                    file.error("agent.instructions", format!("{} cannot be read: {reason}", path.display()))
+                    file.error(
+                        "agent.instructions",
+                        format!("{} cannot be read: {reason}", reading.shown(&file)),
+                    )
                 })?;
                 check(&text).map_err(|(line, reason)| {
                     let message = format!("The instructions are no valid template: {reason}");
-                    invalid(Place { line, column: 1 }, message).in_file(&path.display().to_string())
+                    invalid(Place { line, column: 1 }, message).in_file(&reading.shown(&file))
                 })?;
                 Ok(Self::File { path, text })
             }

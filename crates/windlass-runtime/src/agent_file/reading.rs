@@ -18,18 +18,23 @@ pub enum ModelNames {
 
 pub(super) struct Reading<'e> {
     pub(super) file: String,
+    /// Absolute, so that it stays the same whatever the process does.
     pub(super) folder: PathBuf,
     pub(super) model_names: ModelNames,
     pub(super) secrets: Vec<Secret>,
+    parent: PathBuf,
     stem: Option<String>,
     env: Env<'e>,
 }
 
 impl<'e> Reading<'e> {
     pub(super) fn new(file: &Path, env: Env<'e>, model_names: ModelNames) -> Self {
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Self {
             file: file.display().to_string(),
-            folder: file.parent().map(Path::to_owned).unwrap_or_default(),
+            // It fails only where there is no working folder.
+            folder: std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned()),
+            parent: parent.to_owned(),
             model_names,
             secrets: Vec::new(),
             stem: file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
@@ -45,18 +50,19 @@ impl<'e> Reading<'e> {
         }
     }
 
+    /// A path of the file as messages show it: as near to what is written as it can be.
+    pub(super) fn shown(&self, field: &Field<'_>) -> String {
+        let written = field.node.as_str().unwrap_or_default();
+        if self.parent == Path::new(".") {
+            written.to_owned()
+        } else {
+            self.parent.join(written).display().to_string()
+        }
+    }
+
     /// A path of the file, from the file's folder.
     pub(super) fn path(&self, field: &Field<'_>) -> Result<PathBuf, YamlError> {
         field.filled_text().map(|path| self.folder.join(path))
-    }
-
-    /// A program: a name is looked for on the `PATH`, anything with a slash starts from the file's folder.
-    pub(super) fn program(&self, program: &str) -> String {
-        if program.contains('/') {
-            self.folder.join(program).display().to_string()
-        } else {
-            program.to_owned()
-        }
     }
 
     /// A field that holds a secret: `${NAME}` is read from the environment.

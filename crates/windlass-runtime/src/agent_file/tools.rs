@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_core::{Effect, nearest};
 use windlass_models::Secret;
-use windlass_tools::{ToolOverrides, valid_name};
+use windlass_tools::command::{CommandSettings, CommandTool};
+use windlass_tools::{ToolOverrides, ToolSetError, valid_name};
 
 use super::address::Address;
 use super::reading::Reading;
@@ -93,12 +94,14 @@ pub enum Builtin {
 pub struct CommandEntry {
     /// The tool's name.
     pub name: String,
-    /// The program and its arguments. An item `{arg}` becomes that argument.
+    /// The program and its arguments. `{arg}` becomes that argument.
     pub run: Vec<String>,
+    /// A program that says, after a crash, whether a call happened.
+    pub check: Option<Vec<String>>,
     /// What the model is told.
     pub description: String,
-    /// JSON Schema of its arguments.
-    pub parameters: Value,
+    /// JSON Schema of its arguments; `None`: a text for each `{arg}`.
+    pub parameters: Option<Value>,
     /// Whether an argument may start with `-`.
     pub dashes: bool,
     /// What its environment holds beside the usual.
@@ -107,6 +110,22 @@ pub struct CommandEntry {
     pub overrides: ToolOverrides,
     /// Where the entry stands.
     pub place: Place,
+}
+
+impl CommandEntry {
+    /// What [`windlass_tools::command::CommandTool`] is made of. `env` is not among it.
+    pub fn settings(&self) -> CommandSettings {
+        CommandSettings {
+            name: self.name.clone(),
+            run: self.run.clone(),
+            description: self.description.clone(),
+            parameters: self.parameters.clone(),
+            effect: self.overrides.effect,
+            check: self.check.clone(),
+            dashes: self.dashes,
+            ..CommandSettings::default()
+        }
+    }
 }
 
 impl Builtin {
@@ -223,7 +242,7 @@ fn mcp_entry(
     let name = tool_name(&map.required("name")?)?;
     let peer = match (map.has("command"), map.has("url")) {
         (true, false) => McpPeer::Stdio {
-            command: program(&map.required("command")?, reading)?,
+            command: program(&map.required("command")?)?,
             env: map.or("env", Vec::new(), |env| reading.secrets(&env))?,
         },
         (false, true) => McpPeer::Http {
@@ -246,13 +265,10 @@ fn mcp_entry(
 }
 
 /// A program with its arguments.
-fn program(field: &Field<'_>, reading: &Reading<'_>) -> Result<Vec<String>, YamlError> {
-    let mut run = field.texts()?;
-    match run.first_mut() {
-        Some(first) if !first.trim().is_empty() => {
-            *first = reading.program(first);
-            Ok(run)
-        }
+fn program(field: &Field<'_>) -> Result<Vec<String>, YamlError> {
+    let run = field.texts()?;
+    match run.first() {
+        Some(first) if !first.trim().is_empty() => Ok(run),
         _ => Err(field.error("agent.program", format!("`{}` names no program", field.path))),
     }
 }
@@ -342,43 +358,48 @@ fn command_entry(
     let mut map = field.map()?;
     let name = tool_name(&map.required("name")?)?;
     let run_field = map.required("run")?;
-    let run = program(&run_field, reading)?;
-    let description = map.or("description", String::new(), |text| text.text().map(str::to_owned))?;
-    let parameters =
-        super::json_schema(&mut map, "parameters")?.unwrap_or_else(|| json!({ "type": "object" }));
-    let dashes = map.or("dashes", false, |flag| flag.bool())?;
-    let env = map.or("env", Vec::new(), |env| reading.secrets(&env))?;
-    let overrides = Overrides::read(&mut map)?.or(outer).finish();
+    let entry = CommandEntry {
+        name,
+        run: program(&run_field)?,
+        check: map.maybe("check", |check| program(&check))?,
+        description: map.or("description", String::new(), |text| text.text().map(str::to_owned))?,
+        parameters: super::json_schema(&mut map, "parameters")?,
+        dashes: map.or("dashes", false, |flag| flag.bool())?,
+        env: map.or("env", Vec::new(), |env| reading.secrets(&env))?,
+        overrides: Overrides::read(&mut map)?.or(outer).finish(),
+        place,
+    };
     map.finish()?;
-    check_placeholders(&run_field, &parameters)?;
-    Ok(CommandEntry { name, run, description, parameters, dashes, env, overrides, place })
-}
-
-/// Each `{arg}` must be one of the arguments.
-fn check_placeholders(run: &Field<'_>, parameters: &Value) -> Result<(), YamlError> {
-    let known: Vec<&str> = parameters
-        .get("properties")
-        .and_then(Value::as_object)
-        .map(|properties| properties.keys().map(String::as_str).collect())
-        .unwrap_or_default();
-    for item in run.list()? {
-        let Some(name) = item.node.as_str().and_then(placeholder) else { continue };
-        if !known.contains(&name) {
-            let hint = crate::yaml::did_you_mean(&nearest(name, known.iter().copied()));
-            let message = format!("`{{{name}}}` is none of the command's arguments{hint}");
-            return Err(item
-                .error("agent.placeholder", message)
-                .with_help("list it under `properties` of the command's `parameters`"));
-        }
+    // The tool itself knows best what it cannot run.
+    match CommandTool::new(&entry.settings(), &reading.folder) {
+        Ok(_) => Ok(entry),
+        Err(error) => Err(unknown_argument(&run_field, entry.parameters.as_ref()).unwrap_or_else(|| {
+            let reason = match error {
+                ToolSetError::BadSettings { what, .. } => what,
+                other => other.to_string(),
+            };
+            run_field.error("agent.command", format!("`{}` cannot be run: {reason}", field.path))
+        })),
     }
-    Ok(())
 }
 
-/// The argument that a whole item stands for.
-fn placeholder(item: &str) -> Option<&str> {
-    let name = item.strip_prefix('{')?.strip_suffix('}')?;
-    let fits = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
-    (!name.is_empty() && name.chars().all(fits)).then_some(name)
+/// The first `{arg}` that is none of the arguments, with the nearest one.
+fn unknown_argument(run: &Field<'_>, parameters: Option<&Value>) -> Option<YamlError> {
+    let properties = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let known: Vec<&str> = properties.map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
+    run.list().ok()?.into_iter().find_map(|item| {
+        let (_, after) = item.node.as_str()?.split_once('{')?;
+        let (name, _) = after.split_once('}')?;
+        if known.contains(&name) {
+            return None;
+        }
+        let hint = crate::yaml::did_you_mean(&nearest(name, known.iter().copied()));
+        let message = format!("`{{{name}}}` is none of the command's arguments{hint}");
+        let error = item.error("agent.placeholder", message);
+        Some(error.with_help(format!(
+            "list it under `properties` of the command's `parameters`, or write {{{{{name}}}}} for the braces"
+        )))
+    })
 }
 
 /// A name that a model can call.

@@ -118,11 +118,14 @@ pub(super) fn command() -> Value {
         with_overrides(json!({
             "name": { "$ref": "#/$defs/toolName", "description": "The tool's name." },
             "run": { "type": "array", "items": { "type": "string" }, "minItems": 1,
-                "description": "The program and its arguments, never through a shell. An item \"{arg}\" becomes that \
-                    argument. All arguments come as JSON on stdin." },
+                "description": "The program and its arguments, never through a shell. {arg} becomes that argument, as \
+                    one item or within one; {{ is a brace. All arguments come as JSON on stdin." },
             "description": { "type": "string", "default": "", "description": "What the model is told." },
-            "parameters": { "$ref": "#/$defs/jsonSchema", "default": { "type": "object" },
-                "description": "JSON Schema of the arguments: an object." },
+            "check": { "type": "array", "items": { "type": "string" }, "minItems": 1,
+                "description": "A program that says, after a crash, whether a call happened: exit code 0 for yes, with \
+                    the result on stdout, 1 for no." },
+            "parameters": { "$ref": "#/$defs/jsonSchema",
+                "description": "JSON Schema of the arguments: an object. Default: a text for each {arg} of `run`." },
             "dashes": { "type": "boolean", "default": false,
                 "description": "Whether an argument may start with \"-\"." },
             "env": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },

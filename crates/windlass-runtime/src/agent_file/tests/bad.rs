@@ -47,6 +47,14 @@ const BAD: &[(&str, &str)] = &[
         "tools:\n  - command:\n      name: wc\n      run: [wc, \"{pth}\"]\n      parameters: { type: object, properties: { path: {} } }\n",
     ),
     (
+        "an argument that chooses the program",
+        "tools:\n  - command: { name: a, run: [\"{b}\"], parameters: { properties: { b: {} } } }\n",
+    ),
+    (
+        "a check of what only reads",
+        "tools:\n  - command: { name: a, run: [b], check: [c], effect: read_only }\n",
+    ),
+    (
         "parameters that are no schema",
         "tools:\n  - command: { name: a, run: [b], parameters: { type: objekt } }\n",
     ),

@@ -53,7 +53,7 @@ fn the_design_s_example_is_read_whole() {
     let names: Vec<_> = agent.delegate_names().into_iter().map(|named| named.name).collect();
     assert_eq!(names, ["writer", "reviewer", "deep_dive"]);
     assert!(
-        matches!(&agent.agents[0], DelegateEntry::File { path, .. } if path.ends_with("agents/./writer.yaml"))
+        matches!(&agent.agents[0], DelegateEntry::File { path, .. } if path.ends_with("agents/writer.yaml") && path.is_absolute())
     );
     assert!(matches!(&agent.agents[2], DelegateEntry::Branch { merge: Merge::EndResult, .. }));
     let names: Vec<_> = agent.tool_names().into_iter().map(|named| named.name).collect();
@@ -208,7 +208,8 @@ fn paths_and_programs_start_from_the_file_s_folder() {
          - mcp: { name: m, command: [./server, ./data] }\n  - mcp: { name: n, command: [npx] }",
     );
     let ToolEntry::Builtin(tool) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
-    assert_eq!(tool.folders[0], std::path::Path::new("agents/./docs"));
+    assert_eq!(tool.folders[0], std::env::current_dir().unwrap().join("agents/docs"));
+    assert_eq!(agent.folder, std::env::current_dir().unwrap().join("agents"));
     assert_eq!(tool.folders[1], std::path::Path::new("/srv"));
     let command = |at: usize| match &agent.tools[at] {
         ToolEntry::Mcp(super::super::McpEntry { peer: McpPeer::Stdio { command, .. }, .. }) => {
@@ -216,8 +217,26 @@ fn paths_and_programs_start_from_the_file_s_folder() {
         }
         other => panic!("{other:?}"),
     };
-    assert_eq!(command(1), ["agents/./server", "./data"]);
+    // Programs are looked for by the tools, from the folder.
+    assert_eq!(command(1), ["./server", "./data"]);
     assert_eq!(command(2), ["npx"]);
+}
+
+#[test]
+fn a_file_in_the_working_folder_has_a_folder_too() {
+    let agent = AgentFile::parse("name: x", std::path::Path::new("x.yaml"), &env).unwrap();
+    assert_eq!(agent.folder, std::env::current_dir().unwrap());
+}
+
+#[test]
+fn a_command_becomes_what_the_tool_is_made_of() {
+    let agent = good(
+        "tools: [ { command: { name: pay, run: [pay, --to, \"{to}\"], check: [paid, \"{to}\"], dashes: true }, effect: once } ]",
+    );
+    let ToolEntry::Command(command) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
+    let settings = command.settings();
+    assert_eq!((settings.effect, settings.dashes, settings.parameters), (Some(Effect::Once), true, None));
+    assert_eq!(settings.check, Some(vec!["paid".to_owned(), "{to}".to_owned()]));
 }
 
 #[test]
@@ -266,6 +285,7 @@ fn what_comes_later_is_read_and_named() {
         ("input: { schema: { type: object } }", "input.schema", 1),
         ("name: x\noutput:\n  schema: { type: object }\nloop: { preset: chat }", "output.schema", 3),
         ("code: { enabled: true }", "code.enabled", 1),
+        ("tools:\n  - command: { name: a, run: [b], env: { C: d } }", "tools.0.command.env", 2),
     ] {
         let error = later(text);
         assert_eq!(error.code(), "agent.later");
