@@ -3,6 +3,8 @@
 mod child;
 mod words;
 
+use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -68,12 +70,12 @@ pub struct CommandSettings {
 /// - All arguments come as one JSON object on stdin, too.
 /// - Stdout is the result (a line end at its end is cut off, invalid UTF-8 is replaced); any exit code but 0 is an error
 ///   with the last 2,000 bytes of stderr.
-/// - The environment is `PATH`, `HOME`, `WINDLASS_IDEMPOTENCY_KEY`, `WINDLASS_RUN` and `WINDLASS_CALL`, and nothing else.
+/// - The environment is `PATH`, `HOME`, `WINDLASS_IDEMPOTENCY_KEY`, `WINDLASS_RUN` and `WINDLASS_CALL`, and nothing else but
+///   what [`env`](Self::env) adds.
 /// - It runs in its folder, and leads a process group. A cancel sends SIGTERM to the group, and SIGKILL after the grace
 ///   or as soon as the call is dropped. When the program ends, what it left running in its group is killed (E20).
 ///
 /// Process groups are those of Unix; elsewhere only the program itself is killed.
-#[derive(Debug)]
 pub struct CommandTool {
     spec: ToolSpec,
     run: Line,
@@ -81,6 +83,20 @@ pub struct CommandTool {
     dashes: bool,
     folder: PathBuf,
     limits: Limits,
+    env: Vec<(OsString, OsString)>,
+}
+
+/// Without the values of the environment, which may be secrets (E53).
+impl fmt::Debug for CommandTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        let (run, folder) = (&self.run, &self.folder);
+        f.debug_struct("CommandTool")
+            .field("run", run)
+            .field("folder", folder)
+            .field("env", &names)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A command line.
@@ -121,7 +137,21 @@ impl CommandTool {
             stdout: settings.max_stdout.unwrap_or(MAX_STDOUT),
             grace: settings.grace_ms.map_or(GRACE, Duration::from_millis),
         };
-        Ok(Self { spec, run, check, dashes: settings.dashes, folder: folder.to_owned(), limits })
+        Ok(Self {
+            spec,
+            run,
+            check,
+            dashes: settings.dashes,
+            folder: folder.to_owned(),
+            limits,
+            env: Vec::new(),
+        })
+    }
+
+    /// Adds a variable to the command's environment, such as a key that it needs. Windlass' own cannot be changed.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
     }
 
     async fn execute(&self, line: &Line, context: &ToolContext, args: Value) -> Result<Finished, ToolError> {
@@ -160,6 +190,7 @@ impl CommandTool {
         }
         command.current_dir(&self.folder).env_clear();
         command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.env("WINDLASS_IDEMPOTENCY_KEY", context.idempotency_key.as_ref());
         command.env("WINDLASS_RUN", context.run.to_string());
         command.env("WINDLASS_CALL", context.call.as_str());

@@ -132,6 +132,16 @@ async fn e53_a_command_inherits_nothing_but_path_and_home() {
 }
 
 #[tokio::test]
+async fn e53_what_is_added_to_the_environment_reaches_the_command_alone() {
+    let tool =
+        tool(json!({ "name": "env", "run": ["env"] })).env("KEY", "s3cr3t").env("WINDLASS_CALL", "other");
+    let listed = run(&tool, json!({})).await.unwrap();
+    assert!(listed.contains("KEY=s3cr3t") && listed.contains("WINDLASS_CALL=c1"), "{listed}");
+    let shown = format!("{tool:?}");
+    assert!(shown.contains("KEY") && !shown.contains("s3cr3t"), "{shown}");
+}
+
+#[tokio::test]
 async fn a_command_runs_in_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("bin")).unwrap();
