@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::run::RunArgs;
 use crate::commands::test::TestArgs;
 
 const HELP: &str = "\
@@ -38,6 +39,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run an agent: its answer goes to stdout, everything else to stderr
+    Run(RunArgs),
     /// Run scripted conversations: no network, no keys, no waiting
     Test(TestArgs),
 }

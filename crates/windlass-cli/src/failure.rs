@@ -46,13 +46,14 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     message: String,
+    details: Vec<String>,
     causes: Vec<String>,
     hints: Vec<String>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+        Self { exit, message: message.into(), details: Vec::new(), causes: Vec::new(), hints: Vec::new() }
     }
 
     /// An error with its causes. A cause that only repeats what was said is left out.
@@ -79,6 +80,12 @@ impl Failure {
         self
     }
 
+    /// More of what happened.
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
+        self
+    }
+
     /// What to do about it. The same advice is given once.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         let hint = hint.into();
@@ -100,9 +107,12 @@ impl Failure {
         if self.message.is_empty() {
             return;
         }
-        out::note(format_args!("{} {}", out::styled(Style::Error, "error:"), self.message));
+        out::note(format_args!("{} {}", out::styled(Style::Error, "error:"), out::plain(&self.message)));
+        for detail in &self.details {
+            out::note(format_args!("  {}", out::plain(detail)));
+        }
         for cause in &self.causes {
-            out::note(format_args!("  caused by: {cause}"));
+            out::note(format_args!("  caused by: {}", out::plain(cause)));
         }
         for hint in &self.hints {
             out::note(format_args!("{} {hint}", out::styled(Style::Hint, "hint:")));
@@ -112,12 +122,12 @@ impl Failure {
     /// The same as data.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::json!({
-            "exit": self.exit as u8, "message": self.message, "causes": self.causes, "hints": self.hints,
+            "exit": self.exit as u8,
+            "message": self.message,
+            "details": self.details,
+            "causes": self.causes,
+            "hints": self.hints,
         })
-    }
-
-    pub(crate) fn is_silent(&self) -> bool {
-        self.message.is_empty()
     }
 }
 

@@ -3,10 +3,20 @@
 //! `cli` owns the words, `commands` has one file a command, `drive` brings a run to its end before somebody's eyes,
 //! `failure` owns what is said when something goes wrong, and with which exit code.
 
+mod agents;
+mod answers;
+mod asking;
 mod cli;
 mod commands;
+mod drive;
 mod failure;
+mod home;
+mod interrupts;
+mod notes;
 mod out;
+mod overrides;
+mod stdin;
+mod view;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the last thing on stdout was a piece of a line.
+static WITHIN_LINE: AtomicBool = AtomicBool::new(false);
 
 /// A line on stdout.
 ///
@@ -17,8 +21,16 @@ pub(crate) fn line(text: impl fmt::Display) -> io::Result<()> {
 /// A piece of text on stdout, shown at once.
 pub(crate) fn piece(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
+    if !text.is_empty() {
+        WITHIN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
+    }
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
+}
+
+/// Whether the last piece of text on stdout did not end its line.
+pub(crate) fn within_line() -> bool {
+    WITHIN_LINE.load(Ordering::Relaxed)
 }
 
 /// A JSON value on a line of its own on stdout, shown at once.
@@ -74,4 +86,10 @@ fn colours() -> bool {
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let bad = |char: char| char.is_control() && !matches!(char, '\n' | '\t');
     if text.contains(bad) { Cow::Owned(text.replace(bad, "")) } else { Cow::Borrowed(text) }
+}
+
+/// What somebody else said, for stdout: without control sequences on a terminal, as it is elsewhere.
+pub(crate) fn for_stdout(text: &str) -> Cow<'_, str> {
+    static TERMINAL: OnceLock<bool> = OnceLock::new();
+    if *TERMINAL.get_or_init(|| io::stdout().is_terminal()) { plain(text) } else { Cow::Borrowed(text) }
 }

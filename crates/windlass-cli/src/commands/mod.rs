@@ -1,13 +1,38 @@
 //! The commands, one file each.
 
+pub(crate) mod run;
 pub(crate) mod test;
+
+use std::future::Future;
 
 use crate::cli::{Cli, Command};
 use crate::failure::{Exit, Failure};
 
 /// Carries out what the command line says.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
+    trace();
     match cli.command {
+        Command::Run(args) => on_runtime(run::run(args)),
         Command::Test(args) => test::run(&args),
     }
+}
+
+/// Only commands that talk to somebody need a runtime.
+fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Internal, "the runtime cannot start").cause(error.to_string())
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let done = runtime.block_on(work);
+    // A tool that blocks a thread and was left behind does not keep the process.
+    runtime.shutdown_background();
+    done
+}
+
+/// `WINDLASS_LOG=info` (or `windlass_tools=debug`, …) shows the log lines of all parts on stderr.
+fn trace() {
+    let Ok(filter) = std::env::var("WINDLASS_LOG") else { return };
+    let filter = tracing_subscriber::EnvFilter::new(filter);
+    // It fails only if somebody was faster, and nobody is.
+    let _first = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }

@@ -130,12 +130,13 @@ fn together(failures: &[CaseFailure]) -> Vec<(&CaseFailure, String)> {
             None => groups.push(vec![failure]),
         }
     }
-    let named = |group: Vec<&CaseFailure>| {
-        let mut names: Vec<_> = group.iter().take(PASSES_NAMED).map(|failure| failure.pass.clone()).collect();
-        if group.len() > PASSES_NAMED {
-            names.push(format!("{} more", group.len() - PASSES_NAMED));
-        }
-        Some((*group.first()?, names.join("; ")))
-    };
     groups.into_iter().filter_map(named).collect()
+}
+
+fn named(group: Vec<&CaseFailure>) -> Option<(&CaseFailure, String)> {
+    let mut names: Vec<_> = group.iter().take(PASSES_NAMED).map(|failure| failure.pass.clone()).collect();
+    if group.len() > PASSES_NAMED {
+        names.push(format!("{} more", group.len() - PASSES_NAMED));
+    }
+    Some((group.into_iter().next()?, names.join("; ")))
 }

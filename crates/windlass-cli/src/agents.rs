@@ -1,0 +1,95 @@
+//! From an agent file, or from a run, to an agent that can act.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_core::{Fact, RunId, State};
+use windlass_runtime::agent_file::AgentFile;
+use windlass_runtime::{Agent, Assembly, assemble};
+use windlass_store::{EventLog, SqliteLog};
+
+use crate::failure::{Exit, Failure};
+use crate::home;
+use crate::interrupts::Interrupts;
+use crate::notes::{self, Note};
+use crate::overrides::Overrides;
+
+/// Reads an agent file, with what the command line says over it.
+pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Failure> {
+    read_pinned(path, overrides, &[])
+}
+
+fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<AgentFile, Failure> {
+    let mut file = AgentFile::read(path, &home::env)?;
+    overrides.apply(&mut file, pinned);
+    file.check_available()?;
+    Ok(file)
+}
+
+/// Brings an agent file to life, and remembers where the agent came from. Ctrl-C ends it.
+pub(crate) async fn start(
+    path: &Path,
+    file: &AgentFile,
+    overrides: &Overrides,
+    log: Arc<SqliteLog>,
+    interrupts: &mut Interrupts,
+) -> Result<Assembly, Failure> {
+    let assembly = interrupts.or(assemble(file, &home::env, log)).await??;
+    if let Ok(home) = home::folder() {
+        let note = Note { path: home::absolute(path), overrides: overrides.clone(), used_at: now() };
+        notes::remember(&home, assembly.agent.agent_ref(), note);
+    }
+    Ok(assembly)
+}
+
+/// An agent that a run can go on with.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) agent: Agent,
+    pub(crate) path: PathBuf,
+    /// Whether the person named the file: it may then be another one than the run began with.
+    pub(crate) named: bool,
+}
+
+/// The agent of a run: from the file that was named, else from the one that it was started from.
+pub(crate) async fn of_run(
+    state: &State,
+    with: Option<&Path>,
+    log: &Arc<SqliteLog>,
+    interrupts: &mut Interrupts,
+) -> Result<Found, Failure> {
+    let pinned = models(&**log, state.run()).await?;
+    let (path, overrides) = match with {
+        Some(path) => (path.to_owned(), Overrides::default()),
+        None => {
+            let note = state.agent().and_then(|agent| notes::recall(&home::folder().ok()?, agent));
+            let note = note.ok_or_else(|| unknown_file(state))?;
+            (note.path, note.overrides)
+        }
+    };
+    let file = read_pinned(&path, &overrides, &pinned)?;
+    let assembly = start(&path, &file, &overrides, log.clone(), interrupts).await?;
+    Ok(Found { agent: assembly.agent, path, named: with.is_some() })
+}
+
+fn unknown_file(state: &State) -> Failure {
+    let name = state.agent().map_or_else(|| "?".to_owned(), |agent| agent.name.to_string());
+    Failure::new(Exit::BadFile, format!("the file of agent `{name}` is not known here"))
+        .hint("name it with `--with FILE`")
+}
+
+/// The names of the models that a run was started with.
+async fn models(log: &dyn EventLog, run: RunId) -> Result<Vec<String>, Failure> {
+    let first = log.read(run, 1, 1).await?;
+    let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
+    Ok(match start {
+        Some(Fact::RunStarted(start)) => start.models.iter().map(|model| model.name.to_string()).collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// The time, in milliseconds since the Unix epoch.
+pub(crate) fn now() -> u64 {
+    use windlass_runtime::World as _;
+    windlass_runtime::SystemWorld.now()
+}

@@ -1,0 +1,71 @@
+//! Answers in words: the same on the command line and at a terminal.
+
+use windlass_core::{Answer, OpenQuestion, QuestionKind, Text};
+
+use crate::home::quoted;
+
+/// Reads an answer to a question of that kind. `Err` says what was expected.
+pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, String> {
+    let (first, rest) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let rest_text = || -> Text { rest.join(" ").into() };
+    let filled = |what: &str| match rest.is_empty() {
+        true => Err(format!("`{first}` needs {what} after it")),
+        false => Ok(rest_text()),
+    };
+    let alone = |answer: Answer| match rest.is_empty() {
+        true => Ok(answer),
+        false => Err(format!("found {:?} after `{first}`, expected nothing", rest.join(" "))),
+    };
+    match (kind, first) {
+        (QuestionKind::Clarify, "") => Err("the answer is empty".to_owned()),
+        (QuestionKind::Clarify, _) => Ok(Answer::Text(words.join(" ").into())),
+        (QuestionKind::Approval, "approve") => alone(Answer::Approve),
+        (QuestionKind::Approval, "deny") => Ok(Answer::Deny { reason: (!rest.is_empty()).then(rest_text) }),
+        (QuestionKind::Approval, "args") => arguments(&filled("the arguments as a JSON object")?),
+        (QuestionKind::Outcome, "result") => Ok(Answer::Result(filled("the call's result")?)),
+        (QuestionKind::Outcome, "run_again") => alone(Answer::RunAgain),
+        (QuestionKind::Outcome, "unknown") => alone(Answer::Unknown),
+        (QuestionKind::Limit(_), "conclude") => Ok(Answer::Conclude(filled("a text")?)),
+        (QuestionKind::Limit(_), "raise") => {
+            let number = filled("a number")?;
+            number.trim().parse().map(Answer::Raise).map_err(|_| format!("`{number}` is no number"))
+        }
+        _ => Err(format!("found {:?}, expected {}", words.join(" "), forms(kind).join(" or "))),
+    }
+}
+
+fn arguments(text: &str) -> Result<Answer, String> {
+    match serde_json::from_str(text) {
+        Ok(args @ serde_json::Value::Object(_)) => Ok(Answer::ApproveWith { args }),
+        Ok(_) => Err(format!("the arguments are no JSON object: {text}")),
+        Err(error) => Err(format!("the arguments are no JSON: {error}")),
+    }
+}
+
+/// The forms of an answer, as one types them.
+pub(crate) fn forms(kind: QuestionKind) -> &'static [&'static str] {
+    match kind {
+        QuestionKind::Approval => &["approve", "deny [REASON]", "args JSON"],
+        QuestionKind::Clarify => &["TEXT..."],
+        QuestionKind::Outcome => &["result TEXT", "run_again", "unknown"],
+        QuestionKind::Limit(_) => &["conclude TEXT", "raise N"],
+    }
+}
+
+/// The commands that answer a question, without `windlass`.
+pub(crate) fn commands(run: windlass_core::RunId, log: &str, question: &OpenQuestion) -> Vec<String> {
+    let ways: Vec<String> = match question.kind {
+        QuestionKind::Approval => vec!["approve".to_owned(), "deny 'why not'".to_owned()],
+        QuestionKind::Clarify => {
+            vec![quoted(question.suggestions.first().map_or("your answer", |first| first))]
+        }
+        QuestionKind::Outcome => {
+            vec!["result 'what it gave'".to_owned(), "run_again".to_owned(), "unknown".to_owned()]
+        }
+        QuestionKind::Limit(_) => vec!["conclude 'your text'".to_owned(), "raise N".to_owned()],
+    };
+    ways.into_iter().map(|way| format!("windlass runs answer{log} {run} {} {way}", question.id)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+use serde_json::json;
+use windlass_core::{Answer, LimitKind, QuestionKind};
+
+use super::read;
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn each_kind_takes_its_own_words() {
+    let limit = QuestionKind::Limit(LimitKind::ModelCalls);
+    let cases = [
+        (QuestionKind::Approval, "approve", Answer::Approve),
+        (QuestionKind::Approval, "deny", Answer::Deny { reason: None }),
+        (QuestionKind::Approval, "deny not now", Answer::Deny { reason: Some("not now".into()) }),
+        (QuestionKind::Approval, r#"args {"a":1}"#, Answer::ApproveWith { args: json!({ "a": 1 }) }),
+        (QuestionKind::Clarify, "approve it", Answer::Text("approve it".into())),
+        (QuestionKind::Outcome, "result paid in full", Answer::Result("paid in full".into())),
+        (QuestionKind::Outcome, "run_again", Answer::RunAgain),
+        (QuestionKind::Outcome, "unknown", Answer::Unknown),
+        (limit, "conclude that is all", Answer::Conclude("that is all".into())),
+        (limit, "raise 20", Answer::Raise(20.0)),
+    ];
+    for (kind, text, answer) in cases {
+        assert_eq!(read(kind, &words(text)), Ok(answer), "{text}");
+    }
+}
+
+#[test]
+fn e28_words_that_do_not_fit_say_what_was_expected() {
+    let error = read(QuestionKind::Approval, &words("yes please")).unwrap_err();
+    assert_eq!(error, r#"found "yes please", expected approve or deny [REASON] or args JSON"#);
+    for (kind, text) in [
+        (QuestionKind::Approval, "approve now"),
+        (QuestionKind::Approval, "args"),
+        (QuestionKind::Approval, "args 3"),
+        (QuestionKind::Approval, "args {"),
+        (QuestionKind::Clarify, ""),
+        (QuestionKind::Outcome, "result"),
+        (QuestionKind::Outcome, "approve"),
+        (QuestionKind::Limit(LimitKind::Seconds), "raise much"),
+    ] {
+        assert!(read(kind, &words(text)).is_err(), "{text}");
+    }
+}

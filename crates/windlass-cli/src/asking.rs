@@ -1,0 +1,153 @@
+//! The person at the terminal.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::Mutex;
+use windlass_core::{Answer, OpenQuestion, QuestionKind, State};
+use windlass_runtime::People;
+
+use crate::answers;
+use crate::out::{self, Style};
+use crate::stdin::Stdin;
+
+/// Somebody at a terminal, who is asked one question at a time.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    stdin: Arc<Mutex<Stdin>>,
+    left: AtomicBool,
+}
+
+/// What a line that was typed means.
+enum Typed {
+    Answer(Answer),
+    /// Not now: the run is suspended.
+    Later,
+    /// It means nothing; this is what was expected.
+    Unclear(String),
+}
+
+impl Terminal {
+    pub(crate) fn new(stdin: Arc<Mutex<Stdin>>) -> Self {
+        Self { stdin, left: AtomicBool::new(false) }
+    }
+
+    async fn put(&self, state: &State, question: &OpenQuestion) -> Option<Answer> {
+        // What happened before is shown first.
+        tokio::task::yield_now().await;
+        let mut stdin = self.stdin.lock().await;
+        if self.left.load(Ordering::Relaxed) {
+            return None;
+        }
+        stdin.forget();
+        show(state, question);
+        loop {
+            prompt("> ");
+            // A terminal that cannot be read is nobody.
+            let Some(line) = stdin.line().await.unwrap_or(None) else { break };
+            match typed(question, line.trim(), &mut stdin).await {
+                Ok(Typed::Answer(answer)) => return Some(answer),
+                Ok(Typed::Unclear(expected)) => out::note(expected),
+                Ok(Typed::Later) | Err(_) => break,
+            }
+        }
+        self.left.store(true, Ordering::Relaxed);
+        out::note("");
+        None
+    }
+}
+
+impl People for Terminal {
+    fn answers(&self, _state: &State, _question: &OpenQuestion) -> bool {
+        !self.left.load(Ordering::Relaxed)
+    }
+
+    fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {
+        Box::pin(async {
+            match self.put(state, question).await {
+                Some(answer) => answer,
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn ask_or_leave<'p>(
+        &'p self,
+        state: &'p State,
+        question: &'p OpenQuestion,
+    ) -> BoxFuture<'p, Option<Answer>> {
+        Box::pin(self.put(state, question))
+    }
+}
+
+fn prompt(text: &str) {
+    use io::Write as _;
+    let mut stderr = io::stderr().lock();
+    // A terminal that cannot be written to shows no prompt either.
+    let _unseen = write!(stderr, "{text}").and_then(|()| stderr.flush());
+}
+
+fn show(state: &State, question: &OpenQuestion) {
+    if out::within_line() {
+        // As above: nobody reads stdout.
+        let _unseen = out::piece("\n");
+    }
+    let call = question.call.as_ref().and_then(|call| state.open_call(call));
+    let title = match (question.kind, call) {
+        (QuestionKind::Approval, Some(call)) => format!("May {} run?", call.call.name),
+        _ => question.text.to_string(),
+    };
+    out::note(format_args!("{} {}", out::styled(Style::Bold, question.id.as_str()), out::plain(&title)));
+    if let (QuestionKind::Approval, Some(call)) = (question.kind, call) {
+        out::note(format_args!("  {}", out::plain(call.args())));
+    }
+    for (place, suggestion) in (1..).zip(&question.suggestions) {
+        out::note(format_args!("  {place}. {}", out::plain(suggestion)));
+    }
+    out::note(out::styled(Style::Dim, choices(question.kind)));
+}
+
+fn choices(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Approval => "[y]es, [n]o, [n]o REASON, [e]dit the arguments, [l]ater",
+        QuestionKind::Clarify => "type the answer (a number takes a suggestion); Ctrl-D: later",
+        QuestionKind::Outcome => "[r]esult TEXT, [a]gain, [u]nknown, [l]ater",
+        QuestionKind::Limit(_) => "[c]onclude TEXT, [r]aise N, [l]ater",
+    }
+}
+
+async fn typed(question: &OpenQuestion, line: &str, stdin: &mut Stdin) -> io::Result<Typed> {
+    let (word, rest) =
+        line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
+    let words = match (question.kind, word) {
+        (QuestionKind::Clarify, _) => return Ok(clarified(question, line)),
+        (_, "l" | "later") => return Ok(Typed::Later),
+        (QuestionKind::Approval, "y" | "yes" | "approve") => "approve".to_owned(),
+        (QuestionKind::Approval, "n" | "no" | "deny") => format!("deny {rest}"),
+        (QuestionKind::Approval, "e" | "edit" | "args") if rest.is_empty() => {
+            prompt("arguments (JSON): ");
+            let Some(args) = stdin.line().await? else { return Ok(Typed::Later) };
+            format!("args {args}")
+        }
+        (QuestionKind::Approval, "e" | "edit" | "args") => format!("args {rest}"),
+        (QuestionKind::Outcome, "r" | "result") => format!("result {rest}"),
+        (QuestionKind::Outcome, "a" | "again" | "run_again") => "run_again".to_owned(),
+        (QuestionKind::Outcome, "u" | "unknown") => "unknown".to_owned(),
+        (QuestionKind::Limit(_), "c" | "conclude") => format!("conclude {rest}"),
+        (QuestionKind::Limit(_), "r" | "raise") => format!("raise {rest}"),
+        _ => return Ok(Typed::Unclear(choices(question.kind).to_owned())),
+    };
+    let words: Vec<String> = words.trim().split(' ').map(str::to_owned).collect();
+    Ok(answers::read(question.kind, &words).map_or_else(Typed::Unclear, Typed::Answer))
+}
+
+fn clarified(question: &OpenQuestion, line: &str) -> Typed {
+    let chosen = line.parse::<usize>().ok().and_then(|place| question.suggestions.get(place.checked_sub(1)?));
+    match chosen {
+        Some(suggestion) => Typed::Answer(Answer::Text(suggestion.clone())),
+        None if line.is_empty() => Typed::Unclear(choices(question.kind).to_owned()),
+        None => Typed::Answer(Answer::Text(line.into())),
+    }
+}

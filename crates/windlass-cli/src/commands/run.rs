@@ -1,0 +1,117 @@
+//! `windlass run`: one run of an agent.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::sync::Mutex;
+use windlass_core::SessionId;
+use windlass_runtime::{DriveOptions, People, RunMessages};
+
+use crate::agents;
+use crate::asking::Terminal;
+use crate::drive::{Words, drive, verdict};
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::overrides::Overrides;
+use crate::stdin::{self, Stdin};
+use crate::view::{View, ViewArgs};
+
+const HELP: &str = "\
+Examples:
+  windlass run agent.yaml \"What is 17% of 2350?\"
+  git diff | windlass run reviewer.yaml
+  windlass run agent.yaml --session trip \"And what about Tuesday?\"
+  windlass run agent.yaml --limit model_calls=20 --limit cost_usd=0.50 \"...\"
+  windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
+
+Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` goes on with it.
+The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit,
+130 cancelled.";
+
+/// The arguments of `windlass run`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct RunArgs {
+    /// The agent file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What the agent is told; `-`, or nothing where stdin is no terminal: read from stdin
+    #[arg(value_name = "INPUT")]
+    input: Option<String>,
+    /// Go on with the conversation of this name, or begin it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+/// Runs the agent to its end.
+pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
+    let mut interrupts = Interrupts::listen()?;
+    let file = agents::read(&args.file, &args.overrides)?;
+    let input = input(args.input)?;
+    let mut view = View::new(args.view);
+    let log = args.log.open()?;
+    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
+    assembly.chosen.iter().for_each(|line| view.remark(line));
+    let people = if args.view.json { None } else { people() };
+    let input = RunMessages::from(input);
+    let prepared = match args.session {
+        Some(name) => {
+            let options =
+                DriveOptions { people, session: Some(SessionId::from(name)), ..DriveOptions::default() };
+            assembly.agent.prepare(input, options).await?
+        }
+        // A conversation of its own, so that somebody can go on with it.
+        None => {
+            let options = DriveOptions { people, session: Some(new_session()), ..DriveOptions::default() };
+            assembly.agent.prepare_on(input, None, options)?
+        }
+    };
+    let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
+    let run = drive(prepared, &mut view, &mut interrupts, &words).await?;
+    let verdict = verdict(&run, &words);
+    view.left(&run, verdict.as_ref().err());
+    view.close()?;
+    verdict
+}
+
+/// A name for a conversation that nobody named.
+pub(crate) fn new_session() -> SessionId {
+    SessionId::from(uuid::Uuid::now_v7().simple().to_string())
+}
+
+/// Who answers questions: whoever sits at the terminal.
+pub(crate) fn people() -> Option<Arc<dyn People>> {
+    stdin::somebody().then(|| Arc::new(Terminal::new(Arc::new(Mutex::new(Stdin::new())))) as Arc<dyn People>)
+}
+
+fn input(argument: Option<String>) -> Result<String, Failure> {
+    let from_stdin = match &argument {
+        Some(text) => text == "-",
+        None if std::io::stdin().is_terminal() => {
+            return Err(Failure::new(Exit::Usage, "there is no input")
+                .hint("give it after the file, or on stdin: `windlass run FILE \"your question\"`"));
+        }
+        None => true,
+    };
+    if !from_stdin {
+        return Ok(argument.unwrap_or_default());
+    }
+    let text = stdin::whole().map_err(|error| {
+        Failure::new(Exit::BadFile, "the input on stdin cannot be read").cause(error.to_string())
+    })?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.is_empty() {
+        return Err(Failure::new(Exit::Usage, "the input on stdin is empty")
+            .hint("give it after the file, or on stdin: `windlass run FILE \"your question\"`"));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,144 @@
+//! Brings a run to its end before somebody's eyes, and says how it ended.
+
+use std::pin::pin;
+
+use futures_util::future::{Either, join, select};
+use windlass_core::{LimitKind, RunId, RunStanding, Status};
+use windlass_runtime::{Prepared, Run, RunHandle};
+
+use crate::answers;
+use crate::failure::{Exit, Failure};
+use crate::home::quoted;
+use crate::interrupts::Interrupts;
+use crate::view::{View, exit_of};
+
+/// What is needed to say which command goes on with a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    /// ` --log FILE`, or nothing.
+    pub(crate) log: String,
+    /// The agent's file, where a new run of the session is to be started.
+    pub(crate) file: Option<String>,
+}
+
+/// Drives the run until it has ended or waits for somebody. The first Ctrl-C cancels it; the second one leaves it as its
+/// last durable event left it.
+pub(crate) async fn drive(
+    prepared: Prepared,
+    view: &mut View,
+    interrupts: &mut Interrupts,
+    words: &Words,
+) -> Result<Run, Failure> {
+    let (run, handle) = (prepared.id(), prepared.handle());
+    let mut updates = prepared.updates();
+    let show = async {
+        while let Some(update) = updates.next().await {
+            view.update(&update);
+        }
+    };
+    let work = pin!(join(prepared.drive(), show));
+    let stop = pin!(stop(&handle, interrupts));
+    match select(work, stop).await {
+        Either::Left(((run, ()), _)) => run.map_err(Failure::from),
+        Either::Right(((), _)) => Err(left(run, words)),
+    }
+}
+
+/// Cancels at the first Ctrl-C, ends at the second.
+async fn stop(handle: &RunHandle, interrupts: &mut Interrupts) {
+    interrupts.next().await;
+    let again = pin!(interrupts.next());
+    let cancel = pin!(async {
+        // A run that is over or being stopped needs no second word.
+        let _over = handle.cancel(Some("Ctrl-C".into())).await;
+        std::future::pending::<()>().await;
+    });
+    select(cancel, again).await;
+}
+
+fn left(run: RunId, words: &Words) -> Failure {
+    Failure::new(Exit::Cancelled, format!("run {run} was left before it had ended"))
+        .hint(format!("`windlass runs resume{} {run}` goes on with it", words.log))
+}
+
+/// What the end of a run means for the process: an exit code, and words if it is not 0.
+pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
+    let id = run.id();
+    match run.standing() {
+        RunStanding::Ended(status) => match exit_of(status) {
+            Exit::Good => Ok(Exit::Good),
+            exit => Err(ended(run, status, exit, words)),
+        },
+        RunStanding::Suspended => Err(suspended(run, words)),
+        RunStanding::Running => Err(left(id, words)),
+    }
+}
+
+fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
+    let id = run.id();
+    match status {
+        Status::Limit(limit) => {
+            let max = run.state().policy().limit(limit);
+            let reached = max.map(|max| format!(" ({})", limit.show(max))).unwrap_or_default();
+            let failure = Failure::new(exit, format!("run {id} was cut by its limit {limit}{reached}"));
+            match higher(limit, max) {
+                Some(number) => failure.hint(format!(
+                    "`windlass runs resume{} {id} --limit {limit}={number}` goes on; nothing is done again",
+                    words.log
+                )),
+                None => failure.maybe_hint(session(run, words)),
+            }
+        }
+        Status::Cancelled => {
+            Failure::new(exit, format!("run {id} was cancelled")).maybe_hint(session(run, words))
+        }
+        Status::Failed(kind) => {
+            let failure = Failure::new(exit, format!("run {id} failed ({kind})"));
+            let failure = match run.error() {
+                Some(why) => failure.cause(why),
+                None => failure,
+            };
+            match kind {
+                windlass_core::FailKind::Model => {
+                    failure.hint("`windlass doctor` says which models can be reached")
+                }
+                _ => failure,
+            }
+            .hint(format!("`windlass runs show{} -e {id}` shows what happened", words.log))
+        }
+        Status::Answered | Status::Concluded | Status::Clarification => Failure::new(exit, ""),
+    }
+}
+
+/// A number to raise a limit to: twice as much, where that makes sense.
+fn higher(limit: LimitKind, max: Option<u64>) -> Option<String> {
+    match limit {
+        LimitKind::Repetition => None,
+        _ => max.map(|max| {
+            limit.show(if max == 0 { limit.keep(10.0).unwrap_or(10) } else { max.saturating_mul(2) })
+        }),
+    }
+}
+
+/// How the conversation goes on with another run.
+fn session(run: &Run, words: &Words) -> Option<String> {
+    let session = run.state().session()?;
+    let file = words.file.as_deref().map_or_else(|| "FILE".to_owned(), quoted);
+    let session = quoted(session.as_str());
+    Some(format!(
+        "`windlass run{} {file} --session {session} 'go on'` goes on with the conversation",
+        words.log
+    ))
+}
+
+fn suspended(run: &Run, words: &Words) -> Failure {
+    let id = run.id();
+    let mut failure = Failure::new(Exit::Suspended, format!("run {id} is suspended: it waits for an answer"));
+    for question in run.questions() {
+        failure = failure.detail(format!("{} ({}): {}", question.id, question.kind, question.text));
+        for command in answers::commands(id, &words.log, question) {
+            failure = failure.hint(command);
+        }
+    }
+    failure
+}

@@ -1,0 +1,84 @@
+//! Where Windlass keeps its files, and which log a command speaks of.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use windlass_store::SqliteLog;
+
+use crate::failure::{Exit, Failure};
+
+/// The environment as the process has it: for agent files and providers.
+pub(crate) fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The folder of all of Windlass's files: `WINDLASS_HOME`, else the user's data folder (XDG Base Directory 0.8).
+pub(crate) fn folder() -> Result<PathBuf, Failure> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(home) = set("WINDLASS_HOME") {
+        return std::path::absolute(&home).map_err(|error| {
+            Failure::new(Exit::Internal, format!("WINDLASS_HOME ({}) cannot be used", home.display()))
+                .cause(error.to_string())
+        });
+    }
+    // The specification has relative paths ignored.
+    let data = set("XDG_DATA_HOME").filter(|path| path.is_absolute());
+    data.or_else(|| set("HOME").map(|home| home.join(".local/share")))
+        .map(|data| data.join("windlass"))
+        .ok_or_else(|| {
+            Failure::new(Exit::Internal, "there is no place for Windlass's files: HOME is not set")
+                .hint("set WINDLASS_HOME to a folder, or name a log with --log")
+        })
+}
+
+/// Which log.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct LogArgs {
+    /// The log to use [default: log.db in WINDLASS_HOME]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) log: Option<PathBuf>,
+}
+
+impl LogArgs {
+    /// The log's file.
+    pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
+        match &self.log {
+            Some(path) => Ok(path.clone()),
+            None => Ok(folder()?.join("log.db")),
+        }
+    }
+
+    /// Opens the log; makes it if need be.
+    pub(crate) fn open(&self) -> Result<Arc<SqliteLog>, Failure> {
+        Ok(Arc::new(SqliteLog::open(self.path()?)?))
+    }
+
+    /// Opens a log that must be there already: looking at runs makes none.
+    pub(crate) fn open_existing(&self) -> Result<Option<Arc<SqliteLog>>, Failure> {
+        let path = self.path()?;
+        if path.exists() { Ok(Some(Arc::new(SqliteLog::open(path)?))) } else { Ok(None) }
+    }
+
+    /// What a command that somebody is told to type needs for this log, with a space before it.
+    pub(crate) fn words(&self) -> String {
+        self.log
+            .as_ref()
+            .map(|path| format!(" --log {}", quoted(&path.display().to_string())))
+            .unwrap_or_default()
+    }
+}
+
+/// A word as a POSIX shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let safe = |char: char| char.is_ascii_alphanumeric() || "-_./:=@%+,".contains(char);
+    if !word.is_empty() && word.chars().all(safe) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A path as one can use it from any folder.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

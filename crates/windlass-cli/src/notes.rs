@@ -1,0 +1,100 @@
+//! Which file an agent came from: a run knows its agent by name and digest only.
+//!
+//! The notes are a convenience: without them a run needs `--with FILE` to go on.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use windlass_core::AgentRef;
+
+use crate::overrides::Overrides;
+
+/// How many agents are remembered; the ones that were not used for longest are forgotten.
+const MAX_NOTES: usize = 1_000;
+/// The most bytes of notes that are read.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Where an agent came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Note {
+    /// Its file.
+    pub(crate) path: PathBuf,
+    /// What the command line said over it.
+    #[serde(flatten)]
+    pub(crate) overrides: Overrides,
+    /// When it was last used, in milliseconds since the Unix epoch.
+    pub(crate) used_at: u64,
+}
+
+type Notes = BTreeMap<String, Note>;
+
+/// Remembers where an agent came from. A note that cannot be written is missed only later, with a hint: the run itself
+/// does not depend on it.
+pub(crate) fn remember(home: &Path, agent: &AgentRef, note: Note) {
+    let known = recall(home, agent);
+    if known.is_some_and(|old| old.path == note.path && old.overrides == note.overrides) {
+        return;
+    }
+    if let Err(error) = add(home, agent, note) {
+        tracing::warn!("the agent's file is not remembered: {error}");
+    }
+}
+
+fn add(home: &Path, agent: &AgentRef, note: Note) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    // Several processes may remember at once; the lock goes with the file's handle.
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(home.join("agents.lock"))?;
+    lock.lock()?;
+    let mut notes = read(home);
+    notes.insert(key(agent), note);
+    while notes.len() > MAX_NOTES {
+        let oldest = notes.iter().min_by_key(|(_, note)| note.used_at).map(|(key, _)| key.clone());
+        match oldest {
+            Some(oldest) => drop(notes.remove(&oldest)),
+            None => break,
+        }
+    }
+    write(home, &notes)
+}
+
+/// Where this very agent came from.
+pub(crate) fn recall(home: &Path, agent: &AgentRef) -> Option<Note> {
+    read(home).remove(&key(agent))
+}
+
+fn key(agent: &AgentRef) -> String {
+    format!("{} {}", agent.name, agent.digest)
+}
+
+fn file(home: &Path) -> PathBuf {
+    home.join("agents.json")
+}
+
+fn read(home: &Path) -> Notes {
+    let path = file(home);
+    let small = std::fs::metadata(&path).is_ok_and(|data| data.len() <= MAX_BYTES);
+    let text = if small { std::fs::read(&path).unwrap_or_default() } else { Vec::new() };
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// Readers see the old file or the new one, whole; only the user can read it.
+fn write(home: &Path, notes: &Notes) -> std::io::Result<()> {
+    let fresh = home.join(format!("agents.json.{}", std::process::id()));
+    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    let written =
+        out.write_all(&serde_json::to_vec_pretty(notes)?).and_then(|()| std::fs::rename(&fresh, file(home)));
+    if written.is_err() {
+        // Best effort: what matters is the first error.
+        let _gone = std::fs::remove_file(&fresh);
+    }
+    written
+}

@@ -1,0 +1,89 @@
+//! What the command line says over an agent file.
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use windlass_core::{LimitKind, nearest};
+use windlass_runtime::agent_file::{AgentFile, ModelEntry};
+
+/// What the command line says over an agent file.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Overrides {
+    /// Use this model (provider/model, auto or tour) instead of the file's
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    /// Set a limit: model_calls, tool_calls, tool_rounds, tokens, seconds, cost_usd, … (may be repeated)
+    #[arg(long = "limit", value_name = "NAME=N", value_parser = limit)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) limits: Vec<(LimitKind, f64)>,
+    /// Ask a person before each call of a tool whose name fits, such as 'files__write_*' (may be repeated)
+    #[arg(long = "approve", value_name = "PATTERN")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) approve: Vec<String>,
+}
+
+/// Reads `NAME=N`.
+pub(crate) fn limit(text: &str) -> Result<(LimitKind, f64), String> {
+    let (name, number) = text.split_once('=').ok_or("expected NAME=N, such as model_calls=20")?;
+    let names = LimitKind::SETTABLE.map(LimitKind::name);
+    let kind = LimitKind::from_name(name).ok_or_else(|| {
+        let close = nearest(name, names);
+        let hint = if close.is_empty() { names.join(", ") } else { close.join(" or ") };
+        format!("there is no limit `{name}`; did you mean {hint}?")
+    })?;
+    let number: f64 = number.trim().parse().map_err(|_| format!("`{number}` is no number"))?;
+    match kind.keep(number) {
+        Some(_) => Ok((kind, number)),
+        None => Err(format!("`{number}` cannot be the limit `{name}`: expected a number from 0")),
+    }
+}
+
+impl Overrides {
+    /// The agent file with all this in place. `pinned` are the models that a run has used: they stand in for `auto`,
+    /// which might find another one today.
+    pub(crate) fn apply(&self, file: &mut AgentFile, pinned: &[String]) {
+        if let Some(model) = &self.model {
+            file.models = vec![ModelEntry { use_: model.clone(), ..ModelEntry::default() }];
+        }
+        if file.models.is_empty() {
+            file.models = vec![ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
+        }
+        for (entry, name) in file.models.iter_mut().zip(pinned) {
+            if entry.use_ == "auto" {
+                entry.use_.clone_from(name);
+            }
+        }
+        if !self.limits.is_empty() {
+            let limits = file.loop_settings.entry("limits").or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(limits) = limits {
+                for (kind, number) in &self.limits {
+                    set(limits, kind.name(), as_written(*number));
+                }
+            }
+        }
+        if !self.approve.is_empty() {
+            let approve = file.loop_settings.entry("approve").or_insert_with(|| Value::Array(Vec::new()));
+            if let Value::String(one) = approve {
+                *approve = json!([one]);
+            }
+            if let Value::Array(patterns) = approve {
+                patterns.extend(self.approve.iter().map(|pattern| json!(pattern)));
+            }
+        }
+    }
+}
+
+/// Sets a limit and leaves what follows at it.
+fn set(limits: &mut Map<String, Value>, name: &str, number: Value) {
+    match limits.get_mut(name) {
+        Some(Value::Object(limit)) => drop(limit.insert("max".to_owned(), number)),
+        _ => drop(limits.insert(name.to_owned(), number)),
+    }
+}
+
+/// A count stays a whole number.
+fn as_written(number: f64) -> Value {
+    if number.fract() == 0.0 && number < 9.0e15 { json!(number as u64) } else { json!(number) }
+}

@@ -1,0 +1,105 @@
+//! Lines from stdin, without a thread that waits for them: a question may be withdrawn while nobody types.
+
+use std::io::{self, IsTerminal, Read, Stdin as StdStdin};
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::unix::AsyncFd;
+
+/// The longest line that is taken, in bytes.
+const MAX_LINE: usize = 1024 * 1024;
+/// The most bytes that an input on stdin may have.
+const MAX_INPUT: u64 = 16 * 1024 * 1024;
+
+/// Lines from stdin.
+#[derive(Debug)]
+pub(crate) struct Stdin {
+    /// `None`: a file or `/dev/null`, which never makes anybody wait.
+    ready: Option<AsyncFd<StdStdin>>,
+    read: Vec<u8>,
+    ended: bool,
+}
+
+impl Stdin {
+    #[expect(
+        deprecated,
+        reason = "its successor is an unsafe function; stdin's descriptor stays open as long as the process"
+    )]
+    pub(crate) fn new() -> Self {
+        Self { ready: AsyncFd::new(io::stdin()).ok(), read: Vec::new(), ended: false }
+    }
+
+    /// The next line without its end; `None` at the end of input. Nothing is lost if this is dropped.
+    pub(crate) async fn line(&mut self) -> io::Result<Option<String>> {
+        loop {
+            if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
+                let mut line: Vec<u8> = self.read.drain(..=end).collect();
+                while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+                    line.pop();
+                }
+                return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+            }
+            if self.ended {
+                let rest = std::mem::take(&mut self.read);
+                return Ok((!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned()));
+            }
+            if self.read.len() > MAX_LINE {
+                return Err(io::Error::other(format!("a line is longer than {MAX_LINE} bytes")));
+            }
+            self.wait().await?;
+            let mut chunk = [0; 4096];
+            // Read past the standard library's buffer: what is left there would not show as ready.
+            match rustix::io::read(io::stdin().as_fd(), &mut chunk) {
+                Ok(0) => self.ended = true,
+                Ok(bytes) => self.read.extend_from_slice(chunk.get(..bytes).unwrap_or_default()),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Forgets what was typed before a question was put: nobody could mean it as the answer.
+    pub(crate) fn forget(&mut self) {
+        if io::stdin().is_terminal() {
+            self.read.clear();
+            // A terminal that cannot do that keeps what was typed.
+            let _kept = rustix::termios::tcflush(io::stdin().as_fd(), rustix::termios::QueueSelector::IFlush);
+        }
+    }
+
+    async fn wait(&self) -> io::Result<()> {
+        let Some(ready) = &self.ready else { return Ok(()) };
+        loop {
+            let mut guard = ready.readable().await?;
+            if is_ready()? {
+                return Ok(());
+            }
+            guard.clear_ready();
+        }
+    }
+}
+
+fn is_ready() -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Everything on stdin, as text.
+pub(crate) fn whole() -> io::Result<String> {
+    let mut text = String::new();
+    io::stdin().lock().take(MAX_INPUT + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_INPUT {
+        return Err(io::Error::other(format!("the input is longer than {MAX_INPUT} bytes")));
+    }
+    Ok(text)
+}
+
+/// Whether somebody sits at a terminal who can be asked.
+pub(crate) fn somebody() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}

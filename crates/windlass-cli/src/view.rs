@@ -1,0 +1,122 @@
+//! What is shown of a run while it goes on: for people ([`Plain`]) or for programs ([`json`]).
+
+pub(crate) mod json;
+mod plain;
+pub(crate) mod words;
+
+use std::io;
+
+use clap::Args;
+use windlass_core::{Event, Status};
+use windlass_runtime::{Run, Update, numbered};
+
+use crate::failure::{Exit, Failure};
+use crate::out;
+
+pub(crate) use plain::Plain;
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct ViewArgs {
+    /// One JSON object an event or update on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress on stderr, only the answer and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Also show the model's reasoning and the agent's log lines
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
+/// Shows a run.
+#[derive(Debug)]
+pub(crate) enum View {
+    Plain(Box<Plain>),
+    Json(json::Writer),
+}
+
+impl View {
+    pub(crate) fn new(args: ViewArgs) -> Self {
+        if args.json {
+            Self::Json(json::Writer::default())
+        } else {
+            Self::Plain(Box::new(Plain::new(args.quiet, args.verbose)))
+        }
+    }
+
+    pub(crate) fn update(&mut self, update: &Update) {
+        match self {
+            Self::Plain(plain) => plain.update(update),
+            Self::Json(writer) => writer.update(update),
+        }
+    }
+
+    /// An event that was read from the log.
+    pub(crate) fn event(&mut self, number: u64, event: &Event) {
+        match self {
+            Self::Plain(plain) => plain.event(event),
+            Self::Json(writer) => writer.event(number, event),
+        }
+    }
+
+    /// Something beside the run: which model was chosen, say.
+    pub(crate) fn remark(&mut self, text: &str) {
+        match self {
+            Self::Plain(plain) => plain.remark(text),
+            Self::Json(writer) => writer.value(&serde_json::json!({ "type": "remark", "text": text })),
+        }
+    }
+
+    /// The run is no longer driven here.
+    pub(crate) fn left(&mut self, run: &Run, failure: Option<&Failure>) {
+        if let Self::Json(writer) = self {
+            writer.value(&json::run(run, failure));
+        }
+    }
+
+    /// What kept us from showing everything, if it was more than a reader who went away.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        let broken = match self {
+            Self::Plain(plain) => plain.close(),
+            Self::Json(writer) => writer.broken,
+        };
+        match broken {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The exit code of an end.
+pub(crate) fn exit_of(status: Status) -> Exit {
+    match status {
+        Status::Answered | Status::Concluded | Status::Clarification => Exit::Good,
+        Status::Limit(_) => Exit::Limit,
+        Status::Cancelled => Exit::Cancelled,
+        Status::Failed(windlass_core::FailKind::Model) => Exit::Unavailable,
+        Status::Failed(windlass_core::FailKind::Internal) => Exit::Internal,
+        Status::Failed(_) => Exit::Failed,
+    }
+}
+
+/// Writes to stdout until that fails for the first time.
+#[derive(Debug, Default)]
+struct Paper {
+    broken: Option<io::Error>,
+}
+
+impl Paper {
+    fn piece(&mut self, text: &str) {
+        if self.broken.is_none() {
+            self.broken = out::piece(text).err();
+        }
+    }
+}
+
+/// All events of an update, one by one.
+fn each(update: &Update, mut show: impl FnMut(u64, &Event)) {
+    if let Update::Events(batch) = update {
+        numbered(batch).for_each(|(number, event)| show(number, event));
+    }
+}

@@ -1,0 +1,314 @@
+//! A run for people: the answer on stdout as it comes, everything else on stderr.
+//!
+//! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
+//! back until the reply is whole.
+
+use std::collections::HashMap;
+use std::io;
+
+use windlass_core::{
+    ActionId, CallDecided, CallFinished, CallId, CallStarted, Decision, Event, Fact, LimitReached, Message,
+    Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed,
+};
+use windlass_runtime::Update;
+
+use super::Paper;
+use super::words::{LINE_CHARS, count, cut, outcome, span, usage};
+use crate::out::{self, Style};
+
+/// Shows a run to people.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    quiet: bool,
+    verbose: bool,
+    paper: Paper,
+    turn: Turn,
+    calls: HashMap<CallId, (Text, Text)>,
+    started_at: u64,
+    model_calls: u64,
+    tool_calls: u64,
+}
+
+/// The reply that is coming in.
+#[derive(Debug, Default)]
+struct Turn {
+    action: Option<ActionId>,
+    /// Everything that came.
+    text: String,
+    /// How much of it was shown, in bytes.
+    shown: usize,
+    reasoning: String,
+}
+
+impl Plain {
+    pub(super) fn new(quiet: bool, verbose: bool) -> Self {
+        Self {
+            quiet,
+            verbose,
+            paper: Paper::default(),
+            turn: Turn::default(),
+            calls: HashMap::new(),
+            started_at: 0,
+            model_calls: 0,
+            tool_calls: 0,
+        }
+    }
+
+    /// A run that began earlier: what its open calls are called.
+    pub(crate) fn recall(&mut self, state: &State) {
+        for message in state.history().iter() {
+            if let Message::Assistant(message) = &**message {
+                self.calls.extend(
+                    message
+                        .calls
+                        .iter()
+                        .map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))),
+                );
+            }
+        }
+    }
+
+    pub(super) fn close(mut self) -> Option<io::Error> {
+        self.end_line();
+        self.paper.broken
+    }
+
+    /// A line beside the point.
+    pub(super) fn remark(&mut self, text: &str) {
+        if !self.quiet {
+            self.end_line();
+            out::note(out::styled(Style::Dim, &out::plain(text)));
+        }
+    }
+
+    fn warn(&mut self, text: &str) {
+        if !self.quiet {
+            self.end_line();
+            out::note(out::plain(text));
+        }
+    }
+
+    /// What comes next on stderr must not stand within a line of the answer; and one reply must not run into the next.
+    fn end_line(&mut self) {
+        if out::within_line() {
+            self.paper.piece("\n");
+        }
+    }
+
+    pub(super) fn update(&mut self, update: &Update) {
+        match update {
+            Update::Text { action, text } => self.text(*action, text),
+            Update::Reasoning { action, text } => {
+                self.enter(*action);
+                self.turn.reasoning.push_str(text);
+            }
+            Update::Void { action } if self.turn.action == Some(*action) => {
+                if self.turn.shown > 0 {
+                    self.warn("the reply broke off: what was shown of it is void");
+                }
+                self.turn = Turn::default();
+            }
+            Update::Void { .. } | Update::Call { .. } => {}
+            Update::Log(line) if self.verbose => self.remark(&line.text),
+            Update::Log(_) => {}
+            Update::Refused { violation } => self.warn(&format!("refused: {violation}")),
+            Update::Events(_) => super::each(update, |_, event| self.event(event)),
+        }
+    }
+
+    fn enter(&mut self, action: ActionId) {
+        if self.turn.action != Some(action) {
+            self.end_line();
+            self.turn = Turn { action: Some(action), ..Turn::default() };
+        }
+    }
+
+    fn text(&mut self, action: ActionId, text: &str) {
+        self.enter(action);
+        self.turn.text.push_str(text);
+        let begins = self.turn.text.trim_start();
+        if !begins.is_empty() && !begins.starts_with(['{', '[', '<', '`']) {
+            self.show_rest();
+        }
+    }
+
+    /// Shows what came and was not shown.
+    fn show_rest(&mut self) {
+        if let Some(rest) = self.turn.text.get(self.turn.shown..).filter(|rest| !rest.is_empty()) {
+            self.paper.piece(&out::for_stdout(rest));
+            self.turn.shown = self.turn.text.len();
+        }
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::RunStarted(start) => {
+                self.started_at = event.at;
+                self.remark(&format!("run: {}", start.run));
+            }
+            Fact::RunResumed(_) => {
+                self.started_at = event.at;
+                self.remark("resumed");
+            }
+            Fact::TurnStarted(_) => {}
+            Fact::TurnCompleted(turn) => self.turn_completed(turn),
+            Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
+            Fact::CallDecided(decided) => self.decided(decided),
+            Fact::CallStarted(started) => self.call_started(started),
+            Fact::CallRetried(retried) => {
+                let wait = span(retried.retry_at.saturating_sub(event.at));
+                let text = format!("{}; again in {wait}", outcome(&retried.outcome));
+                self.result(&retried.call, &text);
+            }
+            Fact::CallDoubted(doubted) => {
+                let name = self.name(&doubted.call);
+                self.warn(&format!("in doubt: {name} had started when the process died"));
+            }
+            Fact::CallFinished(finished) => self.call_finished(finished),
+            Fact::CallHeld(_) | Fact::InputRequested(_) => {}
+            Fact::InputReceived(received) => {
+                self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
+            }
+            Fact::Steered(steered) => self.remark(&format!("steered: {}", cut(&steered.text, LINE_CHARS))),
+            Fact::Adjusted(_) => self.remark("the tools have changed"),
+            Fact::OutputRejected(rejected) => {
+                self.warn(&format!("not accepted: {}", rejection(rejected.reason)))
+            }
+            Fact::LimitReached(reached) => self.limit_reached(reached),
+            Fact::LimitRaised(raised) => {
+                self.remark(&format!("the limit {} is now {}", raised.limit, raised.limit.show(raised.max)));
+            }
+            Fact::CancelRequested(_) => self.warn("stopping…"),
+            Fact::RunEnded(end) => self.ended(end, event.at),
+        }
+    }
+
+    fn turn_completed(&mut self, turn: &TurnCompleted) {
+        self.model_calls += 1;
+        self.calls
+            .extend(turn.calls.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))));
+        if self.verbose
+            && let Some(reasoning) = turn.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty())
+        {
+            let text = reasoning.text.to_string();
+            self.remark(&text);
+        }
+        self.settle(turn.text.as_deref().unwrap_or_default());
+        self.end_line();
+        let action = self.turn.action.take();
+        self.turn =
+            Turn { text: self.turn.text.clone(), shown: self.turn.shown, action, reasoning: String::new() };
+    }
+
+    /// The reply is whole: whatever of this text was not shown is shown now.
+    fn settle(&mut self, text: &str) {
+        let shown = self.turn.text.get(..self.turn.shown).unwrap_or_default();
+        if !text.starts_with(shown) {
+            // Pieces were missed, or the text lost the calls that were read from it.
+            if text.is_empty() {
+                return;
+            }
+            self.end_line();
+            self.turn.shown = 0;
+        }
+        text.clone_into(&mut self.turn.text);
+        self.show_rest();
+    }
+
+    fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
+        let failure = &failed.failure;
+        let then = match (failed.retry_at, failed.next_model) {
+            (_, Some(_)) => "; the next model is asked".to_owned(),
+            (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
+            (None, None) => String::new(),
+        };
+        if failure.kind != windlass_core::FailureKind::Cancelled {
+            self.warn(&format!("{}: {}{then}", failure.model, cut(&failure.message, LINE_CHARS * 2)));
+        }
+    }
+
+    fn name(&self, call: &CallId) -> String {
+        self.calls.get(call).map_or_else(|| call.to_string(), |(name, _)| name.to_string())
+    }
+
+    fn decided(&mut self, decided: &CallDecided) {
+        let name = self.name(&decided.call);
+        match &decided.decision {
+            Decision::Approved => self.remark(&format!("approved: {name}")),
+            Decision::Edited { args } => {
+                if let Some((_, old)) = self.calls.get_mut(&decided.call) {
+                    *old = args.clone();
+                }
+                self.remark(&format!("approved: {name}, with other arguments"));
+            }
+            Decision::Denied { .. } => {}
+            Decision::Forbidden { pattern } => self.warn(&format!("forbidden: {name} (deny: {pattern})")),
+        }
+    }
+
+    fn call_started(&mut self, started: &CallStarted) {
+        self.tool_calls += u64::from(started.attempt == 1);
+        let (name, args) = match self.calls.get(&started.call) {
+            Some((name, args)) => (name.to_string(), cut(args, LINE_CHARS)),
+            None => (started.call.to_string(), String::new()),
+        };
+        let again = if started.attempt > 1 { format!(" (try {})", started.attempt) } else { String::new() };
+        if !self.quiet {
+            self.end_line();
+            let name = out::plain(&name).into_owned();
+            out::note(format_args!(
+                "-> {}{again} {}",
+                out::styled(Style::Bold, &name),
+                out::styled(Style::Dim, &args)
+            ));
+        }
+    }
+
+    fn call_finished(&mut self, finished: &CallFinished) {
+        self.result(&finished.call, &outcome(&finished.outcome));
+    }
+
+    fn result(&mut self, call: &CallId, text: &str) {
+        let name = self.name(call);
+        self.remark(&format!("<- {name}: {}", cut(text, LINE_CHARS)));
+    }
+
+    fn limit_reached(&mut self, reached: &LimitReached) {
+        let (limit, max) = (reached.limit, reached.limit.show(reached.max));
+        self.warn(&format!("limit reached: {limit} {max}"));
+    }
+
+    fn ended(&mut self, end: &RunEnded, at: u64) {
+        let text = end.text.as_deref().unwrap_or_default();
+        match end.status {
+            Status::Answered | Status::Concluded | Status::Clarification if self.turn.text != text => {
+                self.end_line();
+                self.turn = Turn::default();
+                self.settle(text);
+            }
+            // The text of any other end must not look like an answer.
+            Status::Limit(_) | Status::Failed(_) if self.turn.text != text && !text.is_empty() => {
+                self.warn(&format!("at the end: {}", text.trim_end()));
+            }
+            _ => {}
+        }
+        self.end_line();
+        let mut words = vec![count(self.model_calls, "model call")];
+        if self.tool_calls > 0 {
+            words.push(count(self.tool_calls, "tool call"));
+        }
+        words.push(usage(&end.usage, end.cost.map(|pico| pico as f64 / 1e12)));
+        words.push(span(at.saturating_sub(self.started_at)));
+        self.remark(&format!("{}: {}", end.status, words.join(", ")));
+    }
+}
+
+fn rejection(reason: Rejection) -> &'static str {
+    match reason {
+        Rejection::Truncated => "the reply was cut off at the token limit",
+        Rejection::Refused => "the model declined to answer",
+        Rejection::Filtered => "the provider's filter cut the reply off",
+        Rejection::NoCall => "the reply calls no tool, or says nothing at all",
+        Rejection::Invalid => "the reply does not fit the output schema",
+    }
+}

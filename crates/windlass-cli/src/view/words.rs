@@ -1,0 +1,100 @@
+//! Things in words, short enough for a line.
+
+use windlass_core::{CallOutcome, Content, Fact, Part, Usage};
+
+use crate::out;
+
+/// How many characters of arguments or of a result a line of progress shows.
+pub(crate) const LINE_CHARS: usize = 120;
+
+/// The text on one line of at most so many characters.
+pub(crate) fn cut(text: &str, chars: usize) -> String {
+    let one_line = out::plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = one_line.chars().take(chars).collect();
+    if short.len() < one_line.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// How a call ended, in a few words.
+pub(crate) fn outcome(outcome: &CallOutcome) -> String {
+    match outcome {
+        CallOutcome::Ok { content } => content_line(content),
+        CallOutcome::Error { kind, message } => match kind {
+            Some(kind) => format!("failed ({kind}): {message}"),
+            None => format!("failed: {message}"),
+        },
+        CallOutcome::TimedOut { after_ms } => format!("out of time after {}", span(*after_ms)),
+        CallOutcome::Malformed { message } => message.to_string(),
+        CallOutcome::UnknownTool { nearest } if nearest.is_empty() => "there is no such tool".to_owned(),
+        CallOutcome::UnknownTool { nearest } => {
+            format!("there is no such tool; near: {}", nearest.join(", "))
+        }
+        CallOutcome::Denied { reason, by_policy } => {
+            let by = if *by_policy { "forbidden" } else { "denied" };
+            reason.as_ref().map_or_else(|| by.to_owned(), |reason| format!("{by}: {reason}"))
+        }
+        CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
+        CallOutcome::Interrupted { abandoned: false } => "interrupted".to_owned(),
+        CallOutcome::Interrupted { abandoned: true } => "interrupted, and left behind".to_owned(),
+        CallOutcome::Unknown => "nobody knows whether it happened".to_owned(),
+    }
+}
+
+fn content_line(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.to_string(),
+        Content::Parts(parts) => {
+            let words = parts.iter().map(|part| match part {
+                Part::Text { text } => text.to_string(),
+                Part::Image(media) | Part::File(media) => format!("[{}]", media.media_type),
+            });
+            words.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// Milliseconds as people write them.
+pub(crate) fn span(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{:.1} s", ms as f64 / 1e3),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+/// `3 tool calls`, `1 tool call`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// Tokens and cost.
+pub(crate) fn usage(usage: &Usage, cost_usd: Option<f64>) -> String {
+    let about = if usage.estimated { "about " } else { "" };
+    let cached = if usage.cached > 0 { format!(" ({} cached)", usage.cached) } else { String::new() };
+    let mut text = format!("{about}{} tokens in{cached}, {} out", usage.input, usage.output);
+    if let Some(cost) = cost_usd.filter(|cost| *cost > 0.0) {
+        text.push_str(&format!(", ${}", money(cost)));
+    }
+    text
+}
+
+fn money(usd: f64) -> String {
+    if usd >= 0.01 { format!("{usd:.2}") } else { format!("{usd:.6}") }
+}
+
+/// A time of day in the local time zone.
+pub(crate) fn time(ms: u64) -> String {
+    let time = i64::try_from(ms).ok().and_then(chrono::DateTime::from_timestamp_millis);
+    time.map_or_else(
+        || ms.to_string(),
+        |time| time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+/// An event's data in one line.
+pub(crate) fn fact(fact: &Fact) -> String {
+    cut(&fact.body().unwrap_or_default(), LINE_CHARS)
+}
