@@ -49,7 +49,7 @@ fn failure_text(name: &str, outcome: &CallOutcome) -> Failure {
         CallOutcome::UnknownTool { nearest } => {
             let hint = match nearest.as_slice() {
                 [] => String::new(),
-                names => format!(". Did you mean: {}?", names.join(", ")),
+                names => format!(". The nearest tools: {}", names.join(", ")),
             };
             Failure::Error(format!("Tool '{name}' not found{hint}"))
         }

@@ -9,7 +9,7 @@ use crate::event::{
     TurnFailed,
 };
 use crate::ids::{ActionId, CallId, Text};
-use crate::nearest::nearest;
+use crate::nearest::nearest_or_any;
 use crate::outcome::CallOutcome;
 use crate::policy::{Batch, LimitKind};
 use crate::question::QuestionKind;
@@ -157,7 +157,7 @@ impl Decision {
             return Err(self.unknown(action));
         };
         if let CallOutcome::UnknownTool { nearest: found } = &mut outcome {
-            *found = self.near(&open.call.name);
+            *found = near(&self.state, &open.call.name);
         }
         if self.state.stopping() && outcome.may_retry() {
             // What a tool says when it is made to stop is no failure of its own (E19).
@@ -323,18 +323,18 @@ impl Decision {
         }
     }
 
-    fn near(&self, name: &str) -> Vec<Text> {
-        let offered = self.state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
-        nearest(name, offered).into_iter().map(Into::into).collect()
-    }
+}
+
+/// The offered tools whose names come nearest.
+fn near(state: &State, name: &str) -> Vec<Text> {
+    let offered = state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
+    nearest_or_any(name, offered).into_iter().map(Into::into).collect()
 }
 
 /// What is wrong with a call before any policy looks at it.
 fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
     let Some(tool) = state.tool(&open.call.name).filter(|tool| tool.offered) else {
-        let offered = state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
-        let nearest = nearest(&open.call.name, offered).into_iter().map(Into::into).collect();
-        return Some(CallOutcome::UnknownTool { nearest });
+        return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name) });
     };
     check_args(tool, &open.call.args).err().map(|message| CallOutcome::Malformed { message: message.into() })
 }

@@ -44,8 +44,7 @@ fn check(case: &Case, pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Ou
     numbers(expect, pass, run)?;
     executions(case, pass, expect, run)?;
     for (number, wanted) in &expect.requests {
-        let under = |miss: Mismatch| miss.under(&number.to_string()).under("requests");
-        wanted.check(*number, &outcome.requests).map_err(under)?;
+        wanted.check(*number, &outcome.requests).map_err(|miss| miss.under("requests"))?;
     }
     if let Some(wanted) = &expect.events {
         let kinds = run.events.iter().map(|event| event.fact.kind()).filter(|kind| EVENT_NAMES.contains(kind));

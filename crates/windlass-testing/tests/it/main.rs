@@ -56,11 +56,17 @@ macro_rules! files {
 }
 
 files! {
+    chat_agents => "chat/agents",
     chat_basics => "chat/basics",
     chat_batches => "chat/batches",
     chat_endings => "chat/endings",
+    chat_text_forms => "chat/text_forms",
     edges_at_limit => "edges/at_limit",
+    edges_bad_calls => "edges/bad_calls",
+    edges_crashes => "edges/crashes",
     edges_limits => "edges/limits",
+    edges_people => "edges/people",
+    edges_refused => "edges/refused",
 }
 
 /// A file that nobody listed above would never be run.
