@@ -110,10 +110,13 @@ fn folder_of(words: &[&str]) -> String {
         "folder",
         "directory",
     ];
-    let mut after = words.iter().skip_while(|word| {
-        !["in", "inside", "under", "of", "within"].iter().any(|one| word.eq_ignore_ascii_case(one))
+    let places = ["in", "inside", "under", "of", "within"];
+    // `17% of 2350` is a sum, not a place.
+    let number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+    let place = words.iter().enumerate().position(|(at, word)| {
+        places.iter().any(|one| word.eq_ignore_ascii_case(one)) && !words.get(at + 1).is_some_and(number)
     });
-    after.next();
+    let after = words.iter().skip(place.map_or(words.len(), |place| place + 1));
     let plain = |word: &&&str| !NONE.iter().any(|one| word.eq_ignore_ascii_case(one));
     let explicit = words.iter().find(|word| word.contains('/') && !word.contains("://"));
     let named = explicit.or_else(|| after.take_while(|word| !word.eq_ignore_ascii_case("and")).find(plain));

@@ -27,6 +27,8 @@ fn lists_of_files() {
         assert_eq!(intents(text), list("."), "{text}");
     }
     assert_eq!(intents("List the files in docs"), list("docs"));
+    let sum_and_list = intents("What is 17% of 2350, and which files are here?");
+    assert_eq!(sum_and_list.last(), list(".").last(), "a sum names no folder");
     assert_eq!(intents("list the files in the docs folder, please"), list("docs"));
     assert_eq!(intents("Which files are in ./src/bin/?"), list("./src/bin/"));
     assert_eq!(
