@@ -148,8 +148,10 @@ fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
         pieces.push(Err(ModelFailure { status, retry_after_ms, usage, ..failed }));
         return pieces;
     }
+    let only_deltas = entry.text.is_none() && entry.reasoning.is_none() && entry.calls.is_empty();
     match &entry.deltas {
-        Some(deltas) if request.stream => pieces.extend(deltas.iter().map(|delta| Ok(delta.delta()))),
+        // Where nothing else is given, the pieces are the reply, streamed or not.
+        Some(deltas) if request.stream || only_deltas => pieces.extend(deltas.iter().map(|delta| Ok(delta.delta()))),
         _ => whole(entry, request.stream, &mut pieces),
     }
     pieces.push(Ok(Delta::Usage(entry.usage.unwrap_or_default())));

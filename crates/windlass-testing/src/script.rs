@@ -60,6 +60,8 @@ pub(crate) struct Inner {
     /// The first thing that cannot be as the script wants it.
     pub(crate) problem: Option<String>,
     pub(crate) handle: Option<RunHandle>,
+    /// What was said to the current run from outside, in order.
+    pub(crate) said: Vec<What>,
 }
 
 impl Script {
@@ -82,6 +84,7 @@ impl Script {
             wrong_given: Vec::new(),
             problem: None,
             handle: None,
+            said: Vec::new(),
         };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
@@ -96,6 +99,23 @@ impl Script {
 }
 
 impl Inner {
+    /// Steers or cancels the run. Who does that and hears of no success does it again after a restart.
+    fn say(&mut self, what: What) {
+        self.said.push(what.clone());
+        self.send(what);
+    }
+
+    /// Says again what the log does not have.
+    pub(crate) fn say_again(&self, logged: impl Fn(&What) -> usize) {
+        for (place, what) in self.said.iter().enumerate() {
+            let kind = std::mem::discriminant(what);
+            let before = self.said.iter().take(place).filter(|other| std::mem::discriminant(*other) == kind).count();
+            if before >= logged(what) {
+                self.send(what.clone());
+            }
+        }
+    }
+
     /// Sends something to the run as from outside.
     pub(crate) fn send(&self, what: What) {
         if let Some(handle) = &self.handle {
@@ -125,7 +145,7 @@ impl Inner {
         let hit = self.cancel.is_some_and(|cancel| cancel.during == during && cancel.call == call);
         if hit {
             self.cancel = None;
-            self.send(What::Cancel { reason: None });
+            self.say(What::Cancel { reason: None });
         }
         hit
     }
@@ -136,7 +156,7 @@ impl Inner {
             std::mem::take(&mut self.steer).into_iter().partition(|steer| steer.before_model_call == call + 1);
         self.steer = later;
         for steer in &now {
-            self.send(What::Steer { text: steer.text.as_str().into() });
+            self.say(What::Steer { text: steer.text.as_str().into() });
         }
         !now.is_empty()
     }

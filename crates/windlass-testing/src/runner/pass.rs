@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::{Value, json};
-use windlass_core::{Message, SessionId, State};
+use windlass_core::{Event, Fact, Message, SessionId, State, What};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World, load};
 use windlass_store::{Batch, EventLog};
 
@@ -160,7 +160,7 @@ impl Stage<'_> {
 
     /// Drives the run in the simulated world. `None`: it crashed, or nothing can go on.
     fn drive(&self, prepared: Prepared, seen: &mut Vec<Update>) -> Option<Result<Run, Error>> {
-        self.script.lock().handle = Some(prepared.handle());
+        self.reach(&prepared);
         let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates());
         let crashed = || {
             let crashed = self.log.crashed();
@@ -190,6 +190,25 @@ impl Stage<'_> {
         }
         let prepared = self.sim(self.agent.resume(run, false, self.options()))?;
         prepared.map(Some).map_err(|error| refusal(&error))
+    }
+
+    /// Lets the script reach the run. What was said to it and is not in the log was lost with a crash: it is said again.
+    fn reach(&self, prepared: &Prepared) {
+        let batches = self.batches(prepared.id());
+        let logged = |what: &What| {
+            let same = |event: &&Event| match what {
+                What::Steer { .. } => matches!(event.fact, Fact::Steered(_)),
+                What::Cancel { .. } => matches!(event.fact, Fact::CancelRequested(_)),
+                _ => false,
+            };
+            batches.iter().flat_map(|batch| batch.events.iter()).filter(same).count()
+        };
+        let mut script = self.script.lock();
+        script.handle = Some(prepared.handle());
+        if batches.is_empty() {
+            script.said.clear();
+        }
+        script.say_again(logged);
     }
 
     fn state(&self, run: windlass_core::RunId) -> Result<State, String> {

@@ -60,6 +60,7 @@ files! {
     chat_basics => "chat/basics",
     chat_batches => "chat/batches",
     chat_endings => "chat/endings",
+    chat_sessions => "chat/sessions",
     chat_text_forms => "chat/text_forms",
     edges_at_limit => "edges/at_limit",
     edges_bad_calls => "edges/bad_calls",
@@ -67,6 +68,9 @@ files! {
     edges_limits => "edges/limits",
     edges_people => "edges/people",
     edges_refused => "edges/refused",
+    edges_stopping => "edges/stopping",
+    edges_streams => "edges/streams",
+    edges_transport => "edges/transport",
 }
 
 /// A file that nobody listed above would never be run.
