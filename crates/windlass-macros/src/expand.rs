@@ -110,7 +110,11 @@ impl Made {
         });
         let description = documentation(&function.attrs);
         let properties = self.parameters.iter().filter_map(|parameter| property(parameter, private));
-        let effect = options.effect.iter().map(|effect| quote!(spec.effect = #private::Effect::#effect;));
+        // Nobody knows what an undeclared effect is: a crash must not repeat it.
+        let effect = options.effect.as_ref().map_or_else(
+            || quote!(spec.effect = #private::Effect::Once;),
+            |effect| quote!(spec.effect = #private::Effect::#effect;),
+        );
         let timeout =
             options.timeout_ms.iter().map(|ms| quote!(spec.timeout_ms = ::core::option::Option::Some(#ms);));
         let retries =
@@ -123,7 +127,7 @@ impl Made {
                 let mut properties = #private::Properties::new();
                 #(#properties)*
                 let mut spec = #private::ToolSpec::new(#name, #description, properties.finish());
-                #(#effect)*
+                #effect
                 #(#timeout)*
                 #(#retries)*
                 spec.approve = #approve;

@@ -53,7 +53,7 @@ use proc_macro::TokenStream;
 /// | argument | meaning |
 /// |---|---|
 /// | `name = "..."` | the name for the model; default: the function's |
-/// | `effect = "read_only"`, `"idempotent"` or `"once"` | what running it twice would do; default: as `ToolSpec::new` |
+/// | `effect = "read_only"`, `"idempotent"` or `"once"` | what running it twice would do; default: `once`, since nobody knows |
 /// | `timeout_ms = 5000` | how long one try may take, in milliseconds; default: the agent's |
 /// | `retries = 2` | how often a failed call is tried again; default: the policy's |
 /// | `approve` | a person must allow each call |

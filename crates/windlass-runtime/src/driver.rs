@@ -94,7 +94,7 @@ impl Driver {
             people: options.people,
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
-            publisher: Publisher::new(),
+            publisher: Publisher::default(),
             prefix: PrefixCell::default(),
             slots: Slots::default(),
             sender,

@@ -1,7 +1,7 @@
 //! Updates: what subscribers of a run see. Facts come after they are durable; pieces of replies are ephemeral.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::broadcast;
 use windlass_core::{ActionId, Event, LogLine, RunId};
@@ -54,30 +54,29 @@ pub enum Update {
     },
 }
 
-/// The sending side: never waits for anybody.
-#[derive(Clone, Debug)]
+/// The sending side: never waits for anybody. Its queue takes about 100 KiB, so it is made for the first subscriber;
+/// there is none after the run is driven that was not there before.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Publisher {
-    sender: broadcast::Sender<Update>,
+    sender: OnceLock<broadcast::Sender<Update>>,
 }
 
 impl Publisher {
-    pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(UPDATES_KEPT) }
-    }
-
     /// Whether anybody listens: otherwise nothing needs to be made.
     pub(crate) fn heard(&self) -> bool {
-        self.sender.receiver_count() > 0
+        self.sender.get().is_some_and(|sender| sender.receiver_count() > 0)
     }
 
     pub(crate) fn send(&self, update: Update) {
-        // An error means that nobody listens: that is fine.
-        let _unheard = self.sender.send(update);
+        if let Some(sender) = self.sender.get() {
+            // An error means that nobody listens: that is fine.
+            let _unheard = sender.send(update);
+        }
     }
 
     pub(crate) fn subscribe(&self, run: RunId, log: Arc<dyn EventLog>) -> Updates {
         Updates {
-            receiver: self.sender.subscribe(),
+            receiver: self.sender.get_or_init(|| broadcast::Sender::new(UPDATES_KEPT)).subscribe(),
             run,
             log,
             seen: 0,

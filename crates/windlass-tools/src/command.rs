@@ -45,7 +45,7 @@ pub struct CommandSettings {
     /// JSON Schema of the arguments, an object; if there is none: a required text for each place in `run`.
     #[serde(default)]
     pub parameters: Option<Value>,
-    /// What running it twice would do; if it is not said: `once` if there is a `check`, else as [`ToolSpec::new`].
+    /// What running it twice would do; if it is not said: `once`, since nobody knows.
     #[serde(default)]
     pub effect: Option<Effect>,
     /// A command line that says, after a crash, whether a call happened: exit code 0 for yes, with the result on stdout,
@@ -123,13 +123,13 @@ impl CommandTool {
         }
         let mut spec = ToolSpec::new(settings.name.as_str(), settings.description.as_str(), parameters);
         spec.effect = match (settings.effect, &check) {
-            (None, Some(_)) => Effect::Once,
             (Some(Effect::ReadOnly | Effect::Idempotent), Some(_)) => {
                 return Err(bad(
                     "a `check` is asked only for tools with `effect: once`: others just run again".to_owned(),
                 ));
             }
-            (effect, _) => effect.unwrap_or(spec.effect),
+            // Nobody knows what an undeclared effect is: a crash must not repeat it.
+            (effect, _) => effect.unwrap_or(Effect::Once),
         };
         spec.has_check = check.is_some();
         spec.origin = "command".into();

@@ -145,11 +145,6 @@ impl AgentFile {
         if self.output_schema.is_some() {
             return Err(self.later("output.schema", "{ ... }".to_owned()));
         }
-        for (at, entry) in self.tools.iter().enumerate() {
-            if matches!(entry, ToolEntry::Command(command) if !command.env.is_empty()) {
-                return Err(self.later(&format!("tools.{at}.command.env"), "{ ... }".to_owned()));
-            }
-        }
         if self.code.enabled {
             return Err(self.later("code.enabled", "true".to_owned()));
         }

@@ -113,7 +113,7 @@ pub struct CommandEntry {
 }
 
 impl CommandEntry {
-    /// What [`windlass_tools::command::CommandTool`] is made of. `env` is not among it.
+    /// What [`windlass_tools::command::CommandTool`] is made of, but for its environment.
     pub fn settings(&self) -> CommandSettings {
         CommandSettings {
             name: self.name.clone(),

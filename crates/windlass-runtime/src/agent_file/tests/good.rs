@@ -285,7 +285,6 @@ fn what_comes_later_is_read_and_named() {
         ("input: { schema: { type: object } }", "input.schema", 1),
         ("name: x\noutput:\n  schema: { type: object }\nloop: { preset: chat }", "output.schema", 3),
         ("code: { enabled: true }", "code.enabled", 1),
-        ("tools:\n  - command: { name: a, run: [b], env: { C: d } }", "tools.0.command.env", 2),
     ] {
         let error = later(text);
         assert_eq!(error.code(), "agent.later");

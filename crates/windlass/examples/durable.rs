@@ -1,0 +1,43 @@
+//! A run that waits for a person, in a log that survives the process: `cargo run -p windlass --example durable`.
+//!
+//! The first half starts a run that needs an approval and lets go of it. The second half, which could be another process
+//! on another day, finds it in the log, answers, and goes on.
+
+use std::sync::Arc;
+
+use windlass::runtime::DriveOptions;
+use windlass::store::RunFilter;
+use windlass::{Agent, EventLog, SqliteLog, Tour, tool};
+
+/// Calculates an arithmetic expression; pretend that each call costs money.
+#[tool(effect = "once", approve)]
+fn calculate(expression: String) -> String {
+    format!("{expression} = 42 (paid)")
+}
+
+fn agent(log: Arc<dyn EventLog>) -> Result<Agent, windlass::Error> {
+    Agent::builder("careful").model("tour", Arc::new(Tour)).tool(calculate).log(log).build()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::temp_dir().join(format!("windlass-durable-{}", std::process::id()));
+    let path = folder.join("log.db");
+    {
+        let log = Arc::new(SqliteLog::open(&path)?);
+        let run = agent(log)?.run("What is 6 * 7?").await?;
+        println!("run {} waits: {}", run.id(), run.questions().first().map_or("", |open| &open.text));
+    }
+    let log: Arc<dyn EventLog> = Arc::new(SqliteLog::open(&path)?);
+    let waiting = log.list(RunFilter { status: Some("suspended".into()), ..RunFilter::default() }).await?;
+    for summary in waiting {
+        let agent = agent(log.clone())?;
+        let approve = windlass::core::Answer::Approve;
+        agent.post(summary.run, windlass::core::What::Answered { question: "q1".into(), answer: approve }).await?;
+        let run = agent.resume(summary.run, false, DriveOptions::default()).await?.drive().await?;
+        println!("run {} answered: {}", run.id(), run.text().unwrap_or_default());
+    }
+    drop(log);
+    std::fs::remove_dir_all(folder)?;
+    Ok(())
+}
