@@ -67,13 +67,11 @@ fn listens(peer: &Peer<RoleClient>) -> bool {
 }
 
 async fn listen(peer: Peer<RoleClient>, changed: Arc<Notify>) {
-    for round in 0..MAX_LISTENS {
+    for _ in 0..MAX_LISTENS {
         match peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
             Ok(mut subscription) => {
-                if round > 0 {
-                    // Something may have changed while nobody listened.
-                    changed.notify_one();
-                }
+                // Something may have changed while nobody listened, at the start too.
+                changed.notify_one();
                 while let Ok(Some(notification)) = subscription.next().await {
                     if let ServerNotification::ToolListChangedNotification(_) = notification {
                         changed.notify_one();

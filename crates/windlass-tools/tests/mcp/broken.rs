@@ -159,13 +159,16 @@ async fn e46_a_server_that_does_not_survive_the_probe_is_spoken_to_without() {
 
 #[tokio::test]
 async fn e46_a_server_silent_to_the_probe_costs_the_wait_once() {
+    let scratch = Scratch::new();
+    let script = format!("echo start >> {}; exec {} old", scratch.text("starts"), peer());
+    let mut config = McpConfig::stdio("evil", ["sh", "-c", &script]);
+    config.restart.first_ms = 1;
     let start = std::time::Instant::now();
-    let server = connect(&["old"]).await;
+    let server = soon(McpServer::connect(config)).await.expect("a server");
     let first = start.elapsed();
-    assert!(
-        first.as_secs() >= 10,
-        "rmcp waits 10 s for the probe, and its late answer does no harm: {first:?}"
-    );
+    let starts = || std::fs::read_to_string(scratch.path("starts")).expect("starts").lines().count();
+    assert_eq!(starts(), 1, "its late answer to the probe did no harm");
+    assert!(first.as_secs() >= 10, "rmcp waits 10 s for the probe: {first:?}");
     assert_eq!(server.lifecycle(), Lifecycle::Initialize);
     let pid = text(&server, "ping", json!({})).await;
     // The same server, ended from outside.
@@ -180,6 +183,7 @@ async fn e46_a_server_silent_to_the_probe_costs_the_wait_once() {
     }
     assert_ne!(text_of(next), pid);
     assert!(start.elapsed() < first, "the outcome is remembered: {:?}", start.elapsed());
+    assert_eq!(starts(), 2);
 }
 
 #[tokio::test]

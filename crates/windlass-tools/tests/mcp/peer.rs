@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, SubscriptionFilter,
-    Tool, ToolAnnotations,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{Peer, ServerHandler};
@@ -98,7 +98,7 @@ impl Evil {
             }
             "long_line" => raw(&"x".repeat(17 * 1024 * 1024)).await,
             "grow" | "shrink" => {
-                self.change(tool == "grow", &context.peer).await;
+                self.change(tool == "grow", context).await;
                 text("changed".to_owned())
             }
             GROWN if self.list.borrow().1 => text("I am new".to_owned()),
@@ -111,14 +111,16 @@ impl Evil {
         }
     }
 
-    async fn change(&self, has_grown: bool, peer: &Peer<RoleServer>) {
+    async fn change(&self, has_grown: bool, context: &RequestContext<RoleServer>) {
         self.list.send_modify(|(changes, grown)| {
             *changes += 1;
             *grown = has_grown;
         });
-        if self.tells {
-            // Up to MCP 2025-11-25; those who listen are told in `listen`.
-            let _ = peer.notify_tool_list_changed().await;
+        let is_old =
+            context.protocol_version().is_some_and(|version| version < ProtocolVersion::V_2026_07_28);
+        // From MCP 2026-07-28 on only those who listen are told, in `listen`.
+        if self.tells && is_old {
+            let _ = context.peer.notify_tool_list_changed().await;
         }
     }
 }

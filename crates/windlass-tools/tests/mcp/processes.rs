@@ -58,6 +58,21 @@ async fn e48_a_dropped_server_takes_its_grandchildren_with_it() {
 }
 
 #[tokio::test]
+async fn e48_a_dropped_server_fails_the_calls_that_are_going_on() {
+    let server = connect(&["normal"]).await;
+    let child = text(&server, "pid", json!({})).await;
+    let (hang, scratch) = (tool(&server, "hang"), Scratch::new());
+    let call = hang.call(context(), json!({"started": scratch.text("s"), "cancelled": scratch.text("c")}));
+    let drops = async {
+        until("the call is there", || scratch.path("s").exists()).await;
+        drop(server);
+    };
+    let (result, ()) = soon(futures_util::future::join(call, drops)).await;
+    assert_eq!(result.expect_err("it is gone").kind.as_deref(), Some("mcp_closed"));
+    until("the child is dead", || !runs(&child)).await;
+}
+
+#[tokio::test]
 async fn e48_a_closed_server_is_dead_when_close_returns() {
     let server = connect(&["normal"]).await;
     let (child, grandchild) =
@@ -109,7 +124,8 @@ async fn e48_a_helper_that_left_the_group_does_not_keep_calls_waiting() {
 #[tokio::test]
 async fn e48_a_connect_that_is_given_up_leaves_nothing_behind() {
     let scratch = Scratch::new();
-    let script = format!("echo $$ > {}; exec {} silent", scratch.text("pid"), peer());
+    // It does not look at its input, so the end of that does not end it.
+    let script = format!("echo $$ > {}; exec {} deaf", scratch.text("pid"), peer());
     let connect = McpServer::connect(McpConfig::stdio("evil", ["sh", "-c", &script]));
     let pid = || std::fs::read_to_string(scratch.path("pid")).ok().filter(|pid| pid.ends_with('\n'));
     tokio::select! {
