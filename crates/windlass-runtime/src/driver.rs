@@ -203,7 +203,7 @@ impl Driver {
             self.posted(posts).await?;
             return Ok(false);
         }
-        self.hold.release().await?;
+        self.hold.park().await?;
         // Whoever posted until here may have seen that the run is held, and relies on its holder.
         if self.posts.now().await?.is_empty() || !self.hold.take_again(self.agent.holder()).await? {
             return Ok(true);
@@ -369,7 +369,7 @@ impl Driver {
 fn standing(state: &State) -> Standing {
     match state.standing() {
         RunStanding::Ended(status) => Standing::Ended(status),
-        // The hold is given up by `release`, once the driver really parks.
+        // It is suspended, and its hold given up, by `park`: once the driver really leaves.
         RunStanding::Running | RunStanding::Suspended => Standing::Running,
     }
 }

@@ -29,8 +29,9 @@ impl Hold {
         self.held = false;
     }
 
-    pub(crate) async fn release(&mut self) -> Result<(), StoreError> {
-        self.log.release(self.run, &self.fence).await?;
+    /// Gives the hold up: only somebody from outside can bring the run on.
+    pub(crate) async fn park(&mut self) -> Result<(), StoreError> {
+        self.log.park(self.run, &self.fence).await?;
         self.held = false;
         Ok(())
     }

@@ -5,6 +5,7 @@ use windlass_core::{Fact, RunId, State, evolve};
 use windlass_store::{EventLog, StoreError};
 
 use crate::error::Error;
+use crate::run::Run;
 
 /// How many events are read at once.
 const READ_AT_ONCE: usize = 1_000;
@@ -47,6 +48,16 @@ pub async fn load_until(log: &dyn EventLog, run: RunId, version: u64) -> Result<
         below = Some(fold(log, state, version).await?);
     }
     below.ok_or(Error::Log(StoreError::UnknownRun { run }))
+}
+
+impl Run {
+    /// A run as its log leaves it, for those who only look.
+    ///
+    /// # Errors
+    /// As for [`load`].
+    pub async fn load(log: &dyn EventLog, run: RunId) -> Result<Self, Error> {
+        load(log, run).await.map(Self::new)
+    }
 }
 
 fn fold(log: &dyn EventLog, mut state: State, version: u64) -> BoxFuture<'_, Result<State, Error>> {

@@ -186,6 +186,12 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// Gives up a hold; of no effect if somebody else took over.
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Gives up a hold as [`release`](Self::release) does, of a run that only somebody from outside can bring on: it is
+    /// listed as suspended until its next append. Default: the hold is given up, and the listing stays as it is.
+    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.release(run, fence)
+    }
+
     /// Lists runs, newest first.
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
 

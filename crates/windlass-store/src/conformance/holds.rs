@@ -42,6 +42,21 @@ pub async fn a_hold_passes_on_with_a_higher_epoch(log: Arc<dyn EventLog>) -> Ver
     Ok(())
 }
 
+/// A parked run is listed as suspended until it goes on; one that somebody else holds cannot be parked.
+pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    works("a pause", log.park(run, &fence("maker", 1)).await)?;
+    let paused = works("a summary", log.summary(run).await)?;
+    let expected = (Standing::Suspended, None);
+    same("standing and holder of a parked run", &(paused.standing, paused.holder), &expected)?;
+    let fence = works("a hold", log.hold(run, &holder("other")).await)?;
+    works("going on", log.append(Append { fence, ..append(run, 1, said(2, 1)) }).await)?;
+    works("a late pause", log.park(run, &super::sample::fence("maker", 1)).await)?;
+    let going_on = works("a summary", log.summary(run).await)?;
+    let expected = (Standing::Running, Some(holder("other")));
+    same("standing and holder after a late pause", &(going_on.standing, going_on.holder), &expected)
+}
+
 /// Who lost the hold can neither append, even at the right version, nor release it.
 pub async fn a_lost_hold_cannot_write_or_release(log: Arc<dyn EventLog>) -> Verdict {
     let run = begin(&*log, 1).await?;

@@ -122,6 +122,10 @@ impl EventLog for MemoryLog {
         ready(self.lock().release(run, fence))
     }
 
+    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.lock().park(run, fence))
+    }
+
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         ready(Ok(self.lock().list(&filter)))
     }

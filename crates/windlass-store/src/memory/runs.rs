@@ -183,6 +183,15 @@ impl Runs {
         Ok(())
     }
 
+    pub(super) fn park(&mut self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
+        let there = self.get_mut(run)?;
+        if there.hold.fence == *fence && there.hold.held {
+            there.hold.held = false;
+            there.standing = Standing::Suspended;
+        }
+        Ok(())
+    }
+
     pub(super) fn forget_holder(&mut self, holder: &Holder) {
         self.by_id
             .values_mut()

@@ -206,9 +206,17 @@ impl Desk {
         connection: &Connection,
         run: RunId,
         fence: &Fence,
+        parked: bool,
     ) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         if known.epoch == fence.epoch && known.holder == fence.holder.0 {
+            if parked && known.held.is_some() {
+                let (name, detail) = rows::columns(Standing::Suspended);
+                connection
+                    .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3 WHERE no = ?1")?
+                    .execute(params![known.no, name, detail])?;
+                known.standing = Standing::Suspended;
+            }
             known.give_up(connection)?;
         }
         Ok(())

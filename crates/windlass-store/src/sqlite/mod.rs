@@ -204,7 +204,13 @@ impl EventLog for SqliteLog {
 
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         let fence = fence.clone();
-        Box::pin(async move { self.inner.writer.write(Write::Release { run, fence }).await.map(drop) })
+        let write = Write::Release { run, fence, parked: false };
+        Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
+    }
+
+    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let write = Write::Release { run, fence: fence.clone(), parked: true };
+        Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {

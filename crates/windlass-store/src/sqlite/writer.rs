@@ -41,6 +41,8 @@ pub(super) enum Write {
     Release {
         run: RunId,
         fence: Fence,
+        /// Whether the run is listed as suspended from here on.
+        parked: bool,
     },
     /// Moves everything from the write-ahead log into the file.
     Checkpoint,
@@ -352,7 +354,9 @@ fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Wr
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
         Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
         Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
-        Write::Release { run, fence } => desk.release(connection, *run, fence).map(|()| Written::Nothing),
+        Write::Release { run, fence, parked } => {
+            desk.release(connection, *run, fence, *parked).map(|()| Written::Nothing)
+        }
         Write::Checkpoint => Ok(Written::Nothing),
     }
 }
