@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::run::RunArgs;
+use crate::commands::runs::RunsArgs;
 use crate::commands::test::TestArgs;
 
 const HELP: &str = "\
@@ -41,6 +42,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run an agent: its answer goes to stdout, everything else to stderr
     Run(RunArgs),
+    /// List, show, watch, answer, resume, cancel, steer and export runs
+    Runs(RunsArgs),
     /// Run scripted conversations: no network, no keys, no waiting
     Test(TestArgs),
 }

@@ -7,7 +7,7 @@ pub(crate) mod words;
 use std::io;
 
 use clap::Args;
-use windlass_core::{Event, Status};
+use windlass_core::{Event, State, Status};
 use windlass_runtime::{Run, Update, numbered};
 
 use crate::failure::{Exit, Failure};
@@ -65,6 +65,29 @@ impl View {
         match self {
             Self::Plain(plain) => plain.remark(text),
             Self::Json(writer) => writer.value(&serde_json::json!({ "type": "remark", "text": text })),
+        }
+    }
+
+    /// The run began earlier: this is what was said so far.
+    pub(crate) fn recall(&mut self, state: &State) {
+        if let Self::Plain(plain) = self {
+            plain.recall(state);
+        }
+    }
+
+    /// The run goes on elsewhere: its questions are shown, too.
+    pub(crate) fn watch(&mut self, state: &State) {
+        self.recall(state);
+        if let Self::Plain(plain) = self {
+            plain.questions = true;
+        }
+    }
+
+    /// Whether nobody reads stdout any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        match self {
+            Self::Plain(plain) => plain.paper.broken.is_some(),
+            Self::Json(writer) => writer.broken.is_some(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod test;
 
 use std::future::Future;
@@ -13,6 +14,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     trace();
     match cli.command {
         Command::Run(args) => on_runtime(run::run(args)),
+        Command::Runs(args) => on_runtime(runs::run(args)),
         Command::Test(args) => test::run(&args),
     }
 }

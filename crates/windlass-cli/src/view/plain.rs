@@ -21,7 +21,9 @@ use crate::out::{self, Style};
 pub(crate) struct Plain {
     quiet: bool,
     verbose: bool,
-    paper: Paper,
+    /// Whether questions are shown here: where nobody at this terminal is asked them.
+    pub(super) questions: bool,
+    pub(super) paper: Paper,
     turn: Turn,
     calls: HashMap<CallId, (Text, Text)>,
     started_at: u64,
@@ -45,6 +47,7 @@ impl Plain {
         Self {
             quiet,
             verbose,
+            questions: false,
             paper: Paper::default(),
             turn: Turn::default(),
             calls: HashMap::new(),
@@ -55,7 +58,7 @@ impl Plain {
     }
 
     /// A run that began earlier: what its open calls are called.
-    pub(crate) fn recall(&mut self, state: &State) {
+    pub(super) fn recall(&mut self, state: &State) {
         for message in state.history().iter() {
             if let Message::Assistant(message) = &**message {
                 self.calls.extend(
@@ -165,6 +168,9 @@ impl Plain {
                 self.warn(&format!("in doubt: {name} had started when the process died"));
             }
             Fact::CallFinished(finished) => self.call_finished(finished),
+            Fact::InputRequested(asked) if self.questions => {
+                self.warn(&format!("asked: {} ({}): {}", asked.question, asked.kind, asked.text));
+            }
             Fact::CallHeld(_) | Fact::InputRequested(_) => {}
             Fact::InputReceived(received) => {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
@@ -281,13 +287,17 @@ impl Plain {
     fn ended(&mut self, end: &RunEnded, at: u64) {
         let text = end.text.as_deref().unwrap_or_default();
         match end.status {
-            Status::Answered | Status::Concluded | Status::Clarification if self.turn.text != text => {
+            Status::Answered | Status::Concluded | Status::Clarification
+                if self.turn.text.trim() != text.trim() =>
+            {
                 self.end_line();
                 self.turn = Turn::default();
                 self.settle(text);
             }
             // The text of any other end must not look like an answer.
-            Status::Limit(_) | Status::Failed(_) if self.turn.text != text && !text.is_empty() => {
+            Status::Limit(_) | Status::Failed(_)
+                if self.turn.text.trim() != text.trim() && !text.is_empty() =>
+            {
                 self.warn(&format!("at the end: {}", text.trim_end()));
             }
             _ => {}

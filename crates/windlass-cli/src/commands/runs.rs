@@ -1,0 +1,73 @@
+//! `windlass runs`: what there is, how it went, and reaching runs from another process.
+
+mod answer;
+mod cancel;
+mod export;
+mod find;
+mod go_on;
+mod list;
+mod resume;
+mod show;
+mod steer;
+mod stub;
+mod watch;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+
+const HELP: &str = "\
+RUN is a run's id, the beginning of one (6 digits or more), or `last`.
+
+Examples:
+  windlass runs list --status suspended
+  windlass runs show last
+  windlass runs answer last q1 approve
+  windlass runs resume last --limit model_calls=20
+  windlass runs watch last --json";
+
+/// The arguments of `windlass runs`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: RunsCommand,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List runs, newest first
+    List(list::ListArgs),
+    /// Show a run: how it stands, what was said, what it waits for
+    Show(show::ShowArgs),
+    /// Follow a run until it ends, whoever drives it
+    Watch(watch::WatchArgs),
+    /// Answer a question of a run, and go on with it here if nobody else does
+    Answer(answer::AnswerArgs),
+    /// Go on with a run: after a crash, when it waits, or beyond the limit that cut it
+    Resume(resume::ResumeArgs),
+    /// Stop a run, wherever it goes on
+    Cancel(cancel::CancelArgs),
+    /// Say something to a run: it enters at its next turn
+    Steer(steer::SteerArgs),
+    /// Write a run, and what it is based on, as JSON lines
+    Export(export::ExportArgs),
+}
+
+/// Carries out one of the commands.
+pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
+    let log = &args.log;
+    match args.command {
+        RunsCommand::List(args) => list::run(args, log).await,
+        RunsCommand::Show(args) => show::run(args, log).await,
+        RunsCommand::Watch(args) => watch::run(args, log).await,
+        RunsCommand::Answer(args) => answer::run(args, log).await,
+        RunsCommand::Resume(args) => resume::run(args, log).await,
+        RunsCommand::Cancel(args) => cancel::run(args, log).await,
+        RunsCommand::Steer(args) => steer::run(args, log).await,
+        RunsCommand::Export(args) => export::run(args, log).await,
+    }
+}

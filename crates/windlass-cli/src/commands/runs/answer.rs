@@ -1,0 +1,104 @@
+//! `windlass runs answer`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_core::{Answer, Input, QuestionId, State, What, accept};
+use windlass_runtime::{Error, load, post};
+use windlass_store::EventLog as _;
+
+use super::find;
+use super::go_on::GoOn;
+use crate::agents::now;
+use crate::answers;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::view::ViewArgs;
+
+const HELP: &str = "\
+Answers by kind of question (`windlass runs show RUN` lists the open ones):
+  approval   approve | deny [REASON] | args JSON
+  clarify    TEXT...
+  outcome    result TEXT | run_again | unknown
+  limit      conclude TEXT | raise N
+
+The answer is kept with the run. If another process holds the run, that one goes on with it; else it goes on here.
+Options stand before RUN.
+
+Examples:
+  windlass runs answer last q1 approve
+  windlass runs answer last q1 deny \"not on a Friday\"
+  windlass runs answer last q1 args '{\"path\": \"notes.txt\"}'";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct AnswerArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The question's id, such as q1
+    #[arg(value_name = "QUESTION")]
+    question: String,
+    /// The answer
+    #[arg(value_name = "ANSWER", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    answer: Vec<String>,
+    /// The agent's file, where it has moved or changed
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
+    /// Only leave the answer; somebody else goes on with the run
+    #[arg(long)]
+    leave: bool,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::listen()?;
+    let (log, run) = find::open(log_args, &args.run).await?;
+    let state = load(&*log, run).await?;
+    let question = QuestionId::from(args.question);
+    let answer = read(&state, &question, &args.answer)?;
+    let what = What::Answered { question: question.clone(), answer };
+    let held = log.summary(run).await?.holder;
+    if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
+        post(&*log, run, now(), what).await?;
+        left(&question, &holder);
+        return Ok(Exit::Good);
+    }
+    let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
+    // What keeps us from going on is said before the answer is given.
+    let found = go_on.agent(&state, args.with.as_deref()).await?;
+    post(&*log, run, now(), what).await?;
+    go_on.drive(&state, found, &[]).await
+}
+
+fn left(question: &QuestionId, holder: &str) {
+    match holder {
+        "" => out::note(format_args!("the answer to {question} is left for whoever goes on with the run")),
+        holder => out::note(format_args!("the answer to {question} is left for {holder}, who holds the run")),
+    }
+}
+
+/// The answer, if it fits (E28).
+fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer, Failure> {
+    let fits = |answer: Answer| {
+        let what = What::Answered { question: question.clone(), answer: answer.clone() };
+        accept(state, Input { at: now(), what })
+            .map(|_| answer)
+            .map_err(|error| Failure::from(Error::Refused(error)))
+    };
+    let Some(open) = state.questions().iter().find(|open| open.id == *question) else {
+        // Says why: it was answered, the run has ended, or it never was.
+        return fits(Answer::Unknown);
+    };
+    let answer = answers::read(open.kind, words).map_err(|expected| {
+        Failure::new(
+            Exit::Usage,
+            format!("the answer does not fit question {question} ({}): {expected}", open.kind),
+        )
+        .detail(out::plain(&open.text))
+    })?;
+    fits(answer)
+}

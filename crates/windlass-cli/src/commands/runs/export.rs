@@ -1,0 +1,64 @@
+//! `windlass runs export`.
+
+use clap::Args;
+use serde_json::json;
+use windlass_core::{Fact, RunId};
+use windlass_runtime::numbered;
+use windlass_store::EventLog as _;
+
+use super::{find, list, show};
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+use crate::view::json;
+
+/// How many runs may stand one upon another.
+const DEEPEST_BASE: usize = 100_000;
+
+const HELP: &str = "\
+For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number
+of the first event of the same atomic append. Runs that this one is based on come first.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct ExportArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+}
+
+pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let (log, run) = find::open(log_args, &args.run).await?;
+    let mut chain: Vec<RunId> = vec![run];
+    while let Some(last) = chain.last().copied().filter(|_| chain.len() < DEEPEST_BASE) {
+        let first = log.read(last, 1, 1).await?;
+        match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
+            Some(Fact::RunStarted(start)) => match &start.base {
+                Some(base) => chain.push(base.run),
+                None => break,
+            },
+            _ => break,
+        }
+    }
+    for run in chain.into_iter().rev() {
+        let mut head = list::as_json(&log.summary(run).await?);
+        if let Some(fields) = head.as_object_mut() {
+            fields.shift_remove("holder");
+            fields.insert("schema".to_owned(), json!(Fact::SCHEMA));
+        }
+        out::line(&head)?;
+        show::each(&*log, run, |batch| {
+            for (number, event) in numbered(batch) {
+                let mut line = json::event(number, event);
+                if let Some(fields) = line.as_object_mut() {
+                    fields.insert("run".to_owned(), json!(run));
+                    fields.insert("append".to_owned(), json!(batch.first));
+                }
+                out::line(&line)?;
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(Exit::Good)
+}

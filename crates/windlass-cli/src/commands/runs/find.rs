@@ -1,0 +1,72 @@
+//! Which run somebody means.
+
+use std::sync::Arc;
+
+use windlass_core::RunId;
+use windlass_store::{EventLog, RunFilter, SqliteLog};
+
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+
+/// The fewest hexadecimal digits that a beginning of an id must have.
+const FEWEST_DIGITS: usize = 6;
+/// How many runs are looked at in one go.
+const PAGE: usize = 1_000;
+/// How many of several fitting runs are named.
+const NAMED: usize = 5;
+
+/// Opens the log and finds the run.
+pub(super) async fn open(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLog>, RunId), Failure> {
+    let log = args.open_existing()?.ok_or_else(|| no_log(args))?;
+    let run = run(&*log, word).await?;
+    Ok((log, run))
+}
+
+fn no_log(args: &LogArgs) -> Failure {
+    let path = args.path().map(|path| path.display().to_string()).unwrap_or_default();
+    Failure::new(Exit::Failed, format!("there is no log {path}, so there are no runs"))
+        .hint("`windlass run FILE INPUT` makes it, or name another log with --log")
+}
+
+async fn run(log: &dyn EventLog, word: &str) -> Result<RunId, Failure> {
+    if word == "last" {
+        let newest = log.list(RunFilter { limit: 1, ..RunFilter::default() }).await?;
+        let newest = newest.first().map(|summary| summary.run);
+        return newest.ok_or_else(|| Failure::new(Exit::Failed, "there are no runs in this log"));
+    }
+    if let Ok(run) = word.parse::<RunId>() {
+        return Ok(log.summary(run).await?.run);
+    }
+    let digits: String = word.chars().filter(|char| *char != '-').collect::<String>().to_lowercase();
+    if digits.len() < FEWEST_DIGITS || !digits.chars().all(|char| char.is_ascii_hexdigit()) {
+        return Err(Failure::new(Exit::Usage, format!("`{word}` names no run"))
+            .hint(format!("give an id, its first {FEWEST_DIGITS} digits or more, or `last`")));
+    }
+    beginning(log, word, &digits).await
+}
+
+async fn beginning(log: &dyn EventLog, word: &str, digits: &str) -> Result<RunId, Failure> {
+    let mut fitting = Vec::new();
+    let mut before = None;
+    loop {
+        let page = log.list(RunFilter { limit: PAGE, before, ..RunFilter::default() }).await?;
+        fitting.extend(
+            page.iter().map(|line| line.run).filter(|run| run.0.simple().to_string().starts_with(digits)),
+        );
+        before = page.last().map(|line| line.run);
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    match fitting.as_slice() {
+        [run] => Ok(*run),
+        [] => Err(Failure::new(Exit::Failed, format!("no run begins with `{word}`"))
+            .hint("`windlass runs list` shows the runs of this log")),
+        several => {
+            let failure = Failure::new(Exit::Failed, format!("{} runs begin with `{word}`", several.len()));
+            let failure =
+                several.iter().take(NAMED).fold(failure, |failure, run| failure.detail(run.to_string()));
+            Err(failure.hint("give more digits"))
+        }
+    }
+}

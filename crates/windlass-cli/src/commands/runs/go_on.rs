@@ -1,0 +1,55 @@
+//! Going on with a run here, in the foreground.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_core::{LimitKind, State};
+use windlass_runtime::DriveOptions;
+use windlass_store::SqliteLog;
+
+use crate::agents::{self, Found};
+use crate::commands::run::people;
+use crate::drive::{Words, drive, verdict};
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::view::{View, ViewArgs};
+
+/// A run that is about to be gone on with.
+#[derive(Debug)]
+pub(super) struct GoOn<'a> {
+    pub(super) log_args: &'a LogArgs,
+    pub(super) log: Arc<SqliteLog>,
+    pub(super) view: ViewArgs,
+    pub(super) interrupts: Interrupts,
+}
+
+impl GoOn<'_> {
+    /// The agent that can go on with the run.
+    pub(super) async fn agent(&mut self, state: &State, with: Option<&Path>) -> Result<Found, Failure> {
+        agents::of_run(state, with, &self.log, &mut self.interrupts).await
+    }
+
+    /// Takes the run over and drives it; with limits, begins one that continues it.
+    pub(super) async fn drive(
+        mut self,
+        state: &State,
+        found: Found,
+        limits: &[(LimitKind, f64)],
+    ) -> Result<Exit, Failure> {
+        let people = if self.view.json { None } else { people() };
+        let options = DriveOptions { people, ..DriveOptions::default() };
+        let prepared = match limits {
+            [] => found.agent.resume(state.run(), found.named, options).await?,
+            _ => found.agent.continue_run(state.run(), limits, options).await?,
+        };
+        let mut view = View::new(self.view);
+        view.recall(state);
+        let words = Words { log: self.log_args.words(), file: Some(found.path.display().to_string()) };
+        let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
+        let verdict = verdict(&run, &words);
+        view.left(&run, verdict.as_ref().err());
+        view.close()?;
+        verdict
+    }
+}

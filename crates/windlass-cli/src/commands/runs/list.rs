@@ -1,0 +1,122 @@
+//! `windlass runs list`.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use serde_json::json;
+use windlass_core::SessionId;
+use windlass_store::{EventLog as _, RunFilter, RunSummary, Standing};
+
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+use crate::view::words::{cut, time};
+
+/// How many digits of an id a line shows: the time of its birth in milliseconds.
+const ID_CHARS: usize = 13;
+/// How many characters of the input a line shows.
+const TITLE_CHARS: usize = 60;
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only runs of this session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only runs of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only runs that stand so: running, suspended, answered, concluded, clarification, limit, cancelled, failed
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// One JSON object a run
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> {
+    let runs = match log.open_existing()? {
+        None => Vec::new(),
+        Some(log) => {
+            let filter = RunFilter {
+                session: args.session.map(SessionId::from),
+                agent: args.agent.map(Into::into),
+                status: args.status.map(Into::into),
+                limit: args.limit as usize,
+                ..RunFilter::default()
+            };
+            log.list(filter).await?
+        }
+    };
+    if args.json {
+        for summary in &runs {
+            out::json(&as_json(summary))?;
+        }
+        return Ok(Exit::Good);
+    }
+    if runs.is_empty() {
+        out::note("no runs");
+        return Ok(Exit::Good);
+    }
+    table(&runs)?;
+    Ok(Exit::Good)
+}
+
+/// How a run stands, in a word: one that should go on and has nobody who drives it was interrupted.
+pub(super) fn standing(summary: &RunSummary) -> String {
+    match summary.standing {
+        Standing::Running if summary.holder.is_none() => "interrupted".to_owned(),
+        Standing::Running => "running".to_owned(),
+        Standing::Suspended => "suspended".to_owned(),
+        Standing::Ended(status) => status.to_string(),
+    }
+}
+
+pub(super) fn as_json(summary: &RunSummary) -> serde_json::Value {
+    json!({
+        "type": "run",
+        "run": summary.run,
+        "agent": summary.agent,
+        "session": summary.session,
+        "parent": summary.parent,
+        "status": standing(summary),
+        "events": summary.version,
+        "started_at": summary.started_at,
+        "updated_at": summary.updated_at,
+        "title": summary.title,
+        "holder": summary.holder.as_ref().map(|holder| holder.0.clone()),
+    })
+}
+
+fn table(runs: &[RunSummary]) -> std::io::Result<()> {
+    let short: HashSet<String> = runs.iter().map(|line| start(&line.run.to_string())).collect();
+    let id = |line: &RunSummary| {
+        let whole = line.run.to_string();
+        if short.len() == runs.len() { start(&whole) } else { whole }
+    };
+    let rows: Vec<[String; 5]> = runs
+        .iter()
+        .map(|line| {
+            let (agent, title) = (out::plain(&line.agent).into_owned(), cut(&line.title, TITLE_CHARS));
+            [id(line), time(line.started_at), standing(line), agent, title]
+        })
+        .collect();
+    let head = ["RUN", "STARTED", "STATUS", "AGENT", "INPUT"].map(str::to_owned);
+    let all: Vec<&[String; 5]> = std::iter::once(&head).chain(&rows).collect();
+    let wide = |column: usize| {
+        all.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(wide).collect();
+    for row in &all {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
+        out::line(cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn start(id: &str) -> String {
+    id.chars().take(ID_CHARS).collect()
+}

@@ -1,0 +1,65 @@
+//! `windlass runs resume`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_core::{LimitKind, Status};
+use windlass_runtime::load;
+
+use super::find;
+use super::go_on::GoOn;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::overrides;
+use crate::view::ViewArgs;
+
+const HELP: &str = "\
+Goes on from the last event: finished tool calls are not run again. Calls that had started when the process died
+follow their tool's effect: read_only and idempotent ones run again, for `once` a person is asked.
+A run that a limit cut goes on with a higher one, as a new run that begins where the old one ended.
+
+Examples:
+  windlass runs resume last
+  windlass runs resume last --limit model_calls=20
+  windlass runs resume 0199aabbccdd --with changed-agent.yaml";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct ResumeArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The agent's file, where it has moved or changed
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
+    /// Raise the limit that cut the run (may be repeated)
+    #[arg(long = "limit", value_name = "NAME=N", value_parser = overrides::limit)]
+    limits: Vec<(LimitKind, f64)>,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::listen()?;
+    let (log, run) = find::open(log_args, &args.run).await?;
+    let state = load(&*log, run).await?;
+    match (state.ended().map(|end| end.status), args.limits.is_empty()) {
+        (Some(Status::Limit(limit)), true) => {
+            return Err(Failure::new(Exit::Usage, format!("run {run} was cut by its limit {limit}")).hint(
+                format!("raise it: `windlass runs resume{} {run} --limit {limit}=N`", log_args.words()),
+            ));
+        }
+        (None, false) => {
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("run {run} has not ended: its limits stay as they are"),
+            )
+            .hint("resume it without `--limit`; once a limit cuts it, that can be raised"));
+        }
+        _ => {}
+    }
+    let mut go_on = GoOn { log_args, log, view: args.view, interrupts };
+    let found = go_on.agent(&state, args.with.as_deref()).await?;
+    go_on.drive(&state, found, &args.limits).await
+}

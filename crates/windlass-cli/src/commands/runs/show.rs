@@ -1,0 +1,198 @@
+//! `windlass runs show`.
+
+use clap::Args;
+use serde_json::json;
+use windlass_core::{Fact, Message, RunId, RunStarted};
+use windlass_runtime::{Run, load_until, numbered};
+use windlass_store::{Batch, EventLog, RunSummary};
+
+use super::{find, list};
+use crate::answers;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+use crate::view::json;
+use crate::view::words::{self, count, cut, fact, span, time};
+
+/// How many events are read in one go.
+pub(super) const READ_AT_ONCE: usize = 1_000;
+/// How many characters of a tool's result are shown.
+const RESULT_CHARS: usize = 600;
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Also show all events
+    #[arg(short, long)]
+    events: bool,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let (log, id) = find::open(log_args, &args.run).await?;
+    let summary = log.summary(id).await?;
+    let run = Run::load(&*log, id).await?;
+    let first = log.read(id, 1, 1).await?;
+    let start = first.first().and_then(|batch| batch.events.first()).and_then(|event| match &event.fact {
+        Fact::RunStarted(start) => Some(start.clone()),
+        _ => None,
+    });
+    if args.json {
+        let mut value = json::run(&run, None);
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("summary".to_owned(), list::as_json(&summary));
+            fields.insert("models".to_owned(), json!(start.as_ref().map(|start| &start.models)));
+            fields.insert("base".to_owned(), json!(start.as_ref().and_then(|start| start.base.as_ref())));
+            fields.insert("messages".to_owned(), json!(run.messages().collect::<Vec<_>>()));
+            if args.events {
+                let mut events = Vec::new();
+                each(&*log, id, |batch| {
+                    events.extend(numbered(batch).map(|(number, event)| json::event(number, event)));
+                    Ok(())
+                })
+                .await?;
+                fields.insert("events".to_owned(), events.into());
+            }
+        }
+        out::json(&value)?;
+        return Ok(Exit::Good);
+    }
+    header(&run, &summary, start.as_ref())?;
+    let earlier = match start.as_ref().and_then(|start| start.base.as_ref()) {
+        Some(base) => load_until(&*log, base.run, base.version).await?.history().len(),
+        None => 0,
+    };
+    messages(&run, earlier)?;
+    questions(&run, log_args)?;
+    if args.events {
+        out::line("")?;
+        each(&*log, id, |batch| {
+            for (number, event) in numbered(batch) {
+                let at = event.at.saturating_sub(summary.started_at);
+                out::line(format_args!(
+                    "{number:>5} {:>10}  {} {}",
+                    span(at),
+                    event.fact.kind(),
+                    fact(&event.fact)
+                ))?;
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(Exit::Good)
+}
+
+/// All batches of a run, a page at a time.
+pub(super) async fn each(
+    log: &dyn EventLog,
+    run: RunId,
+    mut with: impl FnMut(&Batch) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let mut from = 1;
+    loop {
+        let batches = log.read(run, from, READ_AT_ONCE).await?;
+        let Some(last) = batches.last() else { return Ok(()) };
+        from = last.last() + 1;
+        for batch in &batches {
+            with(batch)?;
+        }
+    }
+}
+
+fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::io::Result<()> {
+    let field = |name: &str, value: &str| out::line(format_args!("{name:<9}{}", out::plain(value)));
+    field("run", &run.id().to_string())?;
+    if let Some(agent) = run.state().agent() {
+        field("agent", &format!("{} ({})", agent.name, agent.digest.get(..12).unwrap_or_default()))?;
+    }
+    if let Some(session) = &summary.session {
+        field("session", session.as_str())?;
+    }
+    if let Some(base) = start.and_then(|start| start.base.as_ref()) {
+        field("after", &base.run.to_string())?;
+    }
+    field("status", &list::standing(summary))?;
+    if let Some(holder) = &summary.holder {
+        field("held by", &holder.0)?;
+    }
+    if let Some(error) = run.error() {
+        field("error", error)?;
+    }
+    let took = span(summary.updated_at.saturating_sub(summary.started_at));
+    field("started", &format!("{}, {took} long", time(summary.started_at)))?;
+    if let Some(start) = start {
+        let names: Vec<&str> = start.models.iter().map(|model| &*model.name).collect();
+        field("model", &names.join(", "))?;
+    }
+    let counters = run.state().counters();
+    let calls =
+        [count(counters.model_calls, "model call"), count(counters.tool_calls, "tool call")].join(", ");
+    field("usage", &format!("{calls}, {}", words::usage(run.usage(), run.cost_usd())))?;
+    field("events", &summary.version.to_string())
+}
+
+fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
+    if earlier > 0 {
+        out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
+    }
+    for message in run.messages().skip(earlier) {
+        out::line("")?;
+        match &**message {
+            Message::System { text } => out::line(format_args!("system: {}", out::for_stdout(text)))?,
+            Message::User { content } | Message::TaskDelegation { content } => {
+                out::line(format_args!("{}: {}", message.role(), out::for_stdout(&content.text())))?;
+            }
+            Message::Assistant(said) => {
+                let text = said.text.as_deref().unwrap_or_default();
+                if !text.is_empty() || said.calls.is_empty() {
+                    out::line(format_args!("assistant: {}", out::for_stdout(text)))?;
+                }
+                for call in &said.calls {
+                    out::line(format_args!(
+                        "-> {} {}",
+                        out::for_stdout(&call.name),
+                        out::for_stdout(&call.args)
+                    ))?;
+                }
+            }
+            Message::Tool(result) => {
+                let text = result.content.text();
+                let failed = if result.failed { " (failed)" } else { "" };
+                out::line(format_args!("<- {}{failed}: {}", result.name, cut(&text, RESULT_CHARS)))?;
+            }
+        }
+    }
+    if let Some(text) = run.text() {
+        let said = run.messages().last().is_some_and(|last| match &**last {
+            Message::Assistant(said) => said.text.as_deref() == Some(text),
+            _ => false,
+        });
+        if !said {
+            out::line(format_args!("\nat the end: {}", out::for_stdout(text)))?;
+        }
+    }
+    Ok(())
+}
+
+fn questions(run: &Run, log: &LogArgs) -> std::io::Result<()> {
+    for question in run.questions() {
+        out::line(format_args!(
+            "\n{} ({}): {}",
+            question.id,
+            question.kind,
+            out::for_stdout(&question.text)
+        ))?;
+        for suggestion in &question.suggestions {
+            out::line(format_args!("  - {}", out::for_stdout(suggestion)))?;
+        }
+        for command in answers::commands(run.id(), &log.words(), question) {
+            out::line(format_args!("  {command}"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! `windlass runs steer`.
+
+use clap::Args;
+use windlass_core::What;
+use windlass_runtime::post;
+use windlass_store::EventLog as _;
+
+use super::find;
+use crate::agents::now;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+
+#[derive(Debug, Args)]
+pub(super) struct SteerArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// What to say
+    #[arg(value_name = "TEXT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    text: Vec<String>,
+}
+
+pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let (log, run) = find::open(log_args, &args.run).await?;
+    post(&*log, run, now(), What::Steer { text: args.text.join(" ").into() }).await?;
+    match log.summary(run).await?.holder {
+        Some(_) => out::note("it enters at the run's next turn"),
+        None => out::note(format_args!(
+            "nobody goes on with the run now; it enters after `windlass runs resume{} {run}`",
+            log_args.words()
+        )),
+    }
+    Ok(Exit::Good)
+}

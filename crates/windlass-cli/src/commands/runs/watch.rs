@@ -1,0 +1,47 @@
+//! `windlass runs watch`.
+
+use clap::Args;
+use futures_util::StreamExt;
+use windlass_core::Fact;
+use windlass_runtime::{load, numbered};
+use windlass_store::EventLog as _;
+
+use super::find;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::view::{View, ViewArgs};
+
+const HELP: &str = "\
+Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it.
+The exit code is 0 however the run ends; Ctrl-C stops the watching, not the run.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct WatchArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Begin with this event
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    from: u64,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure> {
+    let (log, run) = find::open(log, &args.run).await?;
+    let mut view = View::new(args.view);
+    view.watch(&load(&*log, run).await?);
+    let mut batches = log.follow(run, args.from);
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        for (number, event) in numbered(&batch) {
+            view.event(number, event);
+        }
+        if view.is_broken() || batch.events.iter().any(|event| matches!(event.fact, Fact::RunEnded(_))) {
+            break;
+        }
+    }
+    view.close()?;
+    Ok(Exit::Good)
+}
