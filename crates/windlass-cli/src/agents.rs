@@ -79,7 +79,7 @@ fn unknown_file(state: &State) -> Failure {
 }
 
 /// The names of the models that a run was started with.
-async fn models(log: &dyn EventLog, run: RunId) -> Result<Vec<String>, Failure> {
+pub(crate) async fn models(log: &dyn EventLog, run: RunId) -> Result<Vec<String>, Failure> {
     let first = log.read(run, 1, 1).await?;
     let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
     Ok(match start {

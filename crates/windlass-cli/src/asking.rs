@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use windlass_core::{Answer, OpenQuestion, QuestionKind, State};
 use windlass_runtime::People;
 
 use crate::answers;
 use crate::out::{self, Style};
-use crate::stdin::Stdin;
+use crate::stdin::{self, Stdin};
 
 /// Somebody at a terminal, who is asked one question at a time.
 #[derive(Debug)]
 pub(crate) struct Terminal {
-    stdin: Arc<Mutex<Stdin>>,
+    stdin: Mutex<Stdin>,
+    /// Somebody wants to ask: whoever only listens makes room.
+    wanted: Notify,
     left: AtomicBool,
 }
 
@@ -30,13 +32,35 @@ enum Typed {
 }
 
 impl Terminal {
-    pub(crate) fn new(stdin: Arc<Mutex<Stdin>>) -> Self {
-        Self { stdin, left: AtomicBool::new(false) }
+    /// The terminal, if somebody sits there who can be asked.
+    pub(crate) fn open() -> Option<Arc<Self>> {
+        stdin::somebody().then(|| {
+            let (stdin, wanted, left) = (Mutex::new(Stdin::new()), Notify::new(), AtomicBool::new(false));
+            Arc::new(Self { stdin, wanted, left })
+        })
+    }
+
+    /// Whoever left a question for later is there for the next run.
+    pub(crate) fn come_back(&self) {
+        self.left.store(false, Ordering::Relaxed);
+    }
+
+    /// What is typed while nothing is asked; `None` once no more can come. Nothing is lost if this is dropped.
+    pub(crate) async fn overheard(&self) -> Option<String> {
+        loop {
+            let mut stdin = self.stdin.lock().await;
+            tokio::select! {
+                biased;
+                () = self.wanted.notified() => {}
+                line = stdin.line() => return line.unwrap_or(None),
+            }
+        }
     }
 
     async fn put(&self, state: &State, question: &OpenQuestion) -> Option<Answer> {
         // What happened before is shown first.
         tokio::task::yield_now().await;
+        self.wanted.notify_one();
         let mut stdin = self.stdin.lock().await;
         if self.left.load(Ordering::Relaxed) {
             return None;

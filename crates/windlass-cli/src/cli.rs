@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::chat::ChatArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsArgs;
 use crate::commands::test::TestArgs;
@@ -42,6 +43,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run an agent: its answer goes to stdout, everything else to stderr
     Run(RunArgs),
+    /// Talk with an agent, turn after turn
+    Chat(ChatArgs),
     /// List, show, watch, answer, resume, cancel, steer and export runs
     Runs(RunsArgs),
     /// Run scripted conversations: no network, no keys, no waiting

@@ -7,6 +7,7 @@ use windlass_core::{LimitKind, RunId, RunStanding, Status};
 use windlass_runtime::{Prepared, Run, RunHandle};
 
 use crate::answers;
+use crate::asking::Terminal;
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::Interrupts;
@@ -41,6 +42,32 @@ pub(crate) async fn drive(
     match select(work, stop).await {
         Either::Left(((run, ()), _)) => run.map_err(Failure::from),
         Either::Right(((), _)) => Err(left(run, words)),
+    }
+}
+
+/// As [`drive`]; what is typed meanwhile steers the run.
+pub(crate) async fn drive_and_listen(
+    prepared: Prepared,
+    view: &mut View,
+    interrupts: &mut Interrupts,
+    words: &Words,
+    terminal: &Terminal,
+) -> Result<Run, Failure> {
+    let handle = prepared.handle();
+    let listen = pin!(async {
+        while let Some(line) = terminal.overheard().await {
+            let text = line.trim();
+            let text = text.strip_prefix("/steer").unwrap_or(text).trim();
+            if !text.is_empty() && let Err(error) = handle.steer(text).await {
+                Failure::from(error).show();
+            }
+        }
+        std::future::pending::<()>().await;
+    });
+    match select(pin!(drive(prepared, view, interrupts, words)), listen).await {
+        Either::Left((run, _)) => run,
+        // It never ends by itself.
+        Either::Right(((), _)) => Err(Failure::new(Exit::Internal, "the terminal went away")),
     }
 }
 

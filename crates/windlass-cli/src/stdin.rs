@@ -50,6 +50,8 @@ impl Stdin {
             let mut chunk = [0; 4096];
             // Read past the standard library's buffer: what is left there would not show as ready.
             match rustix::io::read(io::stdin().as_fd(), &mut chunk) {
+                // At a terminal Ctrl-D ends one line's reading, not all.
+                Ok(0) if io::stdin().is_terminal() => return Ok(None),
                 Ok(0) => self.ended = true,
                 Ok(bytes) => self.read.extend_from_slice(chunk.get(..bytes).unwrap_or_default()),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}

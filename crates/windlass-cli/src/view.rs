@@ -75,6 +75,14 @@ impl View {
         }
     }
 
+    /// One of many runs in a conversation: which one is of no interest.
+    pub(crate) fn brief(mut self) -> Self {
+        if let Self::Plain(plain) = &mut self {
+            plain.brief = true;
+        }
+        self
+    }
+
     /// The run goes on elsewhere: its questions are shown, too.
     pub(crate) fn watch(&mut self, state: &State) {
         self.recall(state);

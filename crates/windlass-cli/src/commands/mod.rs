@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod chat;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod test;
@@ -13,6 +14,7 @@ use crate::failure::{Exit, Failure};
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     trace();
     match cli.command {
+        Command::Chat(args) => on_runtime(chat::run(args)),
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Runs(args) => on_runtime(runs::run(args)),
         Command::Test(args) => test::run(&args),

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use tokio::sync::Mutex;
 use windlass_core::SessionId;
 use windlass_runtime::{DriveOptions, People, RunMessages};
 
@@ -16,7 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::overrides::Overrides;
-use crate::stdin::{self, Stdin};
+use crate::stdin;
 use crate::view::{View, ViewArgs};
 
 const HELP: &str = "\
@@ -90,7 +89,7 @@ pub(crate) fn new_session() -> SessionId {
 
 /// Who answers questions: whoever sits at the terminal.
 pub(crate) fn people() -> Option<Arc<dyn People>> {
-    stdin::somebody().then(|| Arc::new(Terminal::new(Arc::new(Mutex::new(Stdin::new())))) as Arc<dyn People>)
+    Terminal::open().map(|terminal| terminal as Arc<dyn People>)
 }
 
 fn input(argument: Option<String>) -> Result<String, Failure> {

@@ -23,6 +23,8 @@ pub(crate) struct Plain {
     verbose: bool,
     /// Whether questions are shown here: where nobody at this terminal is asked them.
     pub(super) questions: bool,
+    /// Whether the run's id is left out.
+    pub(super) brief: bool,
     pub(super) paper: Paper,
     turn: Turn,
     calls: HashMap<CallId, (Text, Text)>,
@@ -48,6 +50,7 @@ impl Plain {
             quiet,
             verbose,
             questions: false,
+            brief: false,
             paper: Paper::default(),
             turn: Turn::default(),
             calls: HashMap::new(),
@@ -59,6 +62,10 @@ impl Plain {
 
     /// A run that began earlier: what its open calls are called.
     pub(super) fn recall(&mut self, state: &State) {
+        if !state.is_finished() {
+            self.model_calls = state.counters().model_calls;
+            self.tool_calls = state.counters().tool_calls;
+        }
         for message in state.history().iter() {
             if let Message::Assistant(message) = &**message {
                 self.calls.extend(
@@ -147,7 +154,9 @@ impl Plain {
         match &event.fact {
             Fact::RunStarted(start) => {
                 self.started_at = event.at;
-                self.remark(&format!("run: {}", start.run));
+                if !self.brief {
+                    self.remark(&format!("run: {}", start.run));
+                }
             }
             Fact::RunResumed(_) => {
                 self.started_at = event.at;

@@ -10,7 +10,7 @@ use windlass_runtime::{DriveOptions, load, post};
 use windlass_store::{EventLog, StoreError};
 
 use super::{find, stub};
-use crate::agents::now;
+use crate::agents::{self, now};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -68,7 +68,8 @@ async fn wait(log: &dyn EventLog, run: RunId) -> Result<String, Failure> {
 
 /// Ends a run that nobody holds.
 async fn end(state: &State, log: std::sync::Arc<dyn EventLog>) -> Result<String, Failure> {
-    let agent = stub::agent(state, log)?;
+    let models = agents::models(&*log, state.run()).await?;
+    let agent = stub::agent(state, &models, log)?;
     let prepared = agent.resume(state.run(), true, DriveOptions::default()).await?;
     let handle = prepared.handle();
     // The wish to stop lies in the inbox before the driver looks for work.

@@ -99,7 +99,11 @@ fn table(runs: &[RunSummary]) -> std::io::Result<()> {
     let rows: Vec<[String; 5]> = runs
         .iter()
         .map(|line| {
-            let (agent, title) = (out::plain(&line.agent).into_owned(), cut(&line.title, TITLE_CHARS));
+            let title = match cut(&line.title, TITLE_CHARS) {
+                title if title.is_empty() => "(goes on)".to_owned(),
+                title => title,
+            };
+            let agent = out::plain(&line.agent).into_owned();
             [id(line), time(line.started_at), standing(line), agent, title]
         })
         .collect();

@@ -12,9 +12,14 @@ use windlass_store::EventLog;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 /// The agent in whose name a run is stopped.
-pub(super) fn agent(state: &State, log: Arc<dyn EventLog>) -> Result<Agent, windlass_runtime::Error> {
+pub(super) fn agent(
+    state: &State,
+    models: &[String],
+    log: Arc<dyn EventLog>,
+) -> Result<Agent, windlass_runtime::Error> {
     let name = state.agent().map_or_else(|| "unknown".into(), |agent| agent.name.clone());
-    let builder = Agent::builder(name).model("none", Arc::new(Silence)).log(log);
+    let builder = Agent::builder(name).log(log);
+    let builder = models.iter().fold(builder, |builder, name| builder.model(name.as_str(), Arc::new(Silence)));
     state.tools().iter().fold(builder, |builder, tool| builder.tool(Stopped(tool.clone()))).build()
 }
 

@@ -1,0 +1,225 @@
+//! `windlass chat`: a conversation, turn after turn.
+
+mod prompt;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use windlass_core::{RunId, SessionId, Usage};
+use windlass_runtime::{Agent, DriveOptions, People, Prepared, load};
+use windlass_store::{RunFilter, Standing};
+
+use crate::agents;
+use crate::asking::Terminal;
+use crate::commands::run::new_session;
+use crate::drive::{Words, drive, drive_and_listen, verdict};
+use crate::failure::{Exit, Failure};
+use crate::home::{LogArgs, quoted};
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::overrides::Overrides;
+use crate::view::words::{count, usage};
+use crate::view::{View, ViewArgs};
+use prompt::{Line, Prompt};
+
+const HELP: &str = "\
+In the conversation:
+  /usage         tokens and cost so far
+  /steer TEXT    say something to the agent while it works (any line typed meanwhile does)
+  /quit          leave; so does Ctrl-D
+  Ctrl-C         stops the agent's turn; the conversation goes on
+
+Without a terminal each line of stdin is a turn.
+
+Examples:
+  windlass chat agent.yaml
+  windlass chat agent.yaml --session trip
+  printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
+
+const COMMANDS: &str = "\
+/usage         tokens and cost so far
+/steer TEXT    say something to the agent while it works
+/quit          leave";
+
+/// The arguments of `windlass chat`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ChatArgs {
+    /// The agent file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Go on with the conversation of this name, or begin it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+/// A conversation.
+struct Chat {
+    agent: Agent,
+    session: SessionId,
+    view: ViewArgs,
+    words: Words,
+    terminal: Option<Arc<Terminal>>,
+    interrupts: Interrupts,
+    total: Total,
+}
+
+/// What the conversation has used so far.
+#[derive(Debug, Default)]
+struct Total {
+    turns: u64,
+    usage: Usage,
+    cost_usd: f64,
+}
+
+/// Talks until there is no more to say.
+pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
+    let mut interrupts = Interrupts::listen()?;
+    let file = agents::read(&args.file, &args.overrides)?;
+    let log = args.log.open()?;
+    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
+    let mut view = View::new(args.view);
+    assembly.chosen.iter().for_each(|line| view.remark(line));
+    let named = args.session.is_some();
+    let session = args.session.map_or_else(new_session, SessionId::from);
+    let terminal = if args.view.json { None } else { Terminal::open() };
+    if terminal.is_some() {
+        view.remark(&format!("session: {session} (/help says what else there is)"));
+    }
+    let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
+    let total = Total::default();
+    let mut chat = Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };
+    if named {
+        chat.unfinished().await?;
+    }
+    chat.talk(Prompt::open()).await
+}
+
+impl Chat {
+    async fn talk(&mut self, mut prompt: Prompt) -> Result<Exit, Failure> {
+        let mut last = Ok(Exit::Good);
+        loop {
+            match prompt.line(&mut self.interrupts).await? {
+                Line::Said(text) => match self.line(text.trim()).await {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(Exit::Good),
+                    // Somebody at a terminal sees what went wrong, and goes on.
+                    Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => failure.show(),
+                    Err(failure) if matches!(failure.exit, Exit::Suspended | Exit::Internal) => return Err(failure),
+                    Err(failure) => {
+                        failure.show();
+                        last = Ok(failure.exit);
+                    }
+                },
+                Line::Interrupted => out::note("/quit or Ctrl-D leaves the conversation"),
+                Line::End => break,
+            }
+        }
+        if self.terminal.is_some() {
+            self.goodbye();
+            return Ok(Exit::Good);
+        }
+        last
+    }
+
+    fn goodbye(&self) {
+        if self.total.turns > 0 && !self.view.quiet {
+            let (log, file) = (&self.words.log, self.words.file.as_deref().map(quoted).unwrap_or_default());
+            let session = quoted(self.session.as_str());
+            out::note(format_args!("`windlass chat{log} {file} --session {session}` goes on with this conversation"));
+        }
+    }
+
+    /// One line. `false`: the conversation is over.
+    async fn line(&mut self, text: &str) -> Result<bool, Failure> {
+        match text.split_once(char::is_whitespace).map_or(text, |(word, _)| word) {
+            "" => {}
+            "/quit" | "/exit" => {
+                self.goodbye();
+                return Ok(false);
+            }
+            "/help" => out::note(COMMANDS),
+            "/usage" => self.say_usage(),
+            "/steer" => out::note("the agent is not at work; just say it"),
+            command if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
+                out::note(format_args!("there is no command {}\n{COMMANDS}", out::plain(command)));
+            }
+            _ => self.turn(text).await?,
+        }
+        Ok(true)
+    }
+
+    fn say_usage(&self) {
+        let Total { turns, usage: tokens, cost_usd } = &self.total;
+        out::note(format_args!("{}, {}", count(*turns, "turn"), usage(tokens, Some(*cost_usd))));
+    }
+
+    fn options(&self) -> DriveOptions {
+        let people = self.terminal.clone().map(|terminal| terminal as Arc<dyn People>);
+        DriveOptions { people, session: Some(self.session.clone()), ..DriveOptions::default() }
+    }
+
+    async fn turn(&mut self, text: &str) -> Result<(), Failure> {
+        let prepared = self.agent.prepare(text, self.options()).await?;
+        self.drive(prepared, None).await
+    }
+
+    async fn drive(&mut self, prepared: Prepared, earlier: Option<&windlass_core::State>) -> Result<(), Failure> {
+        let mut view = View::new(self.view).brief();
+        if let Some(state) = earlier {
+            view.recall(state);
+        }
+        let run = match self.terminal.clone() {
+            Some(terminal) => {
+                terminal.come_back();
+                drive_and_listen(prepared, &mut view, &mut self.interrupts, &self.words, &terminal).await?
+            }
+            None => drive(prepared, &mut view, &mut self.interrupts, &self.words).await?,
+        };
+        self.total.turns += 1;
+        self.total.usage.add(run.usage());
+        self.total.cost_usd += run.cost_usd().unwrap_or_default();
+        let verdict = verdict(&run, &self.words);
+        view.left(&run, verdict.as_ref().err());
+        view.close()?;
+        match verdict {
+            Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() => {
+                out::note("cancelled; the conversation goes on");
+                Ok(())
+            }
+            verdict => verdict.map(drop),
+        }
+    }
+
+    /// The last run of a conversation may wait for somebody, or may have been interrupted: it comes first.
+    async fn unfinished(&mut self) -> Result<(), Failure> {
+        let filter = RunFilter { session: Some(self.session.clone()), limit: 1, ..RunFilter::default() };
+        let Some(last) = self.agent.log().list(filter).await?.into_iter().next() else { return Ok(()) };
+        if matches!(last.standing, Standing::Ended(_)) {
+            return Ok(());
+        }
+        let state = load(&**self.agent.log(), last.run).await?;
+        let prepared = self.agent.resume(last.run, false, self.options()).await?;
+        self.going_on(last.run);
+        match self.drive(prepared, Some(&state)).await {
+            Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => {
+                failure.show();
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn going_on(&self, run: RunId) {
+        if !self.view.quiet {
+            out::note(format_args!("going on with run {run}, which had not ended"));
+        }
+    }
+}
