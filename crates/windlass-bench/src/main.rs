@@ -8,6 +8,10 @@ use std::time::{Duration, Instant};
 use windlass::runtime::DriveOptions;
 use windlass::{Agent, LimitKind, MemoryLog, OpenAiChat, OpenAiConfig, SqliteLog, tool};
 
+/// The same allocator as in the binary `windlass`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SYSTEM: &str = "You are a helpful agent. Use the echo tool when asked.";
 const USER: &str = "Call the echo tool as often as needed, then answer.";
 

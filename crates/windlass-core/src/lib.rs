@@ -22,7 +22,7 @@ mod violation;
 
 pub use action::*;
 pub use args::check_args;
-pub use decide::accept;
+pub use decide::{accept, decide};
 pub use event::*;
 pub use evolve::evolve;
 pub use history::*;

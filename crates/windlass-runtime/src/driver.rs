@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, Event, Input, RunId, RunStanding, State, Violation, What, Work, accept, evolve, narrate, pending,
+    Action, Event, Input, RunId, RunStanding, State, Violation, What, Work, decide, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
@@ -216,15 +216,15 @@ impl Driver {
     /// One input: which facts follow, durable before visible.
     async fn take(&mut self, what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
         let at = self.agent.world().now();
-        let events: Arc<[Event]> = match accept(&self.state, Input { at, what }) {
-            Ok(events) => events.into(),
+        let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
+            Ok((events, next)) => (events.into(), next),
             Err(violation) => {
                 let shared = Arc::new(violation.clone());
                 self.publisher.send(Update::Refused { violation: shared });
                 return Ok(Err(violation));
             }
         };
-        let next = events.iter().fold(self.state.clone(), evolve);
+        debug_assert_eq!(events.iter().fold(self.state.clone(), evolve), next, "the state is the fold of its events");
         let run = next.run();
         let (expected, fence) = (self.state.version(), self.hold.fence().clone());
         let standing = standing(&next);

@@ -18,9 +18,17 @@ use crate::violation::Violation;
 /// # Errors
 /// The input does not fit (late, double, unknown, malformed): the state stays as it is and the run goes on.
 pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
+    decide(state, input).map(|(events, _)| events)
+}
+
+/// [`accept`] with the state after these facts, which the decision folded anyway: for a driver that would fold them again.
+///
+/// # Errors
+/// As for [`accept`].
+pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violation> {
     let mut decision = Decision { state: state.clone(), events: Vec::with_capacity(4), at: input.at };
     decision.decide(input.what)?;
-    Ok(decision.events)
+    Ok((decision.events, decision.state))
 }
 
 /// A decision in the making: the facts so far, and the state that follows from them.
