@@ -15,7 +15,7 @@ use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::tool_message;
-use crate::state::{Calling, Closing, OpenCall, OpenQuestion, Phase, Repeated, Stage, State};
+use crate::state::{Calling, Closing, Cut, OpenCall, OpenQuestion, Phase, Repeated, Stage, State};
 
 /// Folds one fact into the state.
 #[must_use]
@@ -41,12 +41,9 @@ impl State {
             }
             Fact::CallDecided(decided) => self.call_decided(decided),
             Fact::CallStarted(started) => {
-                if !self.streaks.round_counted {
-                    self.streaks.round_counted = true;
-                    self.counters.tool_rounds += 1;
+                if started.attempt == 1 {
+                    self.count_call();
                 }
-                let first = started.attempt == 1;
-                self.counters.tool_calls += u64::from(first);
                 if let Some(call) = self.call_mut(&started.call) {
                     call.attempt = started.attempt;
                     call.stage = Stage::Running { seq };
@@ -221,6 +218,15 @@ impl State {
         times
     }
 
+    /// A call was let run, or put to a person: that is one more.
+    fn count_call(&mut self) {
+        self.counters.tool_calls += 1;
+        if !self.streaks.round_counted {
+            self.streaks.round_counted = true;
+            self.counters.tool_rounds += 1;
+        }
+    }
+
     fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
         self.count(&turn.failure.usage);
         let Phase::Calling(calling) = &self.phase else { return };
@@ -270,12 +276,13 @@ impl State {
             _ => {}
         }
         self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));
-        if let Some(limit) = finished.limit {
-            self.cut_by(limit);
-        }
         let Some(call) = self.call_mut(&finished.call) else { return };
         call.stage = Stage::Done(finished.outcome.clone());
         call.note.clone_from(&finished.note);
+        let repeat = call.repeat;
+        if let Some(limit) = finished.limit {
+            self.cut.get_or_insert(Cut { limit, repeat });
+        }
         self.commit_round();
     }
 
@@ -312,6 +319,9 @@ impl State {
         if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, &mut self.closing) {
             closing.stopping = false;
         }
+        if asked.kind == QuestionKind::Clarify {
+            self.count_call();
+        }
         let Some(call) = asked.call.as_ref().and_then(|id| self.call_mut(id)) else { return };
         match (asked.kind, &mut call.stage) {
             (QuestionKind::Clarify, stage) => *stage = Stage::Asking,
@@ -344,10 +354,6 @@ impl State {
         if matches!(self.phase, Phase::Waiting { .. }) {
             self.phase = Phase::Between;
         }
-    }
-
-    fn cut_by(&mut self, limit: LimitKind) {
-        self.cut.get_or_insert(limit);
     }
 }
 

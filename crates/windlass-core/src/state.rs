@@ -61,7 +61,7 @@ pub struct State {
     pub(crate) deadline_seq: u64,
     pub(crate) cancelled: bool,
     /// The limit that a call of the current turn ran into.
-    pub(crate) cut: Option<LimitKind>,
+    pub(crate) cut: Option<Cut>,
     pub(crate) closing: Option<Closing>,
 }
 
@@ -173,6 +173,14 @@ pub(crate) struct Repeated {
     pub(crate) name: Text,
     pub(crate) args: Text,
     pub(crate) times: u32,
+}
+
+/// A limit that a call ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) limit: LimitKind,
+    /// How often the call came in a row.
+    pub(crate) repeat: u32,
 }
 
 /// A limit that was reached, while what follows from it is going on.

@@ -19,6 +19,8 @@ use crate::tool::{Effect, ToolKind};
 
 /// Calls of one turn that run at once where the batch is `staged`.
 const STAGED_AT_ONCE: usize = 10;
+/// Why a call beyond the limit is not run.
+const CALLS_USED_UP: &str = "the limit on tool calls is reached";
 
 impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
@@ -41,7 +43,8 @@ impl Decision {
         if self.malformed_ends(&malformed) {
             return;
         }
-        let mut admitted = self.state.counters.tool_calls;
+        // Calls that are sure to run; those that a person may still deny are counted when they start.
+        let mut sure = self.state.counters.tool_calls;
         let mut first = true;
         for open in calls {
             let id = open.call.id.clone();
@@ -51,17 +54,22 @@ impl Decision {
                 self.finish_call(id, outcome.clone());
             } else if self.state.policy.limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
-            } else if self.state.policy.limit(LimitKind::ToolCalls).is_some_and(|max| admitted >= max) {
-                self.skip(id, "the limit on tool calls is reached", Some(LimitKind::ToolCalls));
+            } else if self.used_up(sure) {
+                self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
             } else {
-                admitted += u64::from(self.admit(&open));
+                sure += u64::from(self.admit(&open));
             }
             first = false;
         }
         self.go_on();
     }
 
-    /// Lets a sound call through the gate. Says whether it may come to run.
+    /// Whether the limit on tool calls is reached by so many.
+    fn used_up(&self, calls: u64) -> bool {
+        self.state.policy.limit(LimitKind::ToolCalls).is_some_and(|max| calls >= max)
+    }
+
+    /// Lets a sound call through the gate. Says whether it is sure to run.
     fn admit(&mut self, open: &OpenCall) -> bool {
         let id = open.call.id.clone();
         let name = &open.call.name;
@@ -81,7 +89,10 @@ impl Decision {
         let (kind, approve) = (tool.kind, tool.approve);
         match kind {
             ToolKind::Ask => self.ask_person(open),
-            ToolKind::Run if approve || policy.wants_approval(name) => self.hold(open),
+            ToolKind::Run if approve || policy.wants_approval(name) => {
+                self.hold(open);
+                return false;
+            }
             // It stays queued, and starts as soon as there is room.
             ToolKind::Run => {}
         }
@@ -130,7 +141,11 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            self.start_call(id);
+            if self.used_up(self.state.counters.tool_calls) {
+                self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
+            } else {
+                self.start_call(id);
+            }
         }
         if matches!(self.state.phase, Phase::Between) {
             self.next_turn();

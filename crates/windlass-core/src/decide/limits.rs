@@ -13,8 +13,9 @@ const BYTES_A_TOKEN: u64 = 4;
 impl Decision {
     /// The first limit that forbids another model call, with the value reached.
     pub(super) fn limit_before_call(&self) -> Option<(LimitKind, u64)> {
-        if let Some(kind) = self.state.cut {
-            return Some((kind, self.reached(kind)));
+        if let Some(cut) = self.state.cut {
+            let repeat = cut.limit == LimitKind::Repetition;
+            return Some((cut.limit, if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) }));
         }
         self.state.policy.limits.iter().find_map(|(kind, limit)| {
             let reached = self.reached(*kind);

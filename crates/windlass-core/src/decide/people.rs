@@ -96,7 +96,8 @@ impl Decision {
     fn limit_answered(&mut self, question: QuestionId, limit: LimitKind, answer: Answer) -> Decided {
         let raised = match &answer {
             Answer::Raise(number) => {
-                let reached = self.reached(limit);
+                let when_asked = self.state.closing.as_ref().map_or(0, |closing| closing.reached.reached);
+                let reached = self.reached(limit).max(when_asked);
                 let max = limit.keep(*number).filter(|max| *max > reached);
                 let Some(max) = max else {
                     let (reached, found) = (limit.show(reached), number.to_string());

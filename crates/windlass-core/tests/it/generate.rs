@@ -1,0 +1,178 @@
+//! Random policies, and what may happen to a run.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde_json::json;
+use windlass_core::{
+    Answer, AtLimit, Batch, CallOutcome, FailureKind, Found, Limit, LimitKind, Malformed, ModelFailure,
+    Policy, Preset, Repetition, Reply, Results, StopReason, Talk, Usage, Wire,
+};
+
+use crate::world;
+
+/// One thing that may happen: what kind, and two numbers to choose by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: u8,
+    pub(crate) pick: u16,
+    pub(crate) more: u16,
+    pub(crate) waits: u16,
+}
+
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (any::<u8>(), any::<u16>(), any::<u16>(), 0_u16..2_000)
+        .prop_map(|(kind, pick, more, waits)| Step { kind, pick, more, waits });
+    vec(step, 1..60)
+}
+
+fn outcomes() -> impl Strategy<Value = AtLimit> {
+    prop_oneof![
+        Just(AtLimit::Text("limit {n}".into())),
+        Just(AtLimit::LastText(None)),
+        Just(AtLimit::LastText(Some("else".into()))),
+        Just(AtLimit::WrapUp),
+        Just(AtLimit::Ask),
+        Just(AtLimit::Fail),
+        Just(AtLimit::None),
+    ]
+}
+
+fn limits() -> impl Strategy<Value = BTreeMap<LimitKind, Limit>> {
+    let counts = [LimitKind::ModelCalls, LimitKind::ToolRounds, LimitKind::ToolCalls, LimitKind::Retries];
+    let kinds = [
+        LimitKind::Tokens,
+        LimitKind::InputTokens,
+        LimitKind::OutputTokens,
+        LimitKind::Seconds,
+        LimitKind::CostUsd,
+    ];
+    let limit = |max: std::ops::Range<u64>| {
+        (max, proptest::option::of(outcomes())).prop_map(|(max, at_limit)| Limit { max, at_limit })
+    };
+    let few = btree_map(proptest::sample::select(counts.to_vec()), limit(0..5), 0..5);
+    let more = btree_map(proptest::sample::select(kinds.to_vec()), limit(0..3_000), 0..3);
+    (few, more).prop_map(|(mut few, more)| {
+        // Cost is kept in pico-dollars, of which a token of the test's first model costs a million.
+        few.extend(more.into_iter().map(|(kind, mut limit)| {
+            limit.max *= if kind == LimitKind::CostUsd { 1_000_000 } else { 1 };
+            (kind, limit)
+        }));
+        few
+    })
+}
+
+pub(crate) fn policies() -> impl Strategy<Value = Policy> {
+    let talk = prop_oneof![
+        3 => Just(Talk::Answer),
+        1 => (0_u32..3).prop_map(Talk::Remind),
+        1 => (0_u32..3).prop_map(Talk::Clarify),
+        1 => (0_u32..3).prop_map(Talk::Correct),
+    ];
+    let malformed =
+        prop_oneof![(0_u32..3).prop_map(Malformed::FeedBack), Just(Malformed::Answer), Just(Malformed::Fail)];
+    let batch = prop_oneof![
+        (1_u32..4).prop_map(Batch::Concurrent),
+        Just(Batch::First),
+        Just(Batch::Serial),
+        Just(Batch::Staged),
+    ];
+    let repetition = proptest::option::of(
+        (2_u32..4, 2_u32..5).prop_map(|(note_at, stop_at)| Repetition { note_at, stop_at }),
+    );
+    let slots = (talk, malformed, batch, repetition, 0_u32..3, 0_u64..50, any::<(bool, bool, bool, bool)>());
+    (slots, limits(), outcomes(), 0_u32..3).prop_map(|(slots, limits, at_limit, transport)| {
+        let (talk, malformed, batch, repetition, retries, retry_wait_ms, (native, announced, approve, deny)) =
+            slots;
+        let mut policy = Policy::preset(Preset::Chat).unwrap();
+        policy.wire = if native { Wire::Native } else { Wire::Auto };
+        policy.results = if announced { Results::Announced } else { Results::Plain };
+        policy.approve = if approve { vec!["p*".into()] } else { Vec::new() };
+        policy.deny = if deny { vec!["read".into()] } else { Vec::new() };
+        policy.transport.retries = transport;
+        Policy { talk, malformed, batch, repetition, retries, retry_wait_ms, limits, at_limit, ..policy }
+    })
+}
+
+pub(crate) const QUIET: Step = Step { kind: 0, pick: 0, more: 0, waits: 0 };
+
+fn usage(step: Step) -> Usage {
+    Usage { input: u64::from(step.pick % 900), output: u64::from(step.more % 300), ..Usage::default() }
+}
+
+pub(crate) fn reply(step: Step) -> Reply {
+    const NAMES: [&str; 9] = ["read", "put", "pay", "book", "poll", "ask", "hidden", "strict", "reed"];
+    const ARGS: [&str; 6] = ["{}", "{\"n\":1}", "{\"n\": 1 }", "{\"n\":\"x\"}", "{\"n\":", ""];
+    const IDS: [Option<&str>; 5] = [None, Some("a"), Some("b"), Some(""), Some("call_1_1")];
+    let count = [0, 1, 1, 2, 3][usize::from(step.pick % 5)];
+    // Half of the replies ask for the same thing several times.
+    let at = |n: usize, shift: u16| usize::from(step.more / shift) + n * usize::from(step.pick / 5 % 2);
+    let calls = (0..count)
+        .map(|n| (NAMES[at(n, 1) % NAMES.len()], ARGS[at(n, 9) % ARGS.len()], IDS[at(n, 54) % IDS.len()]))
+        .collect();
+    let text = match step.pick % 7 {
+        0 => None,
+        1 => Some("  "),
+        2 => Some("put(n=1)"),
+        _ => Some("A text."),
+    };
+    let stop = match step.more % 13 {
+        0 => StopReason::Length,
+        1 => StopReason::Refused,
+        2 => StopReason::Filtered,
+        _ => StopReason::Stop,
+    };
+    Reply { stop, ..world::reply(text, calls, usage(step)) }
+}
+
+pub(crate) fn failure(step: Step) -> ModelFailure {
+    const KINDS: [FailureKind; 6] = [
+        FailureKind::RateLimited,
+        FailureKind::Overloaded,
+        FailureKind::Cut,
+        FailureKind::BadRequest,
+        FailureKind::Auth,
+        FailureKind::Connect,
+    ];
+    ModelFailure {
+        kind: KINDS[usize::from(step.pick) % KINDS.len()],
+        status: None,
+        message: "it failed".into(),
+        retry_after_ms: (step.more % 3 == 0).then_some(u64::from(step.more)),
+        usage: if step.more % 2 == 0 { usage(step) } else { Usage::default() },
+        model: "m1".into(),
+    }
+}
+
+pub(crate) fn outcome(step: Step) -> CallOutcome {
+    match step.more % 6 {
+        0 => CallOutcome::Error { kind: None, message: "it burns".into() },
+        1 => CallOutcome::TimedOut { after_ms: 10 },
+        2 => CallOutcome::Interrupted { abandoned: step.pick % 2 == 0 },
+        3 => CallOutcome::UnknownTool { nearest: Vec::new() },
+        _ => CallOutcome::Ok { content: "done".into() },
+    }
+}
+
+pub(crate) fn found(step: Step) -> Found {
+    match step.more % 3 {
+        0 => Found::Happened(CallOutcome::Ok { content: "done".into() }),
+        1 => Found::NotHappened,
+        _ => Found::Unsure,
+    }
+}
+
+pub(crate) fn answer(step: Step) -> Answer {
+    match step.more % 10 {
+        0 | 1 => Answer::Approve,
+        2 => Answer::ApproveWith { args: json!({ "n": step.pick }) },
+        3 => Answer::Deny { reason: None },
+        4 => Answer::Text("blue".into()),
+        5 => Answer::Result("paid".into()),
+        6 => Answer::RunAgain,
+        7 => Answer::Unknown,
+        8 => Answer::Conclude("enough".into()),
+        _ => Answer::Raise(f64::from(step.pick % 40)),
+    }
+}

@@ -1,0 +1,313 @@
+//! Random runs: random policies, and inputs that fit or do not, in any order. After each of them the invariants hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use windlass_core::{
+    ActionId, CallOutcome, Event, Fact, FailureKind, Found, Input, LimitKind, ModelFailure, Policy, Preset,
+    QuestionId, RunStanding, State, ToolSpec, What, Work, accept, evolve, pending,
+};
+
+use crate::generate::{QUIET, Step, answer, failure, found, outcome, policies, reply, steps};
+use crate::invariants::{assert_ids, invariants};
+use crate::world::{self, BEGINNING};
+
+/// A run under test, with what a driver would know of it.
+struct Machine {
+    state: State,
+    events: Vec<Event>,
+    tools: Arc<Vec<ToolSpec>>,
+    /// Work that was begun and whose end has not come yet: wanted, or being stopped.
+    begun: BTreeMap<ActionId, Work>,
+    /// All work there ever was.
+    known: BTreeMap<ActionId, Work>,
+    now: u64,
+}
+
+impl Machine {
+    fn new(policy: Policy) -> Self {
+        let tools = Arc::new(world::tools());
+        let mut machine = Self {
+            state: State::new(world::run_id()),
+            events: Vec::new(),
+            tools: tools.clone(),
+            begun: BTreeMap::new(),
+            known: BTreeMap::new(),
+            now: BEGINNING,
+        };
+        assert!(machine.offer(world::start(policy, &tools)), "a run can be started");
+        machine
+    }
+
+    /// Offers an input. Says whether it was taken.
+    fn offer(&mut self, input: Input) -> bool {
+        let before = self.state.clone();
+        let decided = accept(&self.state, input.clone());
+        assert_eq!(decided, accept(&self.state, input.clone()), "the same input gives the same facts");
+        let Ok(events) = decided else {
+            assert_eq!(before, self.state, "a violation leaves the state as it was");
+            return false;
+        };
+        assert!(!events.is_empty(), "what is taken is recorded: {input:?}");
+        for event in &events {
+            assert!(self.state.ended().is_none(), "nothing follows the end: {event:?}");
+            self.state = evolve(self.state.clone(), event);
+        }
+        self.events.extend(events);
+        self.reconcile(&before);
+        invariants(&self.state, &self.events);
+        if ends_work(&input.what) {
+            assert!(accept(&self.state, input.clone()).is_err(), "a double is refused: {input:?}");
+        }
+        true
+    }
+
+    /// What a driver does: begins what is new, stops what is gone. Timers and questions that are gone simply end.
+    fn reconcile(&mut self, before: &State) {
+        let wanted = pending(&self.state);
+        assert_ids(&self.state, &wanted);
+        for action in &wanted {
+            let known = self.known.entry(action.id).or_insert_with(|| action.work.clone());
+            assert_eq!(*known, action.work, "an id stands for the same work as long as it is wanted");
+        }
+        let still = |id: &ActionId| wanted.iter().any(|action| action.id == *id);
+        self.begun.retain(|id, work| {
+            still(id)
+                || matches!(work, Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. })
+        });
+        self.begun.extend(wanted.iter().map(|action| (action.id, action.work.clone())));
+        assert!(
+            !wanted.is_empty() || self.state.is_finished() || !self.begun.is_empty(),
+            "somebody can bring the run on: {before:?}"
+        );
+        if self.state.standing() == RunStanding::Suspended {
+            let asks = wanted.iter().any(|action| matches!(action.work, Work::Ask { .. }));
+            assert!(asks, "who is suspended waits for somebody");
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        // Now and then the clock goes back.
+        self.now = match step.waits {
+            0..50 => self.now.saturating_sub(u64::from(step.waits)),
+            waits => self.now + u64::from(waits),
+        };
+        let what = match step.kind {
+            0..180 => self.fitting(step),
+            180..190 => Some(What::Steer { text: format!("steer {}", step.pick).into() }),
+            190..193 => Some(What::Cancel { reason: None }),
+            193..200 => self.restarted(),
+            200..205 => Some(self.changed_tools(step)),
+            _ => self.unfitting(step),
+        };
+        if let Some(what) = what {
+            self.offer(Input { at: self.now, what });
+        }
+    }
+
+    /// A restart: everything that was going on is lost.
+    fn restarted(&mut self) -> Option<What> {
+        self.begun.clear();
+        Some(What::Resumed { holder: "another".into(), epoch: 2 })
+    }
+
+    fn changed_tools(&mut self, step: Step) -> What {
+        let mut tools = world::tools();
+        tools.remove(usize::from(step.pick) % tools.len());
+        self.tools = Arc::new(tools);
+        What::ToolsChanged { tools: self.tools.clone() }
+    }
+
+    /// An input that some work which is going on may well bring.
+    fn fitting(&mut self, step: Step) -> Option<What> {
+        let count = self.begun.len();
+        let (id, work) = self.begun.iter().nth(usize::from(step.pick).checked_rem(count)?)?;
+        let (id, work) = (*id, work.clone());
+        let what = self.end_of(id, &work, step);
+        let wanted = pending(&self.state).iter().any(|action| action.id == id);
+        if wanted && let What::TimerFired { .. } = what {
+            // A driver's timer is never early.
+            if let Work::SetTimer { at } = work {
+                self.now = self.now.max(at);
+            }
+        }
+        if !matches!(work, Work::Ask { .. }) {
+            self.begun.remove(&id);
+        }
+        Some(what)
+    }
+
+    fn end_of(&self, action: ActionId, work: &Work, step: Step) -> What {
+        match work {
+            Work::CallModel { .. } if step.more % 5 == 0 => {
+                What::ModelFailed { action, failure: Box::new(failure(step)), jitter: step.more % 1_200 }
+            }
+            Work::CallModel { .. } => What::Replied { action, reply: Box::new(reply(step)) },
+            Work::RunTool { .. } => What::CallEnded { action, outcome: outcome(step) },
+            Work::CheckCall { .. } => What::Checked { action, found: found(step) },
+            Work::Ask { question } => What::Answered { question: question.clone(), answer: answer(step) },
+            Work::SetTimer { .. } => What::TimerFired { action },
+        }
+    }
+
+    /// An input that most likely fits nothing: late, early, unknown, of another kind.
+    fn unfitting(&self, step: Step) -> Option<What> {
+        let count = self.known.len();
+        let (id, _) = self.known.iter().nth(usize::from(step.pick).checked_rem(count)?)?;
+        let id = if step.more % 7 == 0 { ActionId { seq: id.seq + 1_000, ..*id } } else { *id };
+        let foreign = ActionId { run: windlass_core::RunId::from_number(99), ..id };
+        Some(match step.more % 9 {
+            0 => What::Replied { action: id, reply: Box::new(reply(step)) },
+            1 => What::ModelFailed { action: id, failure: Box::new(failure(step)), jitter: 0 },
+            2 => What::CallEnded { action: id, outcome: outcome(step) },
+            3 => What::Checked { action: id, found: found(step) },
+            4 => What::TimerFired { action: id },
+            5 => What::Answered {
+                question: QuestionId::from(format!("q{}", step.pick % 5)),
+                answer: answer(step),
+            },
+            6 => world::start(Policy::preset(Preset::Chat).unwrap(), &self.tools).what,
+            7 => What::CallEnded { action: foreign, outcome: outcome(step) },
+            _ => What::TimerFired { action: foreign },
+        })
+    }
+
+    /// Cancels the run and lets everything come to its end.
+    fn finish(&mut self) {
+        self.offer(Input { at: self.now, what: What::Cancel { reason: None } });
+        let gone: Vec<_> = self.begun.iter().map(|(id, work)| (*id, work.clone())).collect();
+        for (action, work) in gone {
+            let what = match work {
+                Work::CallModel { .. } => {
+                    let failure = ModelFailure { kind: FailureKind::Cancelled, ..failure(QUIET) };
+                    What::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
+                }
+                Work::RunTool { .. } => {
+                    What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } }
+                }
+                Work::CheckCall { .. } => What::Checked { action, found: Found::Unsure },
+                Work::Ask { .. } | Work::SetTimer { .. } => continue,
+            };
+            self.offer(Input { at: self.now, what });
+        }
+        assert!(self.state.is_finished(), "a cancelled run ends once its work has: {:?}", self.state);
+        assert!(pending(&self.state).is_empty());
+    }
+}
+
+fn ends_work(what: &What) -> bool {
+    matches!(
+        what,
+        What::Start(_)
+            | What::Replied { .. }
+            | What::ModelFailed { .. }
+            | What::CallEnded { .. }
+            | What::Checked { .. }
+            | What::Answered { .. }
+            | What::TimerFired { .. }
+    )
+}
+
+/// The events as a store gives them back.
+fn stored(events: &[Event]) -> Vec<Event> {
+    events
+        .iter()
+        .map(|event| {
+            let body = event.fact.body().unwrap();
+            Event { at: event.at, fact: Fact::from_body(event.fact.kind(), &body).unwrap() }
+        })
+        .collect()
+}
+
+fn random_run(policy: Policy, steps: Vec<Step>) -> Machine {
+    let mut machine = Machine::new(policy);
+    for step in steps {
+        if machine.state.is_finished() {
+            // Nothing that comes now is taken.
+            let what = machine.unfitting(step).unwrap_or(What::Cancel { reason: None });
+            assert!(accept(&machine.state, Input { at: machine.now, what }).is_err());
+        } else {
+            machine.step(step);
+        }
+    }
+    if !machine.state.is_finished() {
+        machine.finish();
+    }
+    machine
+}
+
+/// The random runs are worth something: they come everywhere.
+#[test]
+fn random_runs_see_every_kind_of_fact_and_end() {
+    let mut runner = TestRunner::deterministic();
+    let mut kinds = BTreeSet::new();
+    let mut ends = BTreeSet::new();
+    let mut outcomes = BTreeSet::new();
+    for _ in 0..1_000 {
+        let (policy, steps) = (policies(), steps()).new_tree(&mut runner).unwrap().current();
+        let machine = random_run(policy, steps);
+        for event in &machine.events {
+            kinds.insert(event.fact.kind());
+            if let Fact::CallFinished(finished) = &event.fact {
+                let json = serde_json::to_value(&finished.outcome).unwrap();
+                outcomes.insert(json["outcome"].as_str().unwrap().to_owned());
+            }
+        }
+        ends.insert(machine.state.ended().unwrap().status.to_string());
+    }
+    let missing: Vec<_> = Fact::KINDS.iter().filter(|kind| !kinds.contains(**kind)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let limits = LimitKind::SETTABLE
+        .iter()
+        .filter(|kind| !matches!(kind, LimitKind::Iterations | LimitKind::PlanSteps));
+    let expected = limits.map(|kind| format!("limit({kind})")).chain(
+        ["answered", "concluded", "cancelled", "limit(repetition)"].map(str::to_owned).into_iter().chain(
+            ["truncated", "refused", "filtered", "no_call", "malformed", "model"]
+                .map(|kind| format!("failed({kind})")),
+        ),
+    );
+    let missing: Vec<_> = expected.filter(|end| !ends.contains(end)).collect();
+    assert!(missing.is_empty(), "{missing:?} of {ends:?}");
+    let all = [
+        "ok",
+        "error",
+        "timed_out",
+        "malformed",
+        "unknown_tool",
+        "denied",
+        "skipped",
+        "interrupted",
+        "unknown",
+    ];
+    let missing: Vec<_> = all.into_iter().filter(|outcome| !outcomes.contains(*outcome)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_runs_hold_the_invariants(policy in policies(), steps in steps()) {
+        let machine = random_run(policy, steps);
+        let folded = machine.events.iter().fold(State::new(world::run_id()), evolve);
+        prop_assert_eq!(&folded, &machine.state, "the state is the fold of the events");
+        let again = stored(&machine.events).iter().fold(State::new(world::run_id()), evolve);
+        prop_assert_eq!(&again, &machine.state, "and of the events as they were stored");
+    }
+
+    #[test]
+    fn before_its_start_a_run_takes_nothing_else(steps in steps()) {
+        let machine = Machine::new(Policy::preset(Preset::Chat).unwrap());
+        let fresh = State::new(world::run_id());
+        prop_assert!(pending(&fresh).is_empty());
+        for step in steps {
+            if let Some(what) = machine.unfitting(step).filter(|what| !matches!(what, What::Start(_))) {
+                let taken = accept(&fresh, Input { at: BEGINNING, what }).is_ok();
+                prop_assert!(!taken);
+            }
+        }
+    }
+}

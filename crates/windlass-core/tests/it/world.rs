@@ -1,0 +1,91 @@
+//! A small world for runs of the core: tools of every kind, a start, and inputs.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass_core::{
+    AgentRef, Effect, Input, Message, ModelChoice, Policy, Prices, Reply, ReplyCall, RunId, RunInput,
+    RunStarted, ToolKind, ToolSpec, Usage, What,
+};
+
+/// The time at which runs of tests begin.
+pub(crate) const BEGINNING: u64 = 1_000_000;
+
+pub(crate) fn run_id() -> RunId {
+    RunId::from_number(7)
+}
+
+/// One tool of every kind that decisions look at.
+pub(crate) fn tools() -> Vec<ToolSpec> {
+    let strict = json!({
+        "type": "object",
+        "properties": { "n": { "type": "integer" } },
+        "required": ["n"],
+        "additionalProperties": false
+    });
+    vec![
+        tool("read", |_| {}),
+        tool("put", |tool| {
+            tool.effect = Effect::Idempotent;
+            tool.retries = Some(1);
+        }),
+        tool("pay", |tool| {
+            tool.effect = Effect::Once;
+            tool.has_check = true;
+        }),
+        tool("book", |tool| {
+            tool.effect = Effect::Once;
+            tool.approve = true;
+        }),
+        tool("poll", |tool| tool.poll = true),
+        tool("ask", |tool| tool.kind = ToolKind::Ask),
+        tool("hidden", |tool| tool.offered = false),
+        tool("strict", |tool| tool.parameters = Arc::new(strict)),
+    ]
+}
+
+fn tool(name: &str, change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
+    let mut tool = ToolSpec::new(name, "", json!({ "type": "object" }));
+    change(&mut tool);
+    tool
+}
+
+/// The start of a run with that policy, those tools and two models, of which the second costs more.
+pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
+    let model = |name: &str, price: u64| ModelChoice {
+        name: name.into(),
+        prices: Some(Prices { input: price, output: 2 * price, cached: price / 2 }),
+        ..ModelChoice::default()
+    };
+    let started = RunStarted {
+        run: run_id(),
+        agent: AgentRef { name: "tester".into(), digest: "0".into() },
+        session: None,
+        parent: None,
+        base: None,
+        input: RunInput::Messages(vec![Arc::new(Message::user("Go"))]),
+        prompt: Arc::new(vec![Arc::new(Message::system("Be brief."))]),
+        tools: tools.clone(),
+        models: Arc::new(vec![model("m1", 1_000_000), model("m2", 3_000_000)]),
+        policy: Arc::new(policy),
+    };
+    Input { at: BEGINNING, what: What::Start(Box::new(started)) }
+}
+
+/// A reply with calls of these names, arguments and ids.
+pub(crate) fn reply(text: Option<&str>, calls: Vec<(&str, &str, Option<&str>)>, usage: Usage) -> Reply {
+    Reply {
+        text: text.map(Into::into),
+        calls: calls
+            .into_iter()
+            .map(|(name, args, id)| ReplyCall {
+                id: id.map(Into::into),
+                name: name.into(),
+                args: args.into(),
+            })
+            .collect(),
+        usage,
+        model: "m1".into(),
+        ..Reply::default()
+    }
+}
