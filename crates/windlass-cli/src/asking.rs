@@ -123,7 +123,7 @@ fn show(state: &State, question: &OpenQuestion) {
         (QuestionKind::Approval, Some(call)) => format!("May {} run?", call.call.name),
         _ => question.text.to_string(),
     };
-    out::note(format_args!("{} {}", out::styled(Style::Bold, question.id.as_str()), out::plain(&title)));
+    out::note(format_args!("{}: {}", out::styled(Style::Bold, question.id.as_str()), out::plain(&title)));
     if let (QuestionKind::Approval, Some(call)) = (question.kind, call) {
         out::note(format_args!("  {}", out::plain(call.args())));
     }

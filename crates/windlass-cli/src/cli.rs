@@ -2,10 +2,15 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::agents::AgentsArgs;
 use crate::commands::chat::ChatArgs;
+use crate::commands::completions::CompletionsArgs;
+use crate::commands::doctor::DoctorArgs;
+use crate::commands::models::ModelsArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsArgs;
 use crate::commands::test::TestArgs;
+use crate::commands::tools::ToolsArgs;
 
 const HELP: &str = "\
 Examples:
@@ -47,6 +52,16 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// List, show, watch, answer, resume, cancel, steer and export runs
     Runs(RunsArgs),
+    /// List the tools of an agent, and call one by hand
+    Tools(ToolsArgs),
+    /// Write, check and describe agent files
+    Agents(AgentsArgs),
+    /// List models, and ask whether one answers
+    Models(ModelsArgs),
     /// Run scripted conversations: no network, no keys, no waiting
     Test(TestArgs),
+    /// Say what is configured, reachable and missing
+    Doctor(DoctorArgs),
+    /// Print what a shell needs to complete commands
+    Completions(CompletionsArgs),
 }

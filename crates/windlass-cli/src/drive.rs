@@ -58,7 +58,9 @@ pub(crate) async fn drive_and_listen(
         while let Some(line) = terminal.overheard().await {
             let text = line.trim();
             let text = text.strip_prefix("/steer").unwrap_or(text).trim();
-            if !text.is_empty() && let Err(error) = handle.steer(text).await {
+            if !text.is_empty()
+                && let Err(error) = handle.steer(text).await
+            {
                 Failure::from(error).show();
             }
         }

@@ -102,6 +102,11 @@ impl Failure {
         }
     }
 
+    /// What went wrong, alone.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Says it on stderr.
     pub(crate) fn show(&self) {
         if self.message.is_empty() {

@@ -95,7 +95,8 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     }
     let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
     let total = Total::default();
-    let mut chat = Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };
+    let mut chat =
+        Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };
     if named {
         chat.unfinished().await?;
     }
@@ -111,8 +112,12 @@ impl Chat {
                     Ok(true) => {}
                     Ok(false) => return Ok(Exit::Good),
                     // Somebody at a terminal sees what went wrong, and goes on.
-                    Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => failure.show(),
-                    Err(failure) if matches!(failure.exit, Exit::Suspended | Exit::Internal) => return Err(failure),
+                    Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => {
+                        failure.show()
+                    }
+                    Err(failure) if matches!(failure.exit, Exit::Suspended | Exit::Internal) => {
+                        return Err(failure);
+                    }
                     Err(failure) => {
                         failure.show();
                         last = Ok(failure.exit);
@@ -133,7 +138,9 @@ impl Chat {
         if self.total.turns > 0 && !self.view.quiet {
             let (log, file) = (&self.words.log, self.words.file.as_deref().map(quoted).unwrap_or_default());
             let session = quoted(self.session.as_str());
-            out::note(format_args!("`windlass chat{log} {file} --session {session}` goes on with this conversation"));
+            out::note(format_args!(
+                "`windlass chat{log} {file} --session {session}` goes on with this conversation"
+            ));
         }
     }
 
@@ -171,7 +178,11 @@ impl Chat {
         self.drive(prepared, None).await
     }
 
-    async fn drive(&mut self, prepared: Prepared, earlier: Option<&windlass_core::State>) -> Result<(), Failure> {
+    async fn drive(
+        &mut self,
+        prepared: Prepared,
+        earlier: Option<&windlass_core::State>,
+    ) -> Result<(), Failure> {
         let mut view = View::new(self.view).brief();
         if let Some(state) = earlier {
             view.recall(state);

@@ -1,9 +1,14 @@
 //! The commands, one file each.
 
+pub(crate) mod agents;
 pub(crate) mod chat;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod test;
+pub(crate) mod tools;
 
 use std::future::Future;
 
@@ -18,6 +23,11 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Runs(args) => on_runtime(runs::run(args)),
         Command::Test(args) => test::run(&args),
+        Command::Tools(args) => on_runtime(tools::run(args)),
+        Command::Agents(args) => agents::run(args),
+        Command::Models(args) => on_runtime(models::run(args)),
+        Command::Doctor(args) => on_runtime(doctor::run(args)),
+        Command::Completions(args) => completions::run(&args),
     }
 }
 

@@ -27,7 +27,10 @@ pub(super) enum Line {
 /// Where lines come from.
 pub(super) enum Prompt {
     /// A terminal; the editor is gone while it reads.
-    Terminal { editor: Option<Box<Editor<(), FileHistory>>>, history: Option<PathBuf> },
+    Terminal {
+        editor: Option<Box<Editor<(), FileHistory>>>,
+        history: Option<PathBuf>,
+    },
     Pipe(Stdin),
 }
 
@@ -67,7 +70,9 @@ impl Prompt {
         let (mut editor, line) = read.await.map_err(|error| failed(&error))?;
         let line = match line {
             Ok(line) => {
-                if editor.add_history_entry(&line).unwrap_or(false) && let Some(path) = history {
+                if editor.add_history_entry(&line).unwrap_or(false)
+                    && let Some(path) = history
+                {
                     keep(&mut editor, path);
                 }
                 Line::Said(line)

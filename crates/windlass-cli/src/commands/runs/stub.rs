@@ -19,7 +19,8 @@ pub(super) fn agent(
 ) -> Result<Agent, windlass_runtime::Error> {
     let name = state.agent().map_or_else(|| "unknown".into(), |agent| agent.name.clone());
     let builder = Agent::builder(name).log(log);
-    let builder = models.iter().fold(builder, |builder, name| builder.model(name.as_str(), Arc::new(Silence)));
+    let builder =
+        models.iter().fold(builder, |builder, name| builder.model(name.as_str(), Arc::new(Silence)));
     state.tools().iter().fold(builder, |builder, tool| builder.tool(Stopped(tool.clone()))).build()
 }
 

@@ -1,0 +1,174 @@
+//! `windlass agents`: agent files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use windlass_models::{ModelError, Tour, resolve};
+use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, schema};
+use windlass_runtime::{Agent, local_tools};
+
+use crate::failure::{Exit, Failure};
+use crate::home;
+use crate::home::quoted;
+use crate::out;
+use crate::view::words::count;
+
+/// What `init` writes.
+const START: &str = include_str!("agents/start.yaml");
+
+const HELP: &str = "\
+Examples:
+  windlass agents init librarian.yaml
+  windlass agents check agents/*.yaml
+  windlass agents schema > agent.schema.json";
+
+/// The arguments of `windlass agents`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    command: AgentsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// Write an agent file to start from
+    Init {
+        /// Where
+        #[arg(value_name = "PATH", default_value = "agent.yaml")]
+        path: PathBuf,
+        /// Write over a file that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Check agent files: nothing is started, nobody is asked
+    Check {
+        /// The agent files
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// One JSON object a file
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of agent files
+    Schema,
+}
+
+/// Carries out one of the commands.
+pub(crate) fn run(args: AgentsArgs) -> Result<Exit, Failure> {
+    match args.command {
+        AgentsCommand::Init { path, force } => init(&path, force),
+        AgentsCommand::Check { files, json } => check(&files, json),
+        AgentsCommand::Schema => {
+            out::line(serde_json::to_string_pretty(&schema()).unwrap_or_default())?;
+            Ok(Exit::Good)
+        }
+    }
+}
+
+fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
+    use std::io::Write as _;
+    let shown = path.display().to_string();
+    let mut options = std::fs::OpenOptions::new();
+    match force {
+        true => options.write(true).create(true).truncate(true),
+        false => options.write(true).create_new(true),
+    };
+    let written = options.open(path).and_then(|mut file| file.write_all(START.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{shown} is there already"))
+            .hint("name another file, or write over it with `--force`"),
+        _ => Failure::new(Exit::Failed, format!("{shown} cannot be written")).cause(error.to_string()),
+    })?;
+    out::line(format_args!("wrote {shown}"))?;
+    out::note(format_args!("try it: `windlass run {} \"What is 17% of 2350?\"`", quoted(&shown)));
+    Ok(Exit::Good)
+}
+
+/// What is known of a file that is sound.
+struct Sound {
+    name: String,
+    models: Vec<String>,
+    tools: usize,
+    servers: usize,
+    /// What keeps it from running here and now.
+    missing: Vec<String>,
+}
+
+fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
+    let mut bad = 0;
+    for file in files {
+        let checked = look(file);
+        bad += u64::from(checked.is_err());
+        if as_json {
+            out::json(&report(file, &checked))?;
+        } else if let Ok(sound) = &checked {
+            let models = sound.models.join(", ");
+            let servers = if sound.servers > 0 {
+                format!(", {}", count(sound.servers as u64, "tool server"))
+            } else {
+                String::new()
+            };
+            let tools = count(sound.tools as u64, "tool");
+            out::line(format_args!(
+                "ok {}: {}, model {models}, {tools}{servers}",
+                file.display(),
+                sound.name
+            ))?;
+            sound.missing.iter().for_each(|missing| out::note(format_args!("  {missing}")));
+        } else if let Err(failure) = checked {
+            if files.len() == 1 {
+                return Err(failure);
+            }
+            failure.show();
+        }
+    }
+    match bad {
+        0 => Ok(Exit::Good),
+        1 if files.len() == 1 => Ok(Exit::BadFile),
+        bad => {
+            Err(Failure::new(Exit::BadFile, format!("{bad} of {} agent files cannot be used", files.len())))
+        }
+    }
+}
+
+fn report(file: &Path, checked: &Result<Sound, Failure>) -> Value {
+    match checked {
+        Ok(sound) => json!({
+            "type": "agent", "file": file, "ok": true, "name": sound.name, "models": sound.models,
+            "tools": sound.tools, "servers": sound.servers, "missing": sound.missing,
+        }),
+        Err(failure) => json!({ "type": "agent", "file": file, "ok": false, "failure": failure.json() }),
+    }
+}
+
+/// Everything that can be said of a file without starting anything.
+fn look(path: &Path) -> Result<Sound, Failure> {
+    let file = AgentFile::read(path, &home::env)?;
+    file.check_available()?;
+    let tools = local_tools(&file)?;
+    let mut missing = Vec::new();
+    let mut models = Vec::new();
+    let policy = file.policy().map_err(|error: AgentFileError| Failure::from(error))?;
+    let mut builder =
+        Agent::builder(file.name.as_str()).instructions(file.instructions.text()).policy(policy);
+    builder = builder.examples(file.example_messages());
+    let auto = [windlass_runtime::agent_file::ModelEntry { use_: "auto".to_owned(), ..Default::default() }];
+    for entry in if file.models.is_empty() { &auto[..] } else { &file.models } {
+        if entry.use_ != "auto" {
+            match resolve(&entry.settings(file.timeouts()), &home::env) {
+                Ok(_) => {}
+                Err(error @ ModelError::MissingKey { .. }) => missing.push(error.to_string()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        models.push(entry.use_.clone());
+        builder = builder.model_with(entry.choice(), Arc::new(Tour));
+    }
+    let count = tools.len();
+    tools.into_iter().fold(builder, windlass_runtime::AgentBuilder::shared_tool).build()?;
+    let servers = file.tools.iter().filter(|entry| matches!(entry, ToolEntry::Mcp(_))).count();
+    Ok(Sound { name: file.name, models, tools: count, servers, missing })
+}

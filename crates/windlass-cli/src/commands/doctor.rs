@@ -1,0 +1,106 @@
+//! `windlass doctor`: what is configured, reachable, missing.
+
+mod files;
+mod models;
+mod programs;
+
+use clap::Args;
+use futures_util::future::join;
+use serde_json::json;
+
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::out;
+
+pub(crate) use models::providers;
+
+const HELP: &str = "\
+ok       it can be used
+missing  it is not there; only what you want to use needs to be
+problem  it is there and cannot be used: the exit code is then 1
+
+With `--log FILE` that log is looked through, every event of every run.";
+
+/// The arguments of `windlass doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    log: LogArgs,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Ok,
+    Missing,
+    Problem,
+}
+
+/// Something that was looked at.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    standing: Standing,
+    what: String,
+    /// How it is.
+    detail: String,
+    /// What to do about it.
+    todo: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn new(standing: Standing, what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { standing, what: what.into(), detail: detail.into(), todo: None }
+    }
+
+    pub(crate) fn todo(mut self, todo: impl Into<String>) -> Self {
+        self.todo = Some(todo.into());
+        self
+    }
+
+    /// A line on stdout.
+    pub(crate) fn show(&self, json: bool) -> std::io::Result<()> {
+        let standing = match self.standing {
+            Standing::Ok => "ok",
+            Standing::Missing => "missing",
+            Standing::Problem => "problem",
+        };
+        if json {
+            return out::json(&json!({
+                "type": "finding", "standing": standing, "what": self.what, "detail": self.detail, "todo": self.todo,
+            }));
+        }
+        out::line(out::plain(&format!("{standing:<8} {:<13} {}", self.what, self.detail)))?;
+        match &self.todo {
+            Some(todo) => out::line(out::plain(&format!("{:<22} hint: {todo}", ""))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Looks at everything.
+pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
+    let mut interrupts = Interrupts::listen()?;
+    let look = async {
+        let (providers, auto) = join(providers(), models::auto()).await;
+        let mut findings = files::home();
+        findings.extend(files::log(&args.log).await);
+        findings.extend(providers);
+        findings.push(auto);
+        findings.extend(programs::look());
+        findings
+    };
+    let findings = interrupts.or(look).await?;
+    for finding in &findings {
+        finding.show(args.json)?;
+    }
+    match findings.iter().filter(|finding| finding.standing == Standing::Problem).count() {
+        0 => Ok(Exit::Good),
+        1 => Err(Failure::new(Exit::Failed, "there is a problem")),
+        several => Err(Failure::new(Exit::Failed, format!("there are {several} problems"))),
+    }
+}

@@ -1,0 +1,120 @@
+//! `windlass models`: which models there are, and whether one answers.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use windlass_core::StopReason;
+use windlass_models::resolve::{PROVIDERS, check, list_models};
+use windlass_models::{ModelSettings, choose_auto, resolve};
+
+use crate::agents::now;
+use crate::commands::doctor::providers;
+use crate::failure::{Exit, Failure};
+use crate::home;
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::view::words::{cut, span, usage};
+
+/// How many characters of a model's reply are shown.
+const REPLY_CHARS: usize = 80;
+
+const HELP: &str = "\
+Examples:
+  windlass models list
+  windlass models list ollama
+  windlass models check openai/gpt-5-mini";
+
+/// The arguments of `windlass models`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ModelsArgs {
+    #[command(subcommand)]
+    command: ModelsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModelsCommand {
+    /// List the providers and whether they can be used, or the models of one
+    List {
+        /// The provider: openai, ollama, llama, tour
+        #[arg(value_name = "PROVIDER")]
+        provider: Option<String>,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask a model for one word
+    Check {
+        /// provider/model, auto or tour
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Carries out one of the commands.
+pub(crate) async fn run(args: ModelsArgs) -> Result<Exit, Failure> {
+    let mut interrupts = Interrupts::listen()?;
+    interrupts.or(carry_out(args)).await?
+}
+
+async fn carry_out(args: ModelsArgs) -> Result<Exit, Failure> {
+    match args.command {
+        ModelsCommand::List { provider: Some(provider), json } => names(&provider, json).await,
+        ModelsCommand::List { provider: None, json } => {
+            for finding in providers().await {
+                finding.show(json)?;
+            }
+            Ok(Exit::Good)
+        }
+        ModelsCommand::Check { name, json } => ask(&name, json).await,
+    }
+}
+
+async fn names(provider: &str, json: bool) -> Result<Exit, Failure> {
+    let provider = provider.split('/').next().unwrap_or(provider);
+    if provider == "openai-compatible" {
+        return Err(Failure::new(Exit::Usage, "an OpenAI-compatible server has no usual place")
+            .hint("give `base_url` beside the model's name in an agent file"));
+    }
+    if !PROVIDERS.contains(&provider) {
+        let close = windlass_core::nearest(provider, PROVIDERS);
+        let near = if close.is_empty() { PROVIDERS.join(", ") } else { close.join(" or ") };
+        return Err(Failure::new(Exit::Usage, format!("there is no model provider `{provider}`"))
+            .hint(format!("did you mean {near}?")));
+    }
+    for name in list_models(&ModelSettings::named(provider), &home::env).await? {
+        match json {
+            true => out::json(&json!({ "type": "model", "name": name }))?,
+            false => out::line(out::plain(&name))?,
+        }
+    }
+    Ok(Exit::Good)
+}
+
+async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
+    let (name, model) = match name {
+        "auto" => {
+            let auto = choose_auto(&home::env).await;
+            out::note(format_args!("model: {} ({})", auto.name, auto.reason));
+            (auto.name, auto.model)
+        }
+        name => (name.to_owned(), resolve(&ModelSettings::named(name), &home::env)?),
+    };
+    let begun = now();
+    let reply = check(&*model, &name).await?;
+    let took = now().saturating_sub(begun);
+    let text = reply.text.as_deref().unwrap_or_default();
+    if json {
+        out::json(&json!({
+            "type": "model", "name": name, "ok": true, "text": text, "usage": reply.usage, "took_ms": took,
+            "stop": reply.stop,
+        }))?;
+        return Ok(Exit::Good);
+    }
+    let said = if text.is_empty() && reply.stop == StopReason::Length { "(only thoughts)" } else { text };
+    out::line(format_args!("{name} answers: {}", cut(said, REPLY_CHARS)))?;
+    out::note(format_args!("{}, {}", usage(&reply.usage, None), span(took)));
+    Ok(Exit::Good)
+}

@@ -1,0 +1,232 @@
+//! `windlass tools`: the tools of an agent, and a call of one by hand.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use futures_util::future::{Either, join_all, select};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use windlass_core::{CallId, Content, Effect, RunId, ToolKind, ToolSpec, check_args, nearest};
+use windlass_runtime::agent_file::{AgentFile, ToolEntry};
+use windlass_runtime::{connect, local_tools};
+use windlass_tools::mcp::McpServer;
+use windlass_tools::{Tool, ToolContext, ToolResult, ToolSet};
+
+use crate::agents;
+use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::overrides::Overrides;
+use crate::stdin;
+use crate::view::words::{cut, span};
+
+/// How many characters of a description a line shows.
+const DESCRIPTION_CHARS: usize = 80;
+/// How long a tool has to stop after Ctrl-C or its timeout.
+const GRACE: Duration = Duration::from_secs(2);
+
+const HELP: &str = "\
+Examples:
+  windlass tools list agent.yaml
+  windlass tools call agent.yaml calculate '{\"expression\": \"17 / 100 * 2350\"}'";
+
+/// The arguments of `windlass tools`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ToolsArgs {
+    #[command(subcommand)]
+    command: ToolsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ToolsCommand {
+    /// List the tools of an agent, those of its tool servers included
+    List {
+        /// The agent file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// One JSON object a tool, with its schema
+        #[arg(long)]
+        json: bool,
+    },
+    /// Call a tool by hand: no model, no log, no approval
+    Call {
+        /// The agent file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The tool's name
+        #[arg(value_name = "TOOL")]
+        tool: String,
+        /// The arguments as a JSON object; `-`: read from stdin [default: {}]
+        #[arg(value_name = "JSON")]
+        args: Option<String>,
+        /// The result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Carries out one of the commands.
+pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
+    let mut interrupts = Interrupts::listen()?;
+    match args.command {
+        ToolsCommand::List { file, json } => {
+            let (_, tools, _servers) = interrupts.or(tools_of(&file)).await??;
+            list(&tools.specs(), json)
+        }
+        ToolsCommand::Call { file, tool, args, json } => {
+            let (file, tools, _servers) = interrupts.or(tools_of(&file)).await??;
+            let found = tools.get(&tool).ok_or_else(|| unknown(&tool, &tools))?;
+            let content = call(&file, &**found, arguments(args)?, &mut interrupts).await?;
+            show(&file, &content, json)
+        }
+    }
+}
+
+/// All tools of a file. The servers live as long as they are kept.
+async fn tools_of(path: &Path) -> Result<(AgentFile, ToolSet, Vec<McpServer>), Failure> {
+    let file = agents::read(path, &Overrides::default())?;
+    let mut tools = ToolSet::new();
+    let mut add = |tool: Arc<dyn Tool>| {
+        tools.add(tool).map_err(|error| Failure::of(Exit::BadFile, &error).maybe_hint(error.help()))
+    };
+    for tool in local_tools(&file)? {
+        add(tool)?;
+    }
+    let entries = file.tools.iter().filter_map(|entry| match entry {
+        ToolEntry::Mcp(entry) => Some(connect(&file, entry)),
+        ToolEntry::Builtin(_) | ToolEntry::Command(_) => None,
+    });
+    let servers: Vec<McpServer> = join_all(entries).await.into_iter().collect::<Result<_, _>>()?;
+    for tool in servers.iter().flat_map(McpServer::tools) {
+        add(tool)?;
+    }
+    Ok((file, tools, servers))
+}
+
+fn list(tools: &[ToolSpec], json: bool) -> Result<Exit, Failure> {
+    for tool in tools {
+        if json {
+            out::json(&json!({
+                "name": tool.name, "description": tool.description, "parameters": tool.parameters,
+                "effect": tool.effect, "approve": tool.approve, "timeout_ms": tool.timeout_ms,
+                "origin": tool.origin,
+            }))?;
+        } else {
+            let approve = if tool.approve { ", a person must allow it" } else { "" };
+            out::line(format_args!("{} ({}; {}{approve})", tool.name, tool.origin, effect(tool.effect)))?;
+            out::line(format_args!("  {}", cut(&tool.description, DESCRIPTION_CHARS)))?;
+        }
+    }
+    if tools.is_empty() {
+        out::note("this agent has no tools");
+    }
+    Ok(Exit::Good)
+}
+
+fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::ReadOnly => "read only",
+        Effect::Idempotent => "idempotent",
+        Effect::Once => "once",
+    }
+}
+
+fn unknown(name: &str, tools: &ToolSet) -> Failure {
+    let specs = tools.specs();
+    let names: Vec<&str> = specs.iter().map(|tool| &*tool.name).collect();
+    let close = nearest(name, names.iter().copied());
+    let failure = Failure::new(Exit::Failed, format!("this agent has no tool `{name}`"));
+    match close.as_slice() {
+        [] => failure.hint(format!("its tools are {}", names.join(", "))),
+        close => failure.hint(format!("did you mean {}?", close.join(" or "))),
+    }
+}
+
+fn arguments(text: Option<String>) -> Result<String, Failure> {
+    match text {
+        Some(text) if text != "-" => Ok(text),
+        Some(_) => stdin::whole().map_err(|error| {
+            Failure::new(Exit::BadFile, "the arguments on stdin cannot be read").cause(error.to_string())
+        }),
+        None => Ok("{}".to_owned()),
+    }
+}
+
+async fn call(
+    file: &AgentFile,
+    tool: &dyn Tool,
+    args: String,
+    interrupts: &mut Interrupts,
+) -> Result<Content, Failure> {
+    let spec = tool.spec();
+    if spec.kind == ToolKind::Ask {
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("`{}` asks a person: there is nothing to call", spec.name),
+        ));
+    }
+    let args: Value =
+        check_args(spec, &args).map_err(|what| Failure::new(Exit::Usage, masked(file, &what)))?;
+    let cancelled = CancellationToken::new();
+    let run = RunId(uuid::Uuid::now_v7());
+    let context = ToolContext {
+        run,
+        call: CallId::from("by_hand"),
+        attempt: 1,
+        idempotency_key: format!("{run}:by_hand").into(),
+        cancelled: cancelled.clone(),
+    };
+    let limit = spec.timeout_ms.unwrap_or_else(|| file.tool_ms());
+    let stopped = async {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(limit)) => {
+                Failure::new(Exit::Failed, format!("`{}` was out of time after {}", spec.name, span(limit)))
+            }
+            () = interrupts.next() => Failure::new(Exit::Cancelled, "cancelled"),
+        }
+    };
+    match select(tool.call(context, args), std::pin::pin!(stopped)).await {
+        Either::Left((result, _)) => result_of(file, spec, result),
+        Either::Right((failure, call)) => {
+            cancelled.cancel();
+            // Its late result no longer counts.
+            let _late = tokio::time::timeout(GRACE, call).await;
+            Err(failure)
+        }
+    }
+}
+
+fn result_of(file: &AgentFile, spec: &ToolSpec, result: ToolResult) -> Result<Content, Failure> {
+    result.map_err(|error| {
+        let kind = error.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+        Failure::new(Exit::Failed, format!("`{}` failed{kind}", spec.name))
+            .cause(masked(file, &error.message))
+    })
+}
+
+/// No secret of the file is shown, whatever a tool says (E53).
+fn masked(file: &AgentFile, text: &str) -> String {
+    file.secrets.iter().fold(text.to_owned(), |text, secret| secret.mask(&text).into_owned())
+}
+
+fn show(file: &AgentFile, content: &Content, json: bool) -> Result<Exit, Failure> {
+    if json {
+        let text = serde_json::to_string(content).unwrap_or_default();
+        let value: Value = serde_json::from_str(&masked(file, &text)).unwrap_or_default();
+        out::json(&value)?;
+        return Ok(Exit::Good);
+    }
+    let text = masked(file, &content.text());
+    out::line(out::for_stdout(text.trim_end_matches('\n')))?;
+    if let Content::Parts(parts) = content
+        && std::io::stderr().is_terminal()
+        && parts.iter().any(|part| !matches!(part, windlass_core::Part::Text { .. }))
+    {
+        out::note("there is more than text in the result: `--json` shows all of it");
+    }
+    Ok(Exit::Good)
+}
