@@ -24,8 +24,11 @@ impl Decision {
                 LimitKind::ToolRounds => limit.max > 0 && reached >= limit.max,
                 LimitKind::CostUsd => reached >= limit.max || reached.saturating_add(self.reserve()) > limit.max,
                 // These are checked where the thing that they count is about to happen.
-                LimitKind::ToolCalls | LimitKind::Retries => false,
-                LimitKind::Iterations | LimitKind::PlanSteps | LimitKind::Repetition => false,
+                LimitKind::ToolCalls
+                | LimitKind::Retries
+                | LimitKind::Iterations
+                | LimitKind::PlanSteps
+                | LimitKind::Repetition => false,
                 LimitKind::ModelCalls
                 | LimitKind::Tokens
                 | LimitKind::InputTokens

@@ -19,8 +19,8 @@ fn read(text: &str) -> Option<Vec<(String, Value)>> {
     })
 }
 
-fn one_call(args: Value) -> Option<Vec<(String, Value)>> {
-    Some(vec![("search".to_owned(), args)])
+fn search(args: Value) -> Vec<(String, Value)> {
+    vec![("search".to_owned(), args)]
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn l13_all_forms_say_the_same() {
         "<tool_call>{\"name\":\"search\",\"arguments\":{\"query\":\"otters\"}}</tool_call>",
         "  \n search(query=\"otters\") \n ",
     ] {
-        assert_eq!(read(text), one_call(json!({ "query": "otters" })), "{text}");
+        assert_eq!(read(text), Some(search(json!({ "query": "otters" }))), "{text}");
     }
 }
 
@@ -59,9 +59,9 @@ fn values_of_the_python_form() {
         ("[1, 'a', [True], ]", json!([1, "a", [true]])),
         ("{'a': 1, \"b\": {'c': []}}", json!({ "a": 1, "b": { "c": [] } })),
     ] {
-        assert_eq!(read(&format!("search(x={written})")), one_call(json!({ "x": value })), "{written}");
+        assert_eq!(read(&format!("search(x={written})")), Some(search(json!({ "x": value }))), "{written}");
     }
-    assert_eq!(read("search()"), one_call(json!({})));
+    assert_eq!(read("search()"), Some(search(json!({}))));
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn values_of_the_xml_form_are_json_where_they_can_be() {
         ("three", json!("three")),
         ("", json!("")),
     ] {
-        assert_eq!(read(&text(written)), one_call(json!({ "x": value })), "{written}");
+        assert_eq!(read(&text(written)), Some(search(json!({ "x": value }))), "{written}");
     }
-    assert_eq!(read("<tool_call>search</tool_call>"), one_call(json!({})));
+    assert_eq!(read("<tool_call>search</tool_call>"), Some(search(json!({}))));
 }
 
 #[test]

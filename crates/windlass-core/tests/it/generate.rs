@@ -139,8 +139,8 @@ pub(crate) fn failure(step: Step) -> ModelFailure {
         kind: KINDS[usize::from(step.pick) % KINDS.len()],
         status: None,
         message: "it failed".into(),
-        retry_after_ms: (step.more % 3 == 0).then_some(u64::from(step.more)),
-        usage: if step.more % 2 == 0 { usage(step) } else { Usage::default() },
+        retry_after_ms: (step.more.is_multiple_of(3)).then_some(u64::from(step.more)),
+        usage: if step.more.is_multiple_of(2) { usage(step) } else { Usage::default() },
         model: "m1".into(),
     }
 }
@@ -149,7 +149,7 @@ pub(crate) fn outcome(step: Step) -> CallOutcome {
     match step.more % 6 {
         0 => CallOutcome::Error { kind: None, message: "it burns".into() },
         1 => CallOutcome::TimedOut { after_ms: 10 },
-        2 => CallOutcome::Interrupted { abandoned: step.pick % 2 == 0 },
+        2 => CallOutcome::Interrupted { abandoned: step.pick.is_multiple_of(2) },
         3 => CallOutcome::UnknownTool { nearest: Vec::new() },
         _ => CallOutcome::Ok { content: "done".into() },
     }

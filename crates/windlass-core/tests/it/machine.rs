@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     ActionId, CallOutcome, Event, Fact, FailureKind, Found, Input, LimitKind, ModelFailure, Policy, Preset,
-    QuestionId, RunStanding, State, ToolSpec, What, Work, accept, evolve, pending,
+    QuestionId, RunStanding, State, ToolSpec, What, Work, accept, decide, evolve, pending,
 };
 
 use crate::generate::{QUIET, Step, answer, failure, found, outcome, policies, reply, steps};
@@ -38,16 +38,16 @@ impl Machine {
             known: BTreeMap::new(),
             now: BEGINNING,
         };
-        assert!(machine.offer(world::start(policy, &tools)), "a run can be started");
+        assert!(machine.offer(&world::start(policy, &tools)), "a run can be started");
         machine
     }
 
     /// Offers an input. Says whether it was taken.
-    fn offer(&mut self, input: Input) -> bool {
+    fn offer(&mut self, input: &Input) -> bool {
         let before = self.state.clone();
-        let decided = accept(&self.state, input.clone());
-        assert_eq!(decided, accept(&self.state, input.clone()), "the same input gives the same facts");
-        let Ok(events) = decided else {
+        let decided = decide(&self.state, input.clone());
+        assert_eq!(decided, decide(&self.state, input.clone()), "the same input gives the same facts");
+        let Ok((events, decided)) = decided else {
             assert_eq!(before, self.state, "a violation leaves the state as it was");
             return false;
         };
@@ -56,6 +56,7 @@ impl Machine {
             assert!(self.state.ended().is_none(), "nothing follows the end: {event:?}");
             self.state = evolve(self.state.clone(), event);
         }
+        assert_eq!(self.state, decided, "the state is the fold of its events (invariant 3)");
         self.events.extend(events);
         self.reconcile(&before);
         invariants(&self.state, &self.events);
@@ -99,19 +100,19 @@ impl Machine {
             0..180 => self.fitting(step),
             180..190 => Some(What::Steer { text: format!("steer {}", step.pick).into() }),
             190..193 => Some(What::Cancel { reason: None }),
-            193..200 => self.restarted(),
+            193..200 => Some(self.restarted()),
             200..205 => Some(self.changed_tools(step)),
             _ => self.unfitting(step),
         };
         if let Some(what) = what {
-            self.offer(Input { at: self.now, what });
+            self.offer(&Input { at: self.now, what });
         }
     }
 
     /// A restart: everything that was going on is lost.
-    fn restarted(&mut self) -> Option<What> {
+    fn restarted(&mut self) -> What {
         self.begun.clear();
-        Some(What::Resumed { holder: "another".into(), epoch: 2 })
+        What::Resumed { holder: "another".into(), epoch: 2 }
     }
 
     fn changed_tools(&mut self, step: Step) -> What {
@@ -126,7 +127,7 @@ impl Machine {
         let count = self.begun.len();
         let (id, work) = self.begun.iter().nth(usize::from(step.pick).checked_rem(count)?)?;
         let (id, work) = (*id, work.clone());
-        let what = self.end_of(id, &work, step);
+        let what = Self::end_of(id, &work, step);
         let wanted = pending(&self.state).iter().any(|action| action.id == id);
         if wanted && let What::TimerFired { .. } = what {
             // A driver's timer is never early.
@@ -140,9 +141,9 @@ impl Machine {
         Some(what)
     }
 
-    fn end_of(&self, action: ActionId, work: &Work, step: Step) -> What {
+    fn end_of(action: ActionId, work: &Work, step: Step) -> What {
         match work {
-            Work::CallModel { .. } if step.more % 5 == 0 => {
+            Work::CallModel { .. } if step.more.is_multiple_of(5) => {
                 What::ModelFailed { action, failure: Box::new(failure(step)), jitter: step.more % 1_200 }
             }
             Work::CallModel { .. } => What::Replied { action, reply: Box::new(reply(step)) },
@@ -157,7 +158,7 @@ impl Machine {
     fn unfitting(&self, step: Step) -> Option<What> {
         let count = self.known.len();
         let (id, _) = self.known.iter().nth(usize::from(step.pick).checked_rem(count)?)?;
-        let id = if step.more % 7 == 0 { ActionId { seq: id.seq + 1_000, ..*id } } else { *id };
+        let id = if step.more.is_multiple_of(7) { ActionId { seq: id.seq + 1_000, ..*id } } else { *id };
         let foreign = ActionId { run: windlass_core::RunId::from_number(99), ..id };
         Some(match step.more % 9 {
             0 => What::Replied { action: id, reply: Box::new(reply(step)) },
@@ -177,7 +178,7 @@ impl Machine {
 
     /// Cancels the run and lets everything come to its end.
     fn finish(&mut self) {
-        self.offer(Input { at: self.now, what: What::Cancel { reason: None } });
+        self.offer(&Input { at: self.now, what: What::Cancel { reason: None } });
         let gone: Vec<_> = self.begun.iter().map(|(id, work)| (*id, work.clone())).collect();
         for (action, work) in gone {
             let what = match work {
@@ -191,7 +192,7 @@ impl Machine {
                 Work::CheckCall { .. } => What::Checked { action, found: Found::Unsure },
                 Work::Ask { .. } | Work::SetTimer { .. } => continue,
             };
-            self.offer(Input { at: self.now, what });
+            self.offer(&Input { at: self.now, what });
         }
         assert!(self.state.is_finished(), "a cancelled run ends once its work has: {:?}", self.state);
         assert!(pending(&self.state).is_empty());

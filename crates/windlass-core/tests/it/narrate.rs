@@ -19,10 +19,10 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
     while let Some(input) = inputs.pop() {
         for event in accept(&state, input).unwrap() {
             state = evolve(state, &event);
-            lines.extend(narrate(&state, &event).map(|line| match line.warning {
-                true => format!("warning: {}", line.text),
-                false => line.text,
-            }));
+            lines.extend(
+                narrate(&state, &event)
+                    .map(|line| format!("{}{}", if line.warning { "warning: " } else { "" }, line.text)),
+            );
         }
         let Some(action) = pending(&state).into_iter().next() else { continue };
         let id = action.id;
