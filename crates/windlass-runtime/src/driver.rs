@@ -5,7 +5,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
@@ -39,6 +39,9 @@ pub(crate) struct Sent {
     pub(crate) reply: Option<oneshot::Sender<Result<(), Violation>>>,
 }
 
+/// Ends when the tools of a source have changed.
+type Changes = BoxFuture<'static, Vec<watch::Receiver<u64>>>;
+
 /// A run that is being driven.
 pub(crate) struct Driver {
     agent: Agent,
@@ -53,7 +56,7 @@ pub(crate) struct Driver {
     sender: mpsc::Sender<Sent>,
     inbox: mpsc::Receiver<Sent>,
     posts: Posts,
-    changes: Option<BoxFuture<'static, Vec<watch::Receiver<u64>>>>,
+    changes: Option<Changes>,
     first: Option<What>,
 }
 
@@ -84,7 +87,7 @@ impl Driver {
         let (sender, inbox) = mpsc::channel(INBOX);
         let (log, run) = (agent.log().clone(), state.run());
         let watches = agent.watches();
-        let changes: Option<BoxFuture<'static, _>> =
+        let changes: Option<Changes> =
             if watches.is_empty() { None } else { Some(Box::pin(changed(watches))) };
         Self {
             changes,
@@ -139,7 +142,7 @@ impl Driver {
                 Next::Sent(sent) => self.sent(sent).await?,
                 Next::Posted(posts) => self.posted(posts?).await?,
                 Next::ToolsChanged => self.adjust().await?,
-                Next::Ended(what) => self.ended(what).await?,
+                Next::Ended(what) => self.take_end(what).await?,
                 Next::Alone => self.people = None,
             }
         }
@@ -165,8 +168,10 @@ impl Driver {
         Ok(())
     }
 
-    async fn ended(&mut self, what: What) -> Result<(), Error> {
+    async fn take_end(&mut self, what: What) -> Result<(), Error> {
         let answer = matches!(what, What::Answered { .. });
+        // The work that has ended may have changed the tools, and the next request must offer them.
+        self.adjust_now().await?;
         // A late end of work that is no longer wanted is a violation of no consequence.
         let taken = self.take(what, None).await?;
         if answer {
@@ -224,7 +229,11 @@ impl Driver {
                 return Ok(Err(violation));
             }
         };
-        debug_assert_eq!(events.iter().fold(self.state.clone(), evolve), next, "the state is the fold of its events");
+        debug_assert_eq!(
+            events.iter().fold(self.state.clone(), evolve),
+            next,
+            "the state is the fold of its events"
+        );
         let run = next.run();
         let (expected, fence) = (self.state.version(), self.hold.fence().clone());
         let standing = standing(&next);
@@ -347,13 +356,19 @@ impl Driver {
             if let Poll::Ready(posts) = posts.poll(context) {
                 return Poll::Ready(Next::Posted(posts));
             }
-            if let Some(Poll::Ready(watches)) = changes.as_mut().map(|change| change.as_mut().poll(context)) {
-                *changes = Some(Box::pin(changed(watches)));
+            if poll_changes(changes, context).is_ready() {
                 return Poll::Ready(Next::ToolsChanged);
             }
             slots.poll_next(context).map(|ended| ended.map_or(Next::Alone, Next::Ended))
         })
         .await
+    }
+
+    /// Takes note of a change of the tools that has come already.
+    async fn adjust_now(&mut self) -> Result<(), Error> {
+        let changes = &mut self.changes;
+        let changed = poll_fn(|context| Poll::Ready(poll_changes(changes, context).is_ready())).await;
+        if changed { self.adjust().await } else { Ok(()) }
     }
 
     /// After the end: work that is still stopping has its grace, then it is dropped with the driver.
@@ -363,6 +378,12 @@ impl Driver {
             let _late = poll_fn(|context| self.slots.poll_next(context)).await;
         }
     }
+}
+
+/// Ready once the tools of a source have changed.
+fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Poll<()> {
+    let Some(change) = changes else { return Poll::Pending };
+    change.as_mut().poll(context).map(|watches| *changes = Some(Box::pin(changed(watches))))
 }
 
 /// How the log lists the run.

@@ -374,6 +374,10 @@ impl Agent {
 
 /// Leaves an input in a run's durable inbox, after looking whether it fits the run as it stands.
 ///
+/// Whoever holds the run takes it from there; a driver that leaves a run looks once more after it gave up its hold. So
+/// if nobody holds the run *after* the post ([`EventLog::summary`](windlass_store::EventLog::summary)), it is for the
+/// poster to [resume](Agent::resume) it.
+///
 /// # Errors
 /// The input does not fit the run, or the log failed.
 pub async fn post(log: &dyn windlass_store::EventLog, run: RunId, at: u64, what: What) -> Result<(), Error> {

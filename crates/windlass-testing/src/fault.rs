@@ -52,7 +52,8 @@ impl FaultLog {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).insert(append, fault);
     }
 
-    /// Gives the turn to others so many times before each append is written, and as often before it is answered.
+    /// Gives the turn to others so many times before each append is done, and as often before it is answered; releases
+    /// and looks into the inbox are done at once and answered late.
     pub fn slow(&self, turns: u32) {
         self.slow.store(turns, Ordering::SeqCst);
     }
@@ -133,7 +134,9 @@ impl EventLog for FaultLog {
     fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {
         Box::pin(async move {
             self.check()?;
-            self.inner.inbox(run, after).await
+            let found = self.inner.inbox(run, after).await?;
+            self.rest().await;
+            Ok(found)
         })
     }
 
@@ -153,7 +156,9 @@ impl EventLog for FaultLog {
         let fence = fence.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.release(run, &fence).await
+            self.inner.release(run, &fence).await?;
+            self.rest().await;
+            Ok(())
         })
     }
 

@@ -66,7 +66,7 @@ impl FnModel {
     }
 
     /// Under another provider's name.
-    pub fn provider(self, name: &str) -> Self {
+    pub fn of_provider(self, name: &str) -> Self {
         Self { provider: name.into(), ..self }
     }
 

@@ -5,6 +5,24 @@ mod cancel;
 #[cfg(test)]
 mod drops;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod ground;
 #[cfg(test)]
+mod panics;
+#[cfg(test)]
+mod people;
+#[cfg(test)]
+mod real_time;
+#[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod sources;
+#[cfg(test)]
+mod subscribers;
+#[cfg(test)]
+mod tidy;
+#[cfg(test)]
+mod timing;
+#[cfg(test)]
+mod usage;

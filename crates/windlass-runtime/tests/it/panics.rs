@@ -1,0 +1,153 @@
+//! What is broken around a run does not break the run: panics, empty streams, huge results.
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use windlass_core::{CallOutcome, Fact, FailKind, Message, Status};
+use windlass_models::{Delta, Deltas, ModelRequest};
+use windlass_runtime::Run;
+use windlass_testing::{FnModel, FnTool, said};
+use windlass_tools::ToolContext;
+
+use crate::ground::{Ground, assert_sound, options};
+use crate::scenarios::{calls_then_answers, slow_tool};
+
+fn drive(ground: &Ground, agent: &windlass_runtime::Agent) -> Run {
+    let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
+    let run = ground.drive(prepared, |_| false).unwrap();
+    assert_sound(ground, &run);
+    run
+}
+
+#[test]
+fn a_tool_that_panics_gives_the_model_an_error_and_the_others_go_on() {
+    let ground = Ground::slow();
+    let at_once =
+        FnTool::new("at_once", |_: ToolContext, _| -> std::future::Ready<_> { panic!("before it began") });
+    let later = FnTool::new("later", |_, _| async {
+        windlass_testing::step_aside().await;
+        panic!("in the {}", "middle")
+    });
+    let agent = ground
+        .agent(calls_then_answers(&[("at_once", "{}"), ("later", "{}"), ("sound", "{}")]))
+        .tool(at_once)
+        .tool(later)
+        .tool(slow_tool(&ground, "sound", 5))
+        .build()
+        .unwrap();
+    let run = drive(&ground, &agent);
+    assert_eq!(run.status(), Some(Status::Answered));
+    let results: Vec<String> = run
+        .messages()
+        .filter_map(|message| match &**message {
+            Message::Tool(result) => Some(result.content.text().into_owned()),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        "Error: the tool panicked: before it began",
+        "Error: the tool panicked: in the middle",
+        "sound is done",
+    ];
+    assert_eq!(results, expected);
+}
+
+#[test]
+fn a_check_that_panics_leaves_the_call_in_doubt() {
+    let ground = Ground::slow();
+    let tool = slow_tool(&ground, "t", 5)
+        .spec(|spec| spec.effect = windlass_core::Effect::Once)
+        .check(|_, _| -> std::future::Ready<_> { panic!("no idea") });
+    let agent = ground.agent(calls_then_answers(&[("t", "{}")])).tool(tool).build().unwrap();
+    let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
+    let run = prepared.id();
+    ground.drive(prepared, |_| !ground.seen.begun.lock().unwrap().is_empty());
+    let prepared = ground.wait(agent.resume(run, false, options())).unwrap();
+    let run = ground.drive(prepared, |_| false).unwrap();
+    assert_eq!(run.status(), None);
+    assert_eq!(run.questions()[0].kind, windlass_core::QuestionKind::Outcome);
+}
+
+fn failed(model: impl Fn(usize, ModelRequest) -> Deltas + Send + Sync + 'static) -> (Ground, Run, String) {
+    let ground = Ground::slow();
+    let agent = ground.agent(FnModel::streaming(model)).build().unwrap();
+    let run = drive(&ground, &agent);
+    assert_eq!(run.status(), Some(Status::Failed(FailKind::Model)));
+    let error = run.error().unwrap().to_owned();
+    (ground, run, error)
+}
+
+#[test]
+fn a_model_that_panics_has_failed() {
+    let (.., error) = failed(|_, _| panic!("no such wire"));
+    assert!(error.contains("the model panicked: no such wire"), "{error}");
+
+    let (.., error) = failed(|_, _| Box::pin(stream::poll_fn(|_| panic!("at the first piece"))));
+    assert!(error.contains("at the first piece"), "{error}");
+
+    let (_, run, error) = failed(|_, _| {
+        let pieces = said("half of it").into_iter().take(2).map(Ok);
+        Box::pin(stream::iter(pieces).chain(stream::poll_fn(|_| panic!("in the middle"))))
+    });
+    assert!(error.contains("in the middle"), "{error}");
+    assert_eq!(run.usage().input, 20, "what was paid before the panic is counted");
+}
+
+#[test]
+fn a_panic_of_one_model_is_made_good_by_the_next() {
+    let ground = Ground::new();
+    let agent = ground
+        .agent(FnModel::streaming(|_, _| panic!("down")))
+        .model("second", ground.watched(FnModel::new(|_| said("here"))))
+        .build()
+        .unwrap();
+    assert_eq!(drive(&ground, &agent).text(), Some("here"));
+}
+
+#[test]
+fn a_stream_that_ends_before_anything_came_is_no_answer_but_tried_again() {
+    let (ground, run, error) = failed(|_, _| Box::pin(stream::empty()));
+    assert!(error.contains("ended before anything came"), "{error}");
+    let tries = ground.kinds(run.id()).iter().filter(|kind| **kind == "TurnFailed").count();
+    assert_eq!(tries, 4, "one try and three more");
+    assert_eq!(run.usage().total(), 0);
+
+    let ground = Ground::new();
+    let once = FnModel::streaming(|place, _| match place {
+        0 => Box::pin(stream::empty()),
+        _ => Box::pin(stream::iter(said("now").into_iter().map(Ok))),
+    });
+    // `FnModel` counts the requests of the inner model here.
+    let agent = ground.agent(once).build().unwrap();
+    assert_eq!(drive(&ground, &agent).text(), Some("now"));
+}
+
+#[test]
+fn e04_a_whole_reply_without_text_or_calls_is_an_empty_answer() {
+    let ground = Ground::new();
+    let model = FnModel::new(|_| vec![Delta::Stop(windlass_core::StopReason::Stop)]);
+    let run = drive(&ground, &ground.agent(model).build().unwrap());
+    assert_eq!((run.status(), run.text()), (Some(Status::Answered), Some("")));
+}
+
+#[test]
+fn a_result_of_ten_megabytes_is_kept_and_shared() {
+    let ground = Ground::new();
+    let tool = FnTool::new("big", |_, _| async { Ok("0123456789".repeat(1 << 20).into()) });
+    let agent = ground.agent(calls_then_answers(&[("big", "{}")])).tool(tool).build().unwrap();
+    let run = drive(&ground, &agent);
+    assert_eq!(run.status(), Some(Status::Answered));
+    let stored = ground.facts(run.id()).into_iter().find_map(|fact| match fact {
+        Fact::CallFinished(finished) => Some(finished.outcome),
+        _ => None,
+    });
+    let Some(CallOutcome::Ok { content: windlass_core::Content::Text(stored) }) = stored else {
+        panic!("{stored:?}")
+    };
+    assert_eq!(stored.len(), 10 << 20);
+    let shown = run.messages().find_map(|message| match &**message {
+        Message::Tool(result) => Some(result.content.clone()),
+        _ => None,
+    });
+    let Some(windlass_core::Content::Text(shown)) = shown else { panic!("no result") };
+    assert!(std::sync::Arc::ptr_eq(&stored, &shown), "the text is in memory twice");
+}

@@ -1,0 +1,280 @@
+//! Rules of the house that a test can hold: one driver, rooms that depend downwards, small files and functions.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files may have fewer lines than this, tests not counted.
+const FILE_LINES: usize = 500;
+/// Functions may have fewer lines than this.
+const FUNCTION_LINES: usize = 70;
+/// Files that are longer, each with its reason.
+const LONG_FILES: &[(&str, &str)] = &[(
+    "windlass-core/src/event.rs",
+    "one struct and its documentation for each kind of event, and nothing else",
+)];
+/// Functions that are longer, each with its reason.
+const LONG_FUNCTIONS: &[(&str, &str, &str)] =
+    &[("windlass-core/src/evolve.rs", "apply", "one arm for each kind of event, a few lines each")];
+/// Where each crate stands: it may depend on those with lower numbers only.
+const ROOMS: &[(&str, u8)] = &[
+    ("windlass-core", 0),
+    ("windlass-macros", 0),
+    ("windlass-models", 1),
+    ("windlass-tools", 1),
+    ("windlass-store", 1),
+    ("windlass-runtime", 2),
+    ("windlass-testing", 3),
+    ("windlass-server", 3),
+    ("windlass", 4),
+    ("windlass-cli", 5),
+    ("windlass-bench", 5),
+];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+struct Source {
+    /// From the folder of all crates.
+    path: String,
+    /// The part before its tests.
+    text: String,
+    /// The same without comments and literals, line by line as before.
+    code: String,
+}
+
+/// All sources of all crates, without tests.
+fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    for room in fs::read_dir(crates()).unwrap() {
+        let mut folders = vec![room.unwrap().path().join("src")];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            for entry in entries {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                if path.is_dir() && name != "tests" {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "rs") && name != "tests.rs" {
+                    found.push(read(&path));
+                }
+            }
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    assert!(found.len() > 50, "the sources were not found");
+    found
+}
+
+fn read(path: &Path) -> Source {
+    let whole = fs::read_to_string(path).unwrap();
+    let end = whole.find("\n#[cfg(test)]").map_or(whole.len(), |end| end + 1);
+    // A test module that only names its file is followed by code.
+    let text = if whole[end..].lines().nth(1).is_some_and(|line| line.ends_with(';')) {
+        &whole
+    } else {
+        &whole[..end]
+    };
+    let path = path.strip_prefix(crates()).unwrap().to_str().unwrap().to_owned();
+    Source { path, text: text.to_owned(), code: code_of(text) }
+}
+
+/// Blanks out comments, strings and characters, so that braces and words in them do not count.
+fn code_of(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &text[at..];
+        let skipped = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if rest.starts_with("r\"") || rest.starts_with("r#\"") || rest.starts_with("r##\"") {
+            let hashes = rest[1..].bytes().take_while(|byte| *byte == b'#').count();
+            let close = format!("\"{}", "#".repeat(hashes));
+            let open = 2 + hashes;
+            rest[open..].find(&close).map_or(rest.len(), |end| open + end + close.len())
+        } else if rest.starts_with('"') {
+            quoted(rest)
+        } else {
+            character(rest)
+        };
+        if skipped > 0 {
+            code.extend(rest[..skipped].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            at += skipped;
+        } else {
+            let c = rest.chars().next().unwrap();
+            code.push(c);
+            at += c.len_utf8();
+        }
+    }
+    code
+}
+
+fn quoted(rest: &str) -> usize {
+    let mut escaped = false;
+    for (place, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return place + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+/// The length of a character literal, or 0 for a lifetime and anything else.
+fn character(rest: &str) -> usize {
+    let mut chars = rest.char_indices();
+    let (Some((_, '\'')), Some((_, second)), Some((third_at, third))) =
+        (chars.next(), chars.next(), chars.next())
+    else {
+        return 0;
+    };
+    match (second, third) {
+        ('\\', _) => rest[third_at + third.len_utf8()..]
+            .find('\'')
+            .map_or(0, |end| third_at + third.len_utf8() + end + 1),
+        (_, '\'') => third_at + 1,
+        _ => 0,
+    }
+}
+
+/// Name, first line and number of lines of each function.
+fn functions(code: &str) -> Vec<(String, usize, usize)> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("fn ") {
+        if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let body = code[at..].find(['{', ';']).map(|body| at + body);
+        let Some(body) = body.filter(|body| !name.is_empty() && code[*body..].starts_with('{')) else {
+            continue;
+        };
+        let mut depth = 0_usize;
+        let end = code[body..].char_indices().find(|(_, c)| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let end = body + end.unwrap_or_else(|| panic!("the braces of `{name}` do not match")).0;
+        found.push((name, code[..at].lines().count(), code[at..=end].lines().count()));
+    }
+    found
+}
+
+#[test]
+fn the_reader_of_sources_knows_comments_literals_and_functions() {
+    let text = "fn one() {\n    let a = '{'; // }\n    let b = \"}\\\"}\";\n}\nfn two<'a>(x: &'a str) -> char {\n    '\\''\n}\n";
+    let found = functions(&code_of(text));
+    assert_eq!(found, [("one".to_owned(), 0, 4), ("two".to_owned(), 4, 3)]);
+    assert_eq!(code_of("r#\"{ \" {\"# x /* { */ y").trim(), "x         y");
+}
+
+#[test]
+fn files_are_short() {
+    let long: Vec<String> = sources()
+        .iter()
+        .filter(|source| !LONG_FILES.iter().any(|(path, _)| *path == source.path))
+        .map(|source| (source.text.lines().count(), &source.path))
+        .filter(|(lines, _)| *lines >= FILE_LINES)
+        .map(|(lines, path)| format!("{path}: {lines} lines"))
+        .collect();
+    assert!(long.is_empty(), "these files are too long:\n{}", long.join("\n"));
+}
+
+#[test]
+fn functions_are_short() {
+    let mut long = Vec::new();
+    for source in sources() {
+        for (name, line, lines) in functions(&source.code) {
+            let allowed =
+                LONG_FUNCTIONS.iter().any(|(path, function, _)| *path == source.path && *function == name);
+            if lines >= FUNCTION_LINES && !allowed {
+                long.push(format!("{}:{}: `{name}` has {lines} lines", source.path, line + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "these functions are too long:\n{}", long.join("\n"));
+}
+
+#[test]
+fn the_core_s_pending_is_called_at_one_place_outside_of_it() {
+    let mut calls = Vec::new();
+    for source in sources().iter().filter(|source| !source.path.starts_with("windlass-core/")) {
+        for (at, _) in source.code.match_indices("pending(") {
+            let before = &source.code[..at];
+            let path = before.strip_suffix("::").unwrap_or("");
+            let another = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.')
+                || path.ends_with("future")
+                || path.ends_with("stream");
+            if !another {
+                calls.push(format!("{}:{}", source.path, before.lines().count()));
+            }
+        }
+    }
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert!(calls[0].starts_with("windlass-runtime/src/driver.rs"), "{calls:?}");
+}
+
+#[test]
+fn the_driver_spawns_nothing() {
+    let mut spawns = BTreeMap::new();
+    for source in sources().iter().filter(|source| source.path.starts_with("windlass-runtime/")) {
+        for word in
+            ["tokio::spawn", "task::spawn", "spawn_blocking", "spawn_local", "JoinSet", "thread::spawn"]
+        {
+            for _ in source.code.match_indices(word) {
+                *spawns.entry(source.path.clone()).or_insert(0) += 1;
+            }
+        }
+    }
+    // `Agent::stream` alone runs in the background, and says so; what it spawns is the whole drive.
+    let expected = BTreeMap::from([("windlass-runtime/src/run.rs".to_owned(), 1)]);
+    assert_eq!(spawns, expected);
+}
+
+#[test]
+fn nothing_is_left_to_do_and_nothing_is_unsafe() {
+    let mut found = Vec::new();
+    for source in sources() {
+        let note = |line: usize, word: &str| format!("{}:{}: {word}", source.path, line + 1);
+        for (number, line) in source.text.lines().enumerate() {
+            let words = ["TODO", "FIXME", "XXX"].into_iter().filter(|word| line.contains(word));
+            found.extend(words.map(|word| note(number, word)));
+        }
+        for (number, line) in source.code.lines().enumerate() {
+            let words = ["todo!", "unimplemented!", "unsafe "].into_iter().filter(|word| line.contains(word));
+            found.extend(words.map(|word| note(number, word)));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn rooms_depend_only_on_those_below() {
+    let level = |name: &str| ROOMS.iter().find(|(room, _)| *room == name).map(|(_, level)| *level);
+    for room in fs::read_dir(crates()).unwrap() {
+        let path = room.unwrap().path();
+        let Ok(manifest) = fs::read_to_string(path.join("Cargo.toml")) else { continue };
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let own = level(name).unwrap_or_else(|| panic!("say in ROOMS where `{name}` stands"));
+        let mut section = "";
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                section = line;
+            } else if section == "[dependencies]" && line.starts_with("windlass") {
+                let on = line.split(['.', ' ', '=']).next().unwrap();
+                let below = level(on).unwrap_or_else(|| panic!("say in ROOMS where `{on}` stands"));
+                assert!(below < own, "`{name}` depends on `{on}`, which does not stand below it");
+            }
+        }
+    }
+}
