@@ -9,6 +9,8 @@ use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary, StoreError,
 };
 
+use crate::sim::step_aside;
+
 /// A log in memory that never answers the append that holds the chosen event, counted over all runs from 1.
 #[derive(Debug, Default)]
 pub struct CrashLog {
@@ -16,12 +18,18 @@ pub struct CrashLog {
     after: AtomicU64,
     written: AtomicU64,
     crashed: AtomicBool,
+    pause: AtomicU64,
 }
 
 impl CrashLog {
     /// A log that crashes after that event; 0: never.
     pub fn new(after: u64) -> Arc<Self> {
         Arc::new(Self { after: AtomicU64::new(after), ..Self::default() })
+    }
+
+    /// Gives others a turn once that event is written, before anything that it frees begins.
+    pub fn pause_after(&self, event: u64) {
+        self.pause.store(event, Ordering::SeqCst);
     }
 
     /// Whether it has crashed since this was last asked.
@@ -51,8 +59,11 @@ impl EventLog for CrashLog {
             let events = append.events.len() as u64;
             self.inner.append(append).await?;
             let before = self.written.fetch_add(events, Ordering::SeqCst);
-            let after = self.after.load(Ordering::SeqCst);
-            if (before + 1..=before + events).contains(&after) {
+            let holds = |event: &AtomicU64| (before + 1..=before + events).contains(&event.load(Ordering::SeqCst));
+            if holds(&self.pause) {
+                step_aside().await;
+            }
+            if holds(&self.after) {
                 self.crashed.store(true, Ordering::SeqCst);
                 std::future::pending::<()>().await;
             }

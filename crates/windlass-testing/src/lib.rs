@@ -14,5 +14,5 @@ pub use crash::CrashLog;
 pub use fault::{Fault, FaultLog};
 pub use fn_model::{FnModel, any_object, called, model_failure, said};
 pub use fn_tool::{FnPeople, FnTool};
-pub use runner::{CaseFailure, CaseReport, RunnerOptions, run_case};
+pub use runner::{CaseFailure, CaseReport, RunnerOptions, cancel_everywhere, run_case};
 pub use sim::{BEGINNING, SimWorld, step_aside};

@@ -150,6 +150,13 @@ impl Inner {
         hit
     }
 
+    /// Cancels the run, once.
+    pub(crate) fn cancel_now(&mut self) {
+        if !self.said.iter().any(|what| matches!(what, What::Cancel { .. })) {
+            self.say(What::Cancel { reason: None });
+        }
+    }
+
     /// Says what is to be said before the model call after this one.
     pub(crate) fn steers(&mut self, call: u32) -> bool {
         let (now, later): (Vec<_>, Vec<_>) =

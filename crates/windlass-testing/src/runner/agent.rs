@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{ModelChoice, Prices, ToolSpec};
-use windlass_runtime::agent_file::{AgentFile, Builtin, ModelNames, ToolEntry};
+use windlass_runtime::agent_file::{AgentFile, Builtin, ModelEntry, ModelNames, ToolEntry};
 use windlass_runtime::Agent;
 use windlass_tools::{Tool, builtin};
 
@@ -50,7 +50,7 @@ pub(crate) fn build(case: &Case, script: &Script, world: &SimWorld, log: Arc<Cra
 }
 
 fn models(file: &AgentFile, prices: Option<Prices>) -> Vec<ModelChoice> {
-    let mut choices: Vec<_> = file.models.iter().map(|entry| entry.choice()).collect();
+    let mut choices: Vec<_> = file.models.iter().map(ModelEntry::choice).collect();
     if choices.is_empty() {
         choices.push(ModelChoice { name: MODEL.into(), ..ModelChoice::default() });
     }

@@ -18,6 +18,7 @@ pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Checked {
     }
     let last = outcome.runs.len().saturating_sub(1);
     for (place, record) in outcome.runs.iter().enumerate() {
+        super::sound::run(record)?;
         let own = case.runs.get(place).and_then(|run| run.expect.as_ref());
         for expect in own.into_iter().chain((place == last).then_some(&case.expect)) {
             check(case, pass, expect, record, outcome).map_err(|miss| match case.runs.len() {

@@ -4,10 +4,11 @@ mod agent;
 mod check;
 mod pass;
 mod record;
+mod sound;
 
 use std::fmt;
 
-use crate::fixture::{Case, Crash, Mismatch};
+use crate::fixture::{Case, Crash, Mismatch, SentRequest};
 use pass::{Mode, Outcome, Pass};
 
 /// How cases are run.
@@ -92,7 +93,7 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
             _ => vec![0],
         };
         for point in points {
-            let outcome = one(case, Pass { mode, crash: point, scripted: true }, &mut report);
+            let outcome = one(case, Pass { crash: point, ..Pass::plain(mode) }, &mut report);
             if let (Some(first), Some(second)) = (&plain, &outcome) {
                 same_events(case, first, second, &mut report);
             }
@@ -101,8 +102,31 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
         let everywhere = case.crash == Some(Crash::Everywhere) || options.crash && case.crash.is_none();
         if everywhere && let Some(events) = plain.as_ref().map(|outcome| outcome.batch_ends.clone()) {
             for point in events {
-                one(case, Pass { mode, crash: point, scripted: false }, &mut report);
+                one(case, Pass { crash: point, scripted: false, ..Pass::plain(mode) }, &mut report);
             }
+        }
+    }
+    report
+}
+
+/// Runs a case once more for every event position, with a cancel there. Whatever the case expects, each run must end by
+/// that within its grace, with a result for every call and all usage counted (E19).
+pub fn cancel_everywhere(case: &Case) -> CaseReport {
+    let mut report = CaseReport { name: case.name.clone(), passes: 0, failures: Vec::new(), log: Vec::new() };
+    let Ok(plain) = pass::run(case, Pass::plain(Mode::Blocking)) else { return report };
+    report.log = plain.log();
+    for (place, event) in plain.batch_ends.into_iter().enumerate() {
+        let mode = if place % 2 == 0 { Mode::Blocking } else { Mode::Streaming };
+        let pass = Pass { cancel: event, ..Pass::plain(mode) };
+        report.passes += 1;
+        let fault = match pass::run(case, pass) {
+            Ok(outcome) => outcome.runs.iter().find_map(|run| sound::cancelled(run).err().map(|miss| (miss, outcome.log()))),
+            // A run that nobody let end keeps the session from the next one.
+            Err(_) => None,
+        };
+        if let Some((miss, log)) = fault {
+            let difference = miss.to_string();
+            report.failures.push(CaseFailure { pass: pass.to_string(), difference, log, request: None });
         }
     }
     report
@@ -123,7 +147,7 @@ fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
             pass: pass.to_string(),
             difference: fault.to_string(),
             log: log.clone(),
-            request: outcome.as_ref().and_then(|outcome| outcome.requests.last()).map(|sent| sent.describe()),
+            request: outcome.as_ref().and_then(|outcome| outcome.requests.last()).map(SentRequest::describe),
         });
     }
     if report.log.is_empty() {

@@ -26,6 +26,15 @@ pub(crate) struct Pass {
     pub(crate) crash: u64,
     /// Whether the crash is part of the case, so that its people know about it.
     pub(crate) scripted: bool,
+    /// The event after which the run is cancelled; 0: none.
+    pub(crate) cancel: u64,
+}
+
+impl Pass {
+    /// A pass without a crash or cancel of its own.
+    pub(crate) fn plain(mode: Mode) -> Self {
+        Self { mode, crash: 0, scripted: true, cancel: 0 }
+    }
 }
 
 /// Whether somebody listens.
@@ -41,7 +50,11 @@ impl fmt::Display for Pass {
             Mode::Blocking => "blocking",
             Mode::Streaming => "streaming",
         })?;
-        if self.crash > 0 { write!(f, ", restarted after event {}", self.crash) } else { Ok(()) }
+        match (self.crash, self.cancel) {
+            (0, 0) => Ok(()),
+            (0, event) => write!(f, ", cancelled after event {event}"),
+            (event, _) => write!(f, ", restarted after event {event}"),
+        }
     }
 }
 
@@ -78,6 +91,7 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
     let script = Script::of(case);
     script.lock().oracle = !pass.scripted;
     let log = CrashLog::new(pass.crash);
+    log.pause_after(pass.cancel);
     let agent = build(case, &script, &world, log.clone())?;
     let mut stage = Stage { case, pass, world, script, log, agent };
     let mut runs = Vec::new();
@@ -163,6 +177,9 @@ impl Stage<'_> {
         self.reach(&prepared);
         let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates());
         let crashed = || {
+            if self.pass.cancel > 0 && self.log.written() >= self.pass.cancel {
+                self.script.lock().cancel_now();
+            }
             let crashed = self.log.crashed();
             // What is dropped now was in flight: it did not happen.
             self.script.lock().crashing |= crashed;

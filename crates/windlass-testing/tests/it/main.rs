@@ -1,15 +1,17 @@
 //! The project's own scripted conversations, run as users run theirs: blocking, streaming, and once more with a restart
-//! after every event. There is one test per file under `fixtures/`, so that a failure names the file.
+//! after every event; then with a cancel after every event (E19). There is one test per file under `fixtures/`, so that a failure names the file.
 //!
 //! The event log of each case is a committed snapshot beside its file (`fixtures/**/snapshots/FILE.snap`), reviewed like
 //! code: an event that moves shows in the diff. After a change that is meant, look at it and accept it:
 //! `INSTA_UPDATE=always cargo nextest run -p windlass-testing --test it`, then `git diff fixtures`.
 
+#![expect(clippy::unwrap_used, reason = "functions that only tests call may fail like tests")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use windlass_testing::fixture::FixtureFile;
-use windlass_testing::{RunnerOptions, run_case};
+use windlass_testing::{RunnerOptions, cancel_everywhere, run_case};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -28,10 +30,13 @@ fn hold(file: &str) {
                 for failure in &report.failures {
                     failed.push(format!("{file}: {}\n{failure}", report.name));
                 }
+                for failure in cancel_everywhere(&case).failures {
+                    failed.push(format!("{file}: {}\n{failure}", report.name));
+                }
                 writeln!(logs, "# {}", report.name).unwrap();
                 let lines = if report.log.is_empty() { vec!["(refused)".to_owned()] } else { report.log };
-                lines.iter().for_each(|line| writeln!(logs, "{line}").unwrap());
-                logs.push('\n');
+                logs.push_str(&lines.join("\n"));
+                logs.push_str("\n\n");
             }
         }
     }

@@ -1,0 +1,115 @@
+//! What holds after every run whatever its case expects: the promises of the engine itself.
+
+use std::collections::BTreeMap;
+
+use windlass_core::{CallId, Event, Fact, Message, State, Status, Usage};
+
+use super::record::RunRecord;
+use crate::fixture::Mismatch;
+
+type Checked = Result<(), Mismatch>;
+
+/// Whether a run is sound: one end, one result for each call, a conversation that a provider takes, all usage counted.
+pub(crate) fn run(run: &RunRecord) -> Checked {
+    one_end(&run.state, &run.events)?;
+    one_result_each(&run.state, &run.events)?;
+    valid_history(&run.state)?;
+    all_usage(&run.state, &run.events)
+}
+
+/// A run that was cancelled after some event: it ended by that, or had come to its own end, or waits for a person
+/// and was left before it heard (E19).
+pub(crate) fn cancelled(run: &RunRecord) -> Checked {
+    self::run(run)?;
+    let heard = run.events.iter().find(|event| matches!(event.fact, Fact::CancelRequested(_)));
+    let (Some(heard), Some(end)) = (heard, run.state.ended()) else { return Ok(()) };
+    if end.status != Status::Cancelled {
+        return Err(fault("status", "cancelled", end.status.to_string()));
+    }
+    let ended = run.events.last().map_or(heard.at, |event| event.at);
+    let grace = run.state.policy().grace_ms;
+    if ended - heard.at > grace {
+        return Err(fault("cancel", format!("an end within {grace} ms"), format!("{} ms", ended - heard.at)));
+    }
+    Ok(())
+}
+
+fn fault(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Mismatch {
+    Mismatch::new(expected, found).under(place).under("sound")
+}
+
+fn one_end(state: &State, events: &[Event]) -> Checked {
+    let ends: Vec<usize> = events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| matches!(event.fact, Fact::RunEnded(_)))
+        .map(|(place, _)| place + 1)
+        .collect();
+    let wanted = if state.is_finished() { vec![events.len()] } else { Vec::new() };
+    if ends == wanted {
+        return Ok(());
+    }
+    Err(fault("end", format!("RunEnded at {wanted:?}"), format!("at {ends:?}")))
+}
+
+fn one_result_each(state: &State, events: &[Event]) -> Checked {
+    let mut results: BTreeMap<&CallId, usize> = BTreeMap::new();
+    for event in events {
+        match &event.fact {
+            Fact::TurnCompleted(turn) => results.extend(turn.calls.iter().map(|call| (&call.id, 0))),
+            Fact::CallFinished(finished) => *results.entry(&finished.call).or_default() += 1,
+            _ => {}
+        }
+    }
+    let odd = |count: usize| count > 1 || state.is_finished() && count == 0;
+    match results.into_iter().find(|(_, count)| odd(*count)) {
+        Some((call, count)) => Err(fault("results", format!("one for call {call}"), count.to_string())),
+        None => Ok(()),
+    }
+}
+
+fn valid_history(state: &State) -> Checked {
+    let mut waiting: Vec<&CallId> = Vec::new();
+    for message in state.history().iter() {
+        match &**message {
+            Message::Tool(result) if waiting.first() == Some(&&result.call) => {
+                waiting.remove(0);
+            }
+            Message::Tool(result) => {
+                return Err(fault(
+                    "history",
+                    format!("results for {waiting:?}"),
+                    format!("one for {}", result.call),
+                ));
+            }
+            _ if !waiting.is_empty() => {
+                return Err(fault(
+                    "history",
+                    format!("results for {waiting:?}"),
+                    format!("a {} message", message.role()),
+                ));
+            }
+            Message::Assistant(said) => waiting = said.calls.iter().map(|call| &call.id).collect(),
+            _ => {}
+        }
+    }
+    if state.is_finished() && !waiting.is_empty() {
+        return Err(fault("history", format!("results for {waiting:?}"), "the end"));
+    }
+    Ok(())
+}
+
+fn all_usage(state: &State, events: &[Event]) -> Checked {
+    let mut used = Usage::default();
+    for event in events {
+        match &event.fact {
+            Fact::TurnCompleted(turn) => used.add(&turn.usage),
+            Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
+            _ => {}
+        }
+    }
+    if used == *state.usage() {
+        return Ok(());
+    }
+    Err(fault("usage", format!("{used:?}"), format!("{:?}", state.usage())))
+}
