@@ -162,6 +162,9 @@ pub struct Carried {
     /// The cost as it stood, in pico-dollars, for limits on cost.
     #[serde(default)]
     pub cost: u64,
+    /// The time as it stood, in milliseconds, for a limit on seconds.
+    #[serde(default)]
+    pub elapsed_ms: u64,
 }
 
 /// A model to ask, in the order of fallbacks, with its settings.

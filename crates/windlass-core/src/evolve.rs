@@ -120,6 +120,7 @@ impl State {
                 self.counters = carried.counters;
                 self.carried = carried.usage;
                 self.carried_cost = carried.cost;
+                self.carried_ms = carried.elapsed_ms;
                 if matches!(self.history.last().map(|last| &**last), Some(Message::Assistant(_))) {
                     self.history.push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
                 }

@@ -51,6 +51,7 @@ pub struct State {
     pub(crate) carried: Usage,
     pub(crate) cost: Option<u64>,
     pub(crate) carried_cost: u64,
+    pub(crate) carried_ms: Millis,
     pub(crate) steering: Vec<Text>,
     pub(crate) questions: Vec<OpenQuestion>,
     pub(crate) asked: u32,
@@ -227,6 +228,7 @@ impl State {
             carried: Usage::default(),
             cost: Some(0),
             carried_cost: 0,
+            carried_ms: 0,
             steering: Vec::new(),
             questions: Vec::new(),
             asked: 0,
@@ -381,6 +383,7 @@ impl State {
             counters: self.counters,
             usage,
             cost: self.cost.unwrap_or(0).saturating_add(self.carried_cost),
+            elapsed_ms: self.elapsed(self.clock),
         }
     }
 
@@ -390,7 +393,13 @@ impl State {
 
     /// When the limit on seconds is reached.
     pub(crate) fn deadline(&self) -> Option<Millis> {
-        self.policy.limit(LimitKind::Seconds).map(|ms| self.started_at.saturating_add(ms))
+        let left = |ms: Millis| self.started_at.saturating_add(ms.saturating_sub(self.carried_ms));
+        self.policy.limit(LimitKind::Seconds).map(left)
+    }
+
+    /// How long the run has been going on at that time, what it continues included.
+    pub(crate) fn elapsed(&self, at: Millis) -> Millis {
+        at.max(self.clock).saturating_sub(self.started_at).saturating_add(self.carried_ms)
     }
 
     /// Whether nothing new may begin: work that is going on is being stopped.

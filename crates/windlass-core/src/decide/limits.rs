@@ -50,7 +50,7 @@ impl Decision {
             LimitKind::Tokens => state.usage.total().saturating_add(state.carried.total()),
             LimitKind::InputTokens => state.usage.input.saturating_add(state.carried.input),
             LimitKind::OutputTokens => state.usage.output.saturating_add(state.carried.output),
-            LimitKind::Seconds => self.at.max(state.clock).saturating_sub(state.started_at),
+            LimitKind::Seconds => state.elapsed(self.at),
             LimitKind::CostUsd => state.cost.unwrap_or(0).saturating_add(state.carried_cost),
             LimitKind::Repetition => state.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times)),
             LimitKind::Iterations | LimitKind::PlanSteps => 0,

@@ -8,6 +8,7 @@
 )]
 
 mod args;
+mod continuing;
 mod dependencies;
 mod generate;
 mod invariants;
