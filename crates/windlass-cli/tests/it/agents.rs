@@ -1,0 +1,111 @@
+//! `windlass agents`, `models`, `doctor`, `completions`.
+
+use crate::kit::{Home, PLAIN, assert_end};
+
+#[test]
+fn a_new_agent_file_is_sound_and_runs() {
+    let home = Home::new();
+    assert_eq!(home.windlass(["agents", "init", "mine.yaml"]).code, 0);
+    let again = home.windlass(["agents", "init", "mine.yaml"]);
+    assert_eq!(again.code, 1);
+    assert!(again.stderr.contains("is there already"), "{again:?}");
+    assert_eq!(home.windlass(["agents", "init", "mine.yaml", "--force"]).code, 0);
+    let check = home.windlass(["agents", "check", "mine.yaml"]);
+    assert_eq!(
+        (check.code, check.stdout.as_str()),
+        (0, "ok mine.yaml: mine, model auto, 4 tools\n"),
+        "{check:?}"
+    );
+    let end = home.windlass(["run", "mine.yaml", "-q", "What is 2 + 3?"]);
+    assert_eq!(end.stdout, "2 + 3 is 5.\n", "{end:?}");
+}
+
+#[test]
+fn a_check_names_every_file_that_cannot_be_used() {
+    let home = Home::new();
+    home.write("good.yaml", PLAIN);
+    home.write("typo.yaml", "name: x\ntols: []\n");
+    home.write("later.yaml", "name: x\noutput: { schema: { type: object } }\n");
+    home.write(
+        "clash.yaml",
+        "name: x\nmodel: tour\ntools: [ { builtin: [now] }, { command: { name: now, run: [date] } } ]\n",
+    );
+    home.write("keyless.yaml", "name: x\nmodel: openai/gpt-5-mini\n");
+    let end = home.windlass([
+        "agents",
+        "check",
+        "good.yaml",
+        "typo.yaml",
+        "later.yaml",
+        "clash.yaml",
+        "keyless.yaml",
+    ]);
+    assert_end!(home, end);
+}
+
+#[test]
+fn the_schema_is_a_json_schema() {
+    let home = Home::new();
+    let schema: serde_json::Value =
+        serde_json::from_str(&home.windlass(["agents", "schema"]).stdout).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert!(schema["properties"]["loop"].is_object());
+}
+
+#[test]
+fn models_are_listed_and_asked() {
+    let home = Home::new();
+    let list = home.windlass(["models", "list"]);
+    assert_eq!(list.code, 0);
+    assert!(list.stdout.contains("missing  openai") && list.stdout.contains("ok       tour"), "{list:?}");
+    assert_eq!(home.windlass(["models", "list", "tour"]).stdout, "tour\n");
+    assert_eq!(home.windlass(["models", "list", "nobody"]).code, 2);
+    assert!(home.windlass(["models", "check", "tour"]).stdout.starts_with("tour answers: "));
+    assert_eq!(home.windlass(["models", "check", "ollama/x"]).code, 69);
+    assert_eq!(home.windlass(["models", "check", "openai/x"]).code, 69);
+    assert_eq!(home.windlass(["models", "check", "nobody/x"]).code, 65);
+}
+
+#[test]
+fn the_doctor_says_what_is_there() {
+    let home = Home::new();
+    let fresh =
+        home.command(["doctor"]).env_remove("OLLAMA_HOST").env_remove("LLAMA_BASE_URL").output().unwrap();
+    let fresh = String::from_utf8(fresh.stdout).unwrap();
+    assert!(fresh.contains("missing  openai        OPENAI_API_KEY is not set"), "{fresh}");
+    assert!(!home.path("home").exists(), "looking makes nothing");
+    home.write("agent.yaml", PLAIN);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    let after = home.windlass(["doctor"]).stdout;
+    assert!(after.contains("log.db: 1 run, "), "{after}");
+    home.write("bad.db", "this is no database at all, and never was one");
+    let bad = home.windlass(["doctor", "--log", "bad.db"]);
+    assert_eq!(bad.code, 1, "{bad:?}");
+    assert!(bad.stdout.contains("problem  log"), "{bad:?}");
+    assert_eq!(home.windlass(["doctor", "--log", "nowhere.db"]).code, 1);
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let end = home.windlass(["completions", shell]);
+        assert_eq!(end.code, 0);
+        assert!(end.stdout.contains("windlass") && end.stdout.contains("runs"), "{shell}");
+    }
+    assert_eq!(home.windlass(["completions", "nosuchshell"]).code, 2);
+}
+
+#[test]
+fn every_command_helps_with_examples_or_words() {
+    let home = Home::new();
+    let top = home.windlass(["--help"]).stdout;
+    assert!(top.contains("Exit codes:") && top.contains("  124  "), "{top}");
+    for command in ["run", "chat", "runs", "tools", "agents", "models", "test", "doctor", "completions"] {
+        assert!(top.contains(&format!("\n  {command} ")), "{command} in {top}");
+        let help = home.windlass([command, "--help"]);
+        assert_eq!(help.code, 0);
+        assert!(help.stdout.contains("Usage: windlass"), "{help:?}");
+        assert!(help.stdout.contains("Examples:") || command == "doctor", "{command}");
+    }
+}

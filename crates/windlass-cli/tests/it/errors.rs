@@ -1,0 +1,149 @@
+//! What people are told when something is wrong: one snapshot for each mistake.
+
+use crate::kit::{Home, PLAIN, assert_end};
+
+#[test]
+fn no_command() {
+    let home = Home::new();
+    assert_eq!(home.windlass([]).code, 2);
+}
+
+#[test]
+fn an_unknown_option() {
+    let home = Home::new();
+    assert_end!(home, home.windlass(["run", "agent.yaml", "--modle", "tour", "hi"]));
+}
+
+#[test]
+fn a_missing_file() {
+    let home = Home::new();
+    assert_end!(home, home.windlass(["run", "nowhere.yaml", "hi"]));
+}
+
+#[test]
+fn bad_yaml_with_its_line_and_column() {
+    let home = Home::new();
+    home.write("agent.yaml", "name: x\nmodel: [tour\n");
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
+fn an_unknown_key_with_the_nearest_one() {
+    let home = Home::new();
+    home.write("agent.yaml", "name: x\ninstrutions: hi\n");
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
+fn an_unknown_preset() {
+    let home = Home::new();
+    home.write("agent.yaml", "name: x\nloop: { preset: chta }\n");
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
+fn a_missing_key() {
+    let home = Home::new();
+    home.write("agent.yaml", "name: x\nmodel: openai/gpt-5-mini\n");
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
+fn an_unknown_provider() {
+    let home = Home::new();
+    home.write("agent.yaml", "name: x\nmodel: opnai/gpt-5-mini\n");
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
+fn an_unreachable_model() {
+    let home = Home::new();
+    home.write(
+        "agent.yaml",
+        "name: x\nmodel: { use: openai/m, base_url: \"http://127.0.0.1:9/v1\" }\nretry: { retries: 0 }\n",
+    );
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
+fn a_tool_server_that_is_not_installed() {
+    let home = Home::new();
+    home.write(
+        "agent.yaml",
+        "name: x\nmodel: tour\ntools: [ { mcp: { name: files, command: [no-such-program] } } ]\n",
+    );
+    let end = home.windlass(["run", "agent.yaml", "hi"]);
+    assert_eq!(end.code, 69, "{end:?}");
+    assert!(end.stderr.starts_with("error: tool server `files` cannot be used\n  caused by: "), "{end:?}");
+}
+
+#[test]
+fn a_limit_that_does_not_exist() {
+    let home = Home::new();
+    assert_end!(home, home.windlass(["run", "agent.yaml", "--limit", "model_call=3", "hi"]));
+}
+
+#[test]
+fn a_limit_that_is_no_number() {
+    let home = Home::new();
+    for limit in ["model_calls=many", "model_calls=-1", "model_calls=1.5", "model_calls"] {
+        let end = home.windlass(["run", "agent.yaml", "--limit", limit, "hi"]);
+        assert_eq!(end.code, 2, "{limit}: {end:?}");
+    }
+}
+
+#[test]
+fn runs_that_do_not_exist() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    assert_end!(home, home.windlass(["runs", "show", "last"]));
+    assert_eq!(home.windlass(["run", "agent.yaml", "hi"]).code, 0);
+    for (word, code) in [("12", 2), ("hello", 2), ("abcdef", 1), ("01234567-89ab-7cde-8f01-23456789abcd", 1)]
+    {
+        let end = home.windlass(["runs", "show", word]);
+        assert_eq!(end.code, code, "{word}: {end:?}");
+        assert!(end.stderr.starts_with("error: ") && end.stderr.contains("hint: "), "{end:?}");
+    }
+}
+
+#[test]
+fn a_log_that_is_none() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    home.write(
+        "bad.db",
+        "this is no database, but it is long enough to look like a file that somebody wrote",
+    );
+    let end = home.windlass(["run", "agent.yaml", "--log", "bad.db", "hi"]);
+    assert_eq!(end.code, 70, "{end:?}");
+    assert!(end.stderr.contains("error: ") && end.stderr.contains("hint: "), "{end:?}");
+}
+
+#[test]
+fn e53_secrets_are_never_shown() {
+    let home = Home::new();
+    let secret = "sk-very-secret-4711";
+    home.write(
+        "agent.yaml",
+        "name: x\nmodel: { use: openai/m, base_url: \"http://127.0.0.1:9/v1\", key: \"${KEY}\" }\nretry: { retries: 0 }\n\
+         tools: [ { command: { name: leak, run: [sh, -c, \"echo $KEY; echo $KEY >&2; exit 1\"], env: { KEY: \"${KEY}\" }, effect: read_only } } ]\n",
+    );
+    let run = |args: &[&str]| {
+        let out = home.command(args).env("KEY", secret).output().unwrap();
+        format!("{}{}", String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap())
+    };
+    let mut all = run(&["run", "agent.yaml", "-v", "hi"]);
+    all += &run(&["run", "agent.yaml", "--json", "hi"]);
+    all += &run(&["runs", "show", "last", "-e"]);
+    all += &run(&["runs", "export", "last"]);
+    all += &run(&["tools", "call", "agent.yaml", "leak"]);
+    all += &run(&["tools", "list", "agent.yaml", "--json"]);
+    all += &run(&["agents", "check", "agent.yaml", "--json"]);
+    all += &run(&["doctor"]);
+    assert!(all.contains("***"), "the tool said it, and it was masked: {all}");
+    assert!(!all.contains(secret), "{all}");
+    for file in ["home/log.db", "home/log.db-wal", "home/agents.json"] {
+        let bytes = std::fs::read(home.path(file)).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&bytes).contains(secret), "{file}");
+    }
+}

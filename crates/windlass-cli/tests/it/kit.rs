@@ -1,0 +1,179 @@
+//! A home of its own for each test, the binary with nothing else in its environment, and waiting for conditions.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a condition may take to come true: far more than it needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A home with a folder for agent files.
+pub(crate) struct Home {
+    folder: tempfile::TempDir,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// The binary, in the home's folder, without keys, and with local servers looked for where there are none.
+    pub(crate) fn command<I: AsRef<std::ffi::OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.folder.path())
+            .env("WINDLASS_HOME", self.path("home"))
+            .env("OLLAMA_HOST", "http://127.0.0.1:9")
+            .env("LLAMA_BASE_URL", "http://127.0.0.1:9/v1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn windlass<const N: usize>(&self, args: [&str; N]) -> End {
+        end(self.command(args).output().unwrap())
+    }
+
+    /// Runs it to its end with that on stdin.
+    pub(crate) fn windlass_with<const N: usize>(&self, args: [&str; N], stdin: &str) -> End {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        // A command that does not want its input may be gone already.
+        let _unread = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        finish(child)
+    }
+
+    /// Starts it.
+    pub(crate) fn start<const N: usize>(&self, args: [&str; N]) -> Child {
+        self.command(args).spawn().unwrap()
+    }
+
+    /// The newest run as JSON.
+    pub(crate) fn last(&self) -> serde_json::Value {
+        let shown = self.windlass(["runs", "show", "last", "--json", "--events"]);
+        serde_json::from_str(&shown.stdout).unwrap_or_default()
+    }
+
+    /// How many events of that kind the newest run has.
+    pub(crate) fn events(&self, kind: &str) -> usize {
+        let last = self.last();
+        let events = last["events"].as_array().cloned().unwrap_or_default();
+        events.iter().filter(|event| event["event"] == kind).count()
+    }
+}
+
+/// Waits until a command has ended.
+pub(crate) fn finish(child: Child) -> End {
+    end(child.wait_with_output().unwrap())
+}
+
+fn end(output: Output) -> End {
+    End {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Waits until something is so.
+pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !so() {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// The whole end of a command, with what differs from one run to the next made equal.
+pub(crate) fn shown(home: &Home, end: &End) -> String {
+    let folder = home.path("").display().to_string();
+    let text = format!(
+        "exit code {}\n--- stdout\n{}--- stderr\n{}",
+        end.code,
+        closed(&end.stdout),
+        closed(&end.stderr)
+    );
+    text.replace(folder.trim_end_matches('/'), "FOLDER")
+}
+
+fn closed(text: &str) -> String {
+    if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}(no line end)\n") }
+}
+
+/// Compares with a snapshot; ids and times are the same in each.
+macro_rules! assert_end {
+    ($home:expr, $end:expr) => {{
+        let mut settings = insta::Settings::clone_current();
+        settings.add_filter("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "RUN");
+        settings.add_filter("[0-9a-f]{32}", "SESSION");
+        settings.add_filter("pid [0-9]+ RUN", "HOLDER");
+        settings.add_filter("[0-9.]+ (ms|s)\\b", "TIME");
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_snapshot!(crate::kit::shown(&$home, &$end)));
+    }};
+}
+pub(crate) use assert_end;
+
+/// An agent that does sums and lists files with the built-in tools.
+pub(crate) const PLAIN: &str = "\
+name: plain
+model: tour
+tools: [ { builtin: [calculate, list_files, ask] } ]
+";
+
+/// A slow sum and a quick list: both leave a line where they ran; the sum waits for the file `go`.
+pub(crate) const SLOW: &str = r#"
+name: slow
+model: tour
+tools:
+  - command:
+      name: calculate
+      run: [sh, -c, "echo sum >> sums; while [ ! -e go ]; do sleep 0.02; done; echo 7"]
+      description: Works out a sum.
+      parameters: { type: object, properties: { expression: { type: string } }, required: [expression] }
+      effect: read_only
+  - command:
+      name: list_files
+      run: [sh, -c, "echo list >> lists; echo notes.txt"]
+      description: Lists the files of a folder.
+      parameters: { type: object, properties: { path: { type: string } } }
+      effect: read_only
+"#;
+
+/// What makes the tour call both tools of [`SLOW`].
+pub(crate) const BOTH: &str = "What is 2 + 5, and which files are here?";
+
+/// How often a tool of [`SLOW`] has run.
+pub(crate) fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).unwrap_or_default().lines().count()
+}

@@ -1,0 +1,152 @@
+//! Questions without a terminal: the run waits, and the answer comes from another process.
+
+use crate::kit::{BOTH, Home, PLAIN, SLOW, assert_end, finish, lines, until};
+
+const ASKING: &str = "\
+name: asking
+model: tour
+tools: [ { builtin: [calculate] } ]
+loop: { approve: [calculate] }
+";
+
+fn suspended(home: &Home) {
+    home.write("agent.yaml", ASKING);
+    let end = home.windlass(["run", "agent.yaml", "What is 2 + 3?"]);
+    assert_eq!(end.code, 75, "{end:?}");
+}
+
+#[test]
+fn e27_without_a_terminal_the_run_is_suspended_and_says_how_to_answer() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    assert_end!(home, home.windlass(["run", "agent.yaml", "What is 2 + 3?"]));
+    assert!(home.windlass(["runs", "list", "--status", "suspended"]).stdout.contains("suspended"));
+}
+
+#[test]
+fn e27_the_command_that_is_named_works_as_it_is() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    let end = home.windlass(["run", "agent.yaml", "--log", "my log.db", "What is 2 + 3?"]);
+    let command = end.stderr.lines().find_map(|line| line.strip_prefix("hint: windlass ")).unwrap();
+    let binary = env!("CARGO_BIN_EXE_windlass");
+    let script = format!("exec {binary} {command}");
+    let out = home.command(["--version"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).current_dir(home.path("")).env_clear();
+    shell.envs(out.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let out = shell.stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8(out.stdout).unwrap(), "2 + 3 is 5.\n", "{script}");
+    assert_eq!(out.status.code(), Some(0));
+}
+
+#[test]
+fn a_denied_call_is_told_to_the_model() {
+    let home = Home::new();
+    suspended(&home);
+    let end = home.windlass(["runs", "answer", "last", "q1", "deny", "not", "today"]);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert!(end.stdout.contains("not today"), "{end:?}");
+    assert_eq!(home.events("CallStarted"), 0);
+}
+
+#[test]
+fn edited_arguments_run_in_place_of_the_models() {
+    let home = Home::new();
+    suspended(&home);
+    let end = home.windlass(["runs", "answer", "last", "q1", "args", "{\"expression\": \"4 * 4\"}"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 3 is 16.\n"), "{end:?}");
+}
+
+#[test]
+fn e28_answers_that_do_not_fit_say_what_was_expected() {
+    let home = Home::new();
+    suspended(&home);
+    assert_end!(home, home.windlass(["runs", "answer", "last", "q1", "maybe"]));
+    let unknown = home.windlass(["runs", "answer", "last", "q2", "approve"]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.stderr.contains("question q2 is not open, expected an answer to q1"), "{unknown:?}");
+    let bad = home.windlass(["runs", "answer", "last", "q1", "args", "{\"expression\": 5}"]);
+    assert_eq!(bad.code, 1);
+    assert!(bad.stderr.contains("is not of type"), "{bad:?}");
+    assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).code, 0);
+    let late = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert_eq!(late.code, 1);
+    assert!(late.stderr.contains("has ended (answered), found an answer"), "{late:?}");
+}
+
+#[test]
+fn a_changed_agent_is_refused_unless_it_is_named() {
+    let home = Home::new();
+    suspended(&home);
+    home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
+    let refused = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert_eq!(refused.code, 65, "{refused:?}");
+    assert!(refused.stderr.contains("--with FILE"), "{refused:?}");
+    assert_eq!(home.events("InputReceived"), 0);
+    let end = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"]);
+    assert_eq!(end.code, 0, "{end:?}");
+}
+
+#[test]
+fn the_agents_file_is_found_again_with_what_the_command_line_said_over_it() {
+    let home = Home::new();
+    home.write("sub/agent.yaml", &PLAIN.replace("model: tour", "model: openai/x"));
+    let end =
+        home.windlass(["run", "sub/agent.yaml", "--model", "tour", "--approve", "calc*", "What is 2 + 3?"]);
+    assert_eq!(end.code, 75, "{end:?}");
+    let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 3 is 5.\n"), "{end:?}");
+    assert_eq!(home.windlass(["run", "agent2.yaml", "x"]).code, 65);
+}
+
+#[test]
+fn without_its_notes_a_run_needs_its_file() {
+    let home = Home::new();
+    suspended(&home);
+    std::fs::remove_file(home.path("home/agents.json")).unwrap();
+    let end = home.windlass(["runs", "resume", "last"]);
+    assert_eq!(end.code, 65, "{end:?}");
+    assert!(end.stderr.contains("--with FILE"), "{end:?}");
+    assert_eq!(home.windlass(["runs", "resume", "last", "--with", "agent.yaml"]).code, 75);
+}
+
+#[test]
+fn an_answer_reaches_the_process_that_holds_the_run() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{SLOW}loop: {{ approve: [list_files] }}\n"));
+    let holder = home.start(["run", "agent.yaml", BOTH]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    until("the question is asked", || home.events("InputRequested") == 1);
+    let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert!(end.stderr.contains("is left for pid "), "{end:?}");
+    until("the list has run", || lines(&home.path("lists")) == 1);
+    home.write("go", "");
+    let end = finish(holder);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert!(end.stdout.contains("notes.txt"), "{end:?}");
+}
+
+#[test]
+fn an_answer_may_be_left_for_later() {
+    let home = Home::new();
+    suspended(&home);
+    let left = home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]);
+    assert_eq!((left.code, left.stdout.as_str()), (0, ""), "{left:?}");
+    let end = home.windlass(["runs", "resume", "last"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 3 is 5.\n"), "{end:?}");
+}
+
+#[test]
+fn a_suspended_run_can_be_cancelled_without_its_agent() {
+    let home = Home::new();
+    suspended(&home);
+    std::fs::remove_file(home.path("agent.yaml")).unwrap();
+    std::fs::remove_file(home.path("home/agents.json")).unwrap();
+    let end = home.windlass(["runs", "cancel", "last"]);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert!(end.stderr.ends_with(": cancelled\n"), "{end:?}");
+    assert_eq!(home.last()["status"], "cancelled");
+    assert_eq!(home.windlass(["runs", "cancel", "last"]).code, 1, "it has ended already");
+}

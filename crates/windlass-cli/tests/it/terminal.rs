@@ -1,0 +1,133 @@
+//! At a terminal: a pseudo-terminal stands in for one.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::kit::{Home, PLAIN, until};
+
+/// A command at a terminal, and everything that the terminal has shown.
+struct Seat {
+    child: Child,
+    keys: File,
+    seen: Arc<Mutex<String>>,
+}
+
+impl Seat {
+    fn start(home: &Home, args: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let mut command = home.command(args);
+        command.env("TERM", "xterm").env("NO_COLOR", "1");
+        command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
+        let child = command.spawn().unwrap();
+        drop(command);
+        let keys = File::from(rustix::io::dup(&master).unwrap());
+        let seen = Arc::new(Mutex::new(String::new()));
+        let shown = seen.clone();
+        std::thread::spawn(move || read(master, &shown));
+        Self { child, keys, seen }
+    }
+
+    fn seen(&self) -> String {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until the terminal has shown that.
+    fn expect(&self, text: &str) {
+        until(text, || self.seen().contains(text));
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn code(mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+}
+
+/// The terminal's end comes when the last process has closed it.
+fn read(master: OwnedFd, shown: &Mutex<String>) {
+    let mut master = File::from(master);
+    let mut bytes = [0; 1024];
+    while let Ok(count @ 1..) = master.read(&mut bytes) {
+        let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+        shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+    }
+}
+
+fn asking(home: &Home) {
+    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+}
+
+#[test]
+fn a_question_is_asked_and_answered() {
+    let home = Home::new();
+    asking(&home);
+    let mut seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
+    seat.expect("q1: May calculate run?");
+    seat.expect("> ");
+    seat.keys("what?\n");
+    until("the choices are said again", || seat.seen().matches("[y]es, [n]o").count() == 2);
+    seat.keys("e {\"expression\": 5}\n");
+    seat.expect("is not of type");
+    until("it is asked again", || seat.seen().matches("q1: May calculate run?").count() == 2);
+    until("there is a prompt", || seat.seen().ends_with("> "));
+    seat.keys("y\n");
+    seat.expect("2 + 3 is 5.");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn e27_the_end_of_input_leaves_the_question_for_later() {
+    let home = Home::new();
+    asking(&home);
+    let mut seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
+    seat.expect("> ");
+    seat.keys("\u{4}");
+    seat.expect("is suspended: it waits for an answer");
+    assert_eq!(seat.code(), 75);
+    let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert_eq!(end.stdout, "2 + 3 is 5.\n");
+}
+
+#[test]
+fn what_a_model_or_tool_says_does_not_steer_the_terminal() {
+    let home = Home::new();
+    home.write(
+        "agent.yaml",
+        "name: x\nmodel: tour\ntools: [ { command: { name: calculate, run: [printf, '\\033]0;title\\007red'], description: Sums., \
+         parameters: { type: object, properties: { expression: { type: string } } }, effect: read_only } } ]\n",
+    );
+    let seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
+    seat.expect("red");
+    seat.expect("answered: ");
+    assert!(!seat.seen().contains('\u{1b}'), "{:?}", seat.seen());
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_conversation_at_a_terminal() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    seat.expect("session: ");
+    until("there is a prompt", || seat.seen().contains("> "));
+    seat.keys("What is 2 + 3?\r");
+    seat.expect("2 + 3 is 5.");
+    seat.expect("answered: ");
+    seat.keys("/usage\r");
+    seat.expect("1 turn, about ");
+    seat.keys("/quit\r");
+    seat.expect("goes on with this conversation");
+    assert_eq!(seat.code(), 0);
+    assert!(home.read("home/chat_history").contains("What is 2 + 3?"));
+}

@@ -1,0 +1,51 @@
+//! `windlass tools`.
+
+use crate::kit::{Home, PLAIN, SLOW};
+
+#[test]
+fn tools_are_listed_with_their_effects() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let list = home.windlass(["tools", "list", "agent.yaml"]);
+    assert!(list.stdout.contains("calculate (builtin; read only)"), "{list:?}");
+    let json = home.windlass(["tools", "list", "agent.yaml", "--json"]);
+    assert_eq!(json.stdout.lines().count(), 3);
+}
+
+#[test]
+fn a_tool_is_called_by_hand() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let sum = home.windlass(["tools", "call", "agent.yaml", "calculate", "{\"expression\": \"6 * 7\"}"]);
+    assert_eq!((sum.code, sum.stdout.as_str()), (0, "42\n"), "{sum:?}");
+    let stdin =
+        home.windlass_with(["tools", "call", "agent.yaml", "calculate", "-"], "{\"expression\": \"6 * 7\"}");
+    assert_eq!(stdin.stdout, "42\n");
+    assert!(!home.path("home").exists(), "no log is made");
+}
+
+#[test]
+fn what_can_be_wrong_with_a_call() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    for (args, code, words) in [
+        (["calculat", "{}"], 1, "did you mean calculate?"),
+        (["calculate", "{"], 2, "not valid JSON"),
+        (["calculate", "{\"x\": 1}"], 2, "required"),
+        (["calculate", "{\"expression\": \"1 / 0\"}"], 1, "`calculate` failed"),
+        (["ask", "{\"question\": \"why?\"}"], 1, "asks a person"),
+    ] {
+        let end = home.windlass(["tools", "call", "agent.yaml", args[0], args[1]]);
+        assert_eq!(end.code, code, "{end:?}");
+        assert!(end.stderr.starts_with("error: ") && end.stderr.contains(words), "{end:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_takes_too_long_is_stopped() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{SLOW}timeouts: {{ tool_ms: 50 }}\n"));
+    let end = home.windlass(["tools", "call", "agent.yaml", "calculate", "{\"expression\": \"1\"}"]);
+    assert_eq!(end.code, 1, "{end:?}");
+    assert!(end.stderr.contains("out of time after 50 ms"), "{end:?}");
+}
