@@ -54,8 +54,8 @@ impl Decision {
 
     pub(super) fn replied(&mut self, action: ActionId, reply: Reply) -> Decided {
         let Some(calling) = self.calling(action) else { return Err(self.unknown(action)) };
-        let turn = calling.turn;
-        let completed = self.read(turn, reply);
+        let (turn, offered) = (calling.turn, calling.choice != ToolChoice::None);
+        let completed = self.read(turn, offered, reply);
         let (stop, has_calls) = (completed.stop, !completed.calls.is_empty());
         self.record(completed);
         if self.state.stopping() {
@@ -76,12 +76,12 @@ impl Decision {
         Ok(())
     }
 
-    /// Reads calls out of a reply and gives them ids.
-    fn read(&self, turn: u32, reply: Reply) -> TurnCompleted {
+    /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one.
+    fn read(&self, turn: u32, offered: bool, reply: Reply) -> TurnCompleted {
         let mut text = reply.text;
         let mut raw_text = None;
         let mut calls = reply.calls;
-        if calls.is_empty() && self.state.policy.wire == Wire::Auto {
+        if offered && calls.is_empty() && self.state.policy.wire == Wire::Auto {
             let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
             if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools) {
                 raw_text = text.take();

@@ -7,6 +7,8 @@
 
 #![expect(clippy::unwrap_used, reason = "functions that only tests call may fail like tests")]
 
+mod docs;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +73,7 @@ files! {
     edges_bad_calls => "edges/bad_calls",
     edges_crashes => "edges/crashes",
     edges_limits => "edges/limits",
+    edges_mixed => "edges/mixed",
     edges_people => "edges/people",
     edges_refused => "edges/refused",
     edges_stopping => "edges/stopping",
