@@ -34,7 +34,7 @@ pub enum Violation {
         found: &'static str,
     },
     /// The action is not going on: its result is late, came twice, or belongs to nothing.
-    #[error("no such action is going on: found {found:?}, expected one of {expected:?}")]
+    #[error("action {} of run {} is not going on, expected {}", .found.seq, .found.run, open_actions(.expected))]
     UnknownAction {
         /// The action of the input.
         found: ActionId,
@@ -91,6 +91,14 @@ pub enum Violation {
         /// What came.
         found: &'static str,
     },
+}
+
+fn open_actions(open: &[ActionId]) -> String {
+    let numbers: Vec<_> = open.iter().map(|action| action.seq.to_string()).collect();
+    match open.first() {
+        None => "nothing at all: nothing is going on".to_owned(),
+        Some(first) => format!("action {} of run {}", numbers.join(" or "), first.run),
+    }
 }
 
 fn open_questions(open: &[QuestionId]) -> String {

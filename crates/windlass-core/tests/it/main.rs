@@ -17,4 +17,5 @@ mod narrate;
 mod prices;
 mod settings;
 mod sharing;
+mod violations;
 mod world;
