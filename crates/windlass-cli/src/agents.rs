@@ -59,13 +59,12 @@ pub(crate) async fn of_run(
     interrupts: &mut Interrupts,
 ) -> Result<Found, Failure> {
     let pinned = models(&**log, state.run()).await?;
-    let (path, overrides) = match with {
-        Some(path) => (path.to_owned(), Overrides::default()),
-        None => {
-            let note = state.agent().and_then(|agent| notes::recall(&home::folder().ok()?, agent));
-            let note = note.ok_or_else(|| unknown_file(state))?;
-            (note.path, note.overrides)
-        }
+    let (path, overrides) = if let Some(path) = with {
+        (path.to_owned(), Overrides::default())
+    } else {
+        let note = state.agent().and_then(|agent| notes::recall(&home::folder().ok()?, agent));
+        let note = note.ok_or_else(|| unknown_file(state))?;
+        (note.path, note.overrides)
     };
     let file = read_pinned(&path, &overrides, &pinned)?;
     let assembly = start(&path, &file, &overrides, log.clone(), interrupts).await?;

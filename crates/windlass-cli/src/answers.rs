@@ -8,13 +8,12 @@ use crate::home::quoted;
 pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, String> {
     let (first, rest) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     let rest_text = || -> Text { rest.join(" ").into() };
-    let filled = |what: &str| match rest.is_empty() {
-        true => Err(format!("`{first}` needs {what} after it")),
-        false => Ok(rest_text()),
+    let filled = |what: &str| {
+        if rest.is_empty() { Err(format!("`{first}` needs {what} after it")) } else { Ok(rest_text()) }
     };
-    let alone = |answer: Answer| match rest.is_empty() {
-        true => Ok(answer),
-        false => Err(format!("found {:?} after `{first}`, expected nothing", rest.join(" "))),
+    let alone = |answer: Answer| match rest {
+        [] => Ok(answer),
+        more => Err(format!("found {:?} after `{first}`, expected nothing", more.join(" "))),
     };
     match (kind, first) {
         (QuestionKind::Clarify, "") => Err("the answer is empty".to_owned()),

@@ -72,9 +72,10 @@ fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
     use std::io::Write as _;
     let shown = path.display().to_string();
     let mut options = std::fs::OpenOptions::new();
-    match force {
-        true => options.write(true).create(true).truncate(true),
-        false => options.write(true).create_new(true),
+    if force {
+        options.write(true).create(true).truncate(true)
+    } else {
+        options.write(true).create_new(true)
     };
     let written = options.open(path).and_then(|mut file| file.write_all(START.as_bytes()));
     written.map_err(|error| match error.kind() {
@@ -117,7 +118,7 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
                 file.display(),
                 sound.name
             ))?;
-            sound.missing.iter().for_each(|missing| out::note(format_args!("  {missing}")));
+            sound.missing.iter().for_each(|missing| out::note(format_args!("{}: {missing}", file.display())));
         } else if let Err(failure) = checked {
             if files.len() == 1 {
                 return Err(failure);

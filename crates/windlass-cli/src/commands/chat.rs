@@ -113,7 +113,7 @@ impl Chat {
                     Ok(false) => return Ok(Exit::Good),
                     // Somebody at a terminal sees what went wrong, and goes on.
                     Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => {
-                        failure.show()
+                        failure.show();
                     }
                     Err(failure) if matches!(failure.exit, Exit::Suspended | Exit::Internal) => {
                         return Err(failure);

@@ -85,9 +85,10 @@ async fn names(provider: &str, json: bool) -> Result<Exit, Failure> {
             .hint(format!("did you mean {near}?")));
     }
     for name in list_models(&ModelSettings::named(provider), &home::env).await? {
-        match json {
-            true => out::json(&json!({ "type": "model", "name": name }))?,
-            false => out::line(out::plain(&name))?,
+        if json {
+            out::json(&json!({ "type": "model", "name": name }))?;
+        } else {
+            out::line(out::plain(&name))?;
         }
     }
     Ok(Exit::Good)

@@ -62,17 +62,14 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     assembly.chosen.iter().for_each(|line| view.remark(line));
     let people = if args.view.json { None } else { people() };
     let input = RunMessages::from(input);
-    let prepared = match args.session {
-        Some(name) => {
-            let options =
-                DriveOptions { people, session: Some(SessionId::from(name)), ..DriveOptions::default() };
-            assembly.agent.prepare(input, options).await?
-        }
+    let named = args.session.is_some();
+    let session = Some(args.session.map_or_else(new_session, SessionId::from));
+    let options = DriveOptions { people, session, ..DriveOptions::default() };
+    let prepared = if named {
+        assembly.agent.prepare(input, options).await?
+    } else {
         // A conversation of its own, so that somebody can go on with it.
-        None => {
-            let options = DriveOptions { people, session: Some(new_session()), ..DriveOptions::default() };
-            assembly.agent.prepare_on(input, None, options)?
-        }
+        assembly.agent.prepare_on(input, None, options)?
     };
     let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
     let run = drive(prepared, &mut view, &mut interrupts, &words).await?;

@@ -118,9 +118,8 @@ impl Plain {
                 }
                 self.turn = Turn::default();
             }
-            Update::Void { .. } | Update::Call { .. } => {}
             Update::Log(line) if self.verbose => self.remark(&line.text),
-            Update::Log(_) => {}
+            Update::Void { .. } | Update::Call { .. } | Update::Log(_) => {}
             Update::Refused { violation } => self.warn(&format!("refused: {violation}")),
             Update::Events(_) => super::each(update, |_, event| self.event(event)),
         }
@@ -162,7 +161,6 @@ impl Plain {
                 self.started_at = event.at;
                 self.remark("resumed");
             }
-            Fact::TurnStarted(_) => {}
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
             Fact::CallDecided(decided) => self.decided(decided),
@@ -180,14 +178,14 @@ impl Plain {
             Fact::InputRequested(asked) if self.questions => {
                 self.warn(&format!("asked: {} ({}): {}", asked.question, asked.kind, asked.text));
             }
-            Fact::CallHeld(_) | Fact::InputRequested(_) => {}
+            Fact::TurnStarted(_) | Fact::CallHeld(_) | Fact::InputRequested(_) => {}
             Fact::InputReceived(received) => {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
             }
             Fact::Steered(steered) => self.remark(&format!("steered: {}", cut(&steered.text, LINE_CHARS))),
             Fact::Adjusted(_) => self.remark("the tools have changed"),
             Fact::OutputRejected(rejected) => {
-                self.warn(&format!("not accepted: {}", rejection(rejected.reason)))
+                self.warn(&format!("not accepted: {}", rejection(rejected.reason)));
             }
             Fact::LimitReached(reached) => self.limit_reached(reached),
             Fact::LimitRaised(raised) => {

@@ -74,11 +74,9 @@ pub(crate) fn count(number: u64, what: &str) -> String {
 pub(crate) fn usage(usage: &Usage, cost_usd: Option<f64>) -> String {
     let about = if usage.estimated { "about " } else { "" };
     let cached = if usage.cached > 0 { format!(" ({} cached)", usage.cached) } else { String::new() };
-    let mut text = format!("{about}{} tokens in{cached}, {} out", usage.input, usage.output);
-    if let Some(cost) = cost_usd.filter(|cost| *cost > 0.0) {
-        text.push_str(&format!(", ${}", money(cost)));
-    }
-    text
+    let cost =
+        cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", ${}", money(cost))).unwrap_or_default();
+    format!("{about}{} tokens in{cached}, {} out{cost}", usage.input, usage.output)
 }
 
 fn money(usd: f64) -> String {

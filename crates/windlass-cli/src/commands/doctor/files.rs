@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use windlass_runtime::load;
-use windlass_store::{EventLog as _, RunFilter, SqliteLog};
+use windlass_store::{EventLog as _, RunFilter, RunSummary, SqliteLog, StoreError};
 
 use super::{Finding, Standing};
 use crate::home::{self, LogArgs};
@@ -55,61 +55,65 @@ fn writable(folder: &Path) -> std::io::Result<bool> {
 /// The log: whether it opens, and whether every run in it can be folded.
 pub(super) async fn log(args: &LogArgs) -> Vec<Finding> {
     let what = "log";
-    let path = match args.path() {
-        Ok(path) => path,
-        Err(_) => return Vec::new(),
-    };
+    // Without a data folder there is no log to look at: that was said.
+    let Ok(path) = args.path() else { return Vec::new() };
     let shown = path.display().to_string();
     if !path.exists() {
         let standing = if args.log.is_some() { Standing::Problem } else { Standing::Ok };
         let detail = if args.log.is_some() { "is not there" } else { "(made at the first run)" };
         return vec![Finding::new(standing, what, format!("{shown} {detail}"))];
     }
-    let log = match SqliteLog::open(&path) {
-        Ok(log) => log,
-        Err(error) => return vec![broken(&shown, &error, error.help())],
+    let looked = match SqliteLog::open(&path) {
+        Ok(log) => look(&log).await,
+        Err(error) => Err(error),
     };
-    let (mut runs, mut events, mut bad) = (0_u64, 0, Vec::new());
+    match looked {
+        Ok(Looked { runs, events, bad }) if bad.is_empty() => {
+            let sums = format!("{shown}: {}, {}", count(runs, "run"), count(events, "event"));
+            vec![Finding::new(Standing::Ok, what, sums)]
+        }
+        Ok(Looked { bad, .. }) => {
+            let more = bad.len().saturating_sub(NAMED);
+            let more = (more > 0).then(|| format!("and {more} more runs that cannot be read"));
+            let named = bad.into_iter().take(NAMED).chain(more);
+            named.map(|bad| Finding::new(Standing::Problem, what, bad)).collect()
+        }
+        Err(error) => vec![broken(&shown, &error, error.help())],
+    }
+}
+
+/// What is in a log.
+#[derive(Default)]
+struct Looked {
+    runs: u64,
+    events: u64,
+    /// What is wrong with runs that cannot be read.
+    bad: Vec<String>,
+}
+
+/// Folds every run.
+async fn look(log: &SqliteLog) -> Result<Looked, StoreError> {
+    let mut looked = Looked::default();
     let mut before = None;
     loop {
-        let page = match log.list(RunFilter { limit: PAGE, before, ..RunFilter::default() }).await {
-            Ok(page) => page,
-            Err(error) => return vec![broken(&shown, &error, error.help())],
-        };
-        for summary in &page {
-            runs += 1;
-            events += summary.version;
-            match load(&log, summary.run).await {
-                Ok(state) if state.version() == summary.version => {}
-                Ok(state) => bad.push(format!(
-                    "run {}: {} events can be read, expected {}",
-                    summary.run,
-                    state.version(),
-                    summary.version
-                )),
-                Err(error) => bad.push(format!("run {}: {}", summary.run, chain(&error))),
+        let page = log.list(RunFilter { limit: PAGE, before, ..RunFilter::default() }).await?;
+        for RunSummary { run, version, .. } in &page {
+            looked.runs += 1;
+            looked.events += version;
+            match load(log, *run).await {
+                Ok(state) if state.version() == *version => {}
+                Ok(state) => {
+                    let found = state.version();
+                    looked.bad.push(format!("run {run}: {found} events can be read, expected {version}"));
+                }
+                Err(error) => looked.bad.push(format!("run {run}: {}", chain(&error))),
             }
         }
         before = page.last().map(|last| last.run);
         if page.len() < PAGE {
-            break;
+            return Ok(looked);
         }
     }
-    let sums = format!("{shown}: {}, {}", count(runs, "run"), count(events, "event"));
-    if bad.is_empty() {
-        return vec![Finding::new(Standing::Ok, what, sums)];
-    }
-    let more = bad.len().saturating_sub(NAMED);
-    let mut findings: Vec<Finding> =
-        bad.into_iter().take(NAMED).map(|bad| Finding::new(Standing::Problem, what, bad)).collect();
-    if more > 0 {
-        findings.push(Finding::new(
-            Standing::Problem,
-            what,
-            format!("and {more} more runs that cannot be read"),
-        ));
-    }
-    findings
 }
 
 fn broken(shown: &str, error: &dyn std::error::Error, help: Option<String>) -> Finding {

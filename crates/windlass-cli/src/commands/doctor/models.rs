@@ -26,8 +26,7 @@ pub(super) async fn auto() -> Finding {
 }
 
 fn settings(provider: &str, ms: u64) -> ModelSettings {
-    let timeouts =
-        Timeouts { connect_ms: ms, first_token_ms: ms, idle_ms: ms, total_ms: ms, ..Timeouts::default() };
+    let timeouts = Timeouts { connect_ms: ms, first_token_ms: ms, idle_ms: ms, total_ms: ms };
     ModelSettings { timeouts, ..ModelSettings::named(provider) }
 }
 

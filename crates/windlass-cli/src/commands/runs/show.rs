@@ -1,7 +1,7 @@
 //! `windlass runs show`.
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use windlass_core::{Fact, Message, RunId, RunStarted};
 use windlass_runtime::{Run, load_until, numbered};
 use windlass_store::{Batch, EventLog, RunSummary};
@@ -42,23 +42,11 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         _ => None,
     });
     if args.json {
-        let mut value = json::run(&run, None);
-        if let Some(fields) = value.as_object_mut() {
-            fields.insert("summary".to_owned(), list::as_json(&summary));
-            fields.insert("models".to_owned(), json!(start.as_ref().map(|start| &start.models)));
-            fields.insert("base".to_owned(), json!(start.as_ref().and_then(|start| start.base.as_ref())));
-            fields.insert("messages".to_owned(), json!(run.messages().collect::<Vec<_>>()));
-            if args.events {
-                let mut events = Vec::new();
-                each(&*log, id, |batch| {
-                    events.extend(numbered(batch).map(|(number, event)| json::event(number, event)));
-                    Ok(())
-                })
-                .await?;
-                fields.insert("events".to_owned(), events.into());
-            }
+        let mut value = as_json(&run, &summary, start.as_ref());
+        if args.events {
+            value.insert("events".to_owned(), events(&*log, id).await?.into());
         }
-        out::json(&value)?;
+        out::json(&value.into())?;
         return Ok(Exit::Good);
     }
     header(&run, &summary, start.as_ref())?;
@@ -85,6 +73,28 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         .await?;
     }
     Ok(Exit::Good)
+}
+
+fn as_json(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> Map<String, Value> {
+    let mut fields = match json::run(run, None) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    fields.insert("summary".to_owned(), list::as_json(summary));
+    fields.insert("models".to_owned(), json!(start.map(|start| &start.models)));
+    fields.insert("base".to_owned(), json!(start.and_then(|start| start.base.as_ref())));
+    fields.insert("messages".to_owned(), json!(run.messages().collect::<Vec<_>>()));
+    fields
+}
+
+async fn events(log: &dyn EventLog, run: RunId) -> Result<Vec<Value>, Failure> {
+    let mut events = Vec::new();
+    each(log, run, |batch| {
+        events.extend(numbered(batch).map(|(number, event)| json::event(number, event)));
+        Ok(())
+    })
+    .await?;
+    Ok(events)
 }
 
 /// All batches of a run, a page at a time.

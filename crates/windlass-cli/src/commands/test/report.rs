@@ -37,9 +37,10 @@ impl Reporter {
 
     pub(super) fn case(&mut self, case: &Found, end: &End) -> Result<(), Failure> {
         let passed = end.report().is_some_and(CaseReport::passed);
-        match passed {
-            true => self.passed += 1,
-            false => self.failed += 1,
+        if passed {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
         }
         if self.json {
             out::json(&self.as_json(case, end, passed))?;
