@@ -16,6 +16,8 @@ mod people;
 mod reach;
 mod run;
 mod scripted;
+mod server;
 mod signals;
+mod streaming;
 mod terminal;
 mod tools;

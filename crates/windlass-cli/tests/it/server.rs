@@ -1,0 +1,109 @@
+//! A scripted model server on the loopback address, piece by piece under the test's control.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use serde_json::{Value, json};
+
+/// What the server does with the next request.
+pub(crate) enum Reply {
+    /// Streams these pieces of text, and waits for a word before each but the first.
+    Pieces(Vec<&'static str>),
+    /// Streams this text and breaks off.
+    Cut(&'static str),
+    /// Another status, with more headers.
+    Status(u16, &'static str),
+}
+
+/// A server for as many requests as it has replies.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    /// A word for the next piece.
+    pub(crate) go: Sender<()>,
+    pub(crate) requests: Receiver<Value>,
+}
+
+impl Server {
+    pub(crate) fn start(replies: Vec<Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let (go, gate) = channel();
+        let (seen, requests) = channel();
+        std::thread::spawn(move || {
+            for reply in replies {
+                let (mut stream, _) = listener.accept().unwrap();
+                // A test that does not look at requests has dropped the other end.
+                let _unseen = seen.send(request(&stream));
+                answer(&mut stream, &reply, &gate);
+            }
+        });
+        Self { url, go, requests }
+    }
+
+    /// An agent file that asks this server.
+    pub(crate) fn agent(&self) -> String {
+        format!(
+            "name: x\nmodel: {{ use: openai/m, base_url: \"{}\" }}\nretry: {{ retries: 2, wait_ms: 1, max_wait_ms: 2 }}\n",
+            self.url
+        )
+    }
+}
+
+fn request(stream: &TcpStream) -> Value {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    serde_json::from_slice(&body).unwrap_or_default()
+}
+
+fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
+    let mut send = |text: String| {
+        // A client that was stopped reads no more.
+        let _unread = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+    };
+    let head =
+        |status: u16, headers: &str| format!("HTTP/1.1 {status} x\r\nconnection: close\r\n{headers}\r\n");
+    let sse = "content-type: text/event-stream\r\n";
+    match reply {
+        Reply::Status(status, headers) => {
+            send(head(*status, &format!("{headers}content-type: application/json\r\n")));
+            send(json!({ "error": { "message": "slow down" } }).to_string());
+        }
+        Reply::Cut(text) => {
+            send(head(200, &format!("{sse}content-length: 100000\r\n")));
+            send(chunk(&json!({ "content": text }), None));
+        }
+        Reply::Pieces(pieces) => {
+            send(head(200, sse));
+            for (place, piece) in pieces.iter().enumerate() {
+                if place > 0 && gate.recv().is_err() {
+                    return;
+                }
+                send(chunk(&json!({ "content": piece }), None));
+            }
+            send(chunk(&json!({}), Some("stop")));
+            send("data: [DONE]\n\n".to_owned());
+        }
+    }
+}
+
+fn chunk(delta: &Value, finish: Option<&str>) -> String {
+    let usage = finish.map(|_| json!({ "prompt_tokens": 12, "completion_tokens": 3 }));
+    let chunk = json!({
+        "id": "1", "object": "chat.completion.chunk", "model": "m",
+        "choices": [ { "index": 0, "delta": delta, "finish_reason": finish } ], "usage": usage,
+    });
+    format!("data: {chunk}\n\n")
+}
