@@ -1,12 +1,15 @@
 //! E29, E36 in process: dropping the driver at any moment is like a crash, and costs nothing that was finished.
 
 use std::cell::Cell;
+use std::sync::{Arc, Mutex};
 
+use tokio_util::sync::CancellationToken;
 use windlass_core::{Message, RunId, Status, What};
 use windlass_runtime::Prepared;
+use windlass_testing::FnTool;
 
 use crate::ground::{Ground, assert_sound};
-use crate::scenarios::{SCENARIOS, Scenario};
+use crate::scenarios::{SCENARIOS, Scenario, calls_then_answers};
 
 /// How a run goes that nobody disturbs.
 struct Undisturbed {
@@ -160,4 +163,26 @@ fn e19_a_run_dropped_while_it_is_being_stopped_ends_cancelled() {
             }
         }
     }
+}
+
+#[test]
+fn what_a_tool_has_going_on_elsewhere_learns_that_the_driver_is_gone() {
+    let ground = Ground::new();
+    let tokens: Arc<Mutex<Vec<CancellationToken>>> = Arc::default();
+    let given = tokens.clone();
+    let tool = FnTool::new("far", move |context, args| {
+        given.lock().unwrap().push(context.cancelled);
+        async move {
+            if args.get("hang").is_some() {
+                std::future::pending::<()>().await;
+            }
+            Ok("done".into())
+        }
+    });
+    let calls = calls_then_answers(&[("far", "{}"), ("far", r#"{"hang": true}"#)]);
+    let agent = ground.agent(calls).tool(tool).build().unwrap();
+    let prepared = ground.wait(agent.prepare("Go.", crate::ground::options())).unwrap();
+    ground.drive(prepared, |_| tokens.lock().unwrap().len() == 2);
+    let told: Vec<bool> = tokens.lock().unwrap().iter().map(CancellationToken::is_cancelled).collect();
+    assert_eq!(told, [false, true], "the one that had ended is left alone");
 }

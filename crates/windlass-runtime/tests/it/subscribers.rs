@@ -157,6 +157,22 @@ fn e17_who_never_reads_until_the_end_gets_every_fact() {
 }
 
 #[test]
+fn e17_facts_that_many_pieces_have_pushed_out_are_read_from_the_log_at_the_end() {
+    let ground = Ground::new();
+    let chatty = FnModel::streaming(|_, _| {
+        let pieces = futures_util::stream::repeat(Delta::Text("and ".into())).take(2 * UPDATES_KEPT);
+        Box::pin(pieces.map(Ok).chain(futures_util::stream::pending()))
+    });
+    let prepared = ground.wait(ground.agent(chatty).build().unwrap().prepare("Go.", options())).unwrap();
+    let (run, updates) = (prepared.id(), prepared.updates());
+    // It hangs after all its pieces, and is dropped.
+    assert!(ground.world.run(prepared.drive(), || false).is_none());
+    let seen = ground.wait(all(updates));
+    assert_complete(&ground, run, &seen, 1);
+    assert_eq!(ground.state(run).version(), 2);
+}
+
+#[test]
 fn e17_who_reads_slowly_gets_every_fact_while_the_run_goes_on() {
     for pause in [1, 7, 300] {
         let ground = Ground::slow();
