@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use windlass::models::{OpenAiChat, OpenAiConfig};
 use windlass::runtime::DriveOptions;
-use windlass::{Agent, LimitKind, MemoryLog, OpenAiChat, OpenAiConfig, SqliteLog, tool};
+use windlass::{Agent, LimitKind, MemoryLog, SqliteLog, tool};
 
 /// The same allocator as in the binary `windlass`.
 #[global_allocator]
@@ -66,7 +67,8 @@ fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
     config.key = Some("benchmark".into());
     let log: Arc<dyn windlass::EventLog> = match &args.log {
         Some(path) => Arc::new(SqliteLog::open(path)?),
-        None => Arc::new(MemoryLog::new()),
+        // Ended runs are of no use to a benchmark: keep few, as a server would.
+        None => Arc::new(MemoryLog::with_max_ended_runs(256)),
     };
     let agent = Agent::builder("bench")
         .instructions(SYSTEM)

@@ -24,6 +24,8 @@
 //! # }
 //! ```
 //!
+//! [`docs/rust.md`](https://github.com/windlass-rs/windlass/blob/main/docs/rust.md) goes on from here.
+//!
 //! The parts are in modules: [`core`] is the pure loop, [`models`], [`tools`] and [`store`] are its edges, [`runtime`]
 //! drives it. A program needs little more than the names at the top.
 
@@ -33,8 +35,21 @@ pub use windlass_runtime as runtime;
 pub use windlass_store as store;
 pub use windlass_tools as tools;
 
-pub use windlass_core::{Content, LimitKind, Message, Status};
-pub use windlass_models::{Model, OpenAiChat, OpenAiConfig, Tour, resolve};
+pub use windlass_core::{LimitKind, Message, Status};
+pub use windlass_models::{Model, ModelError, Tour};
 pub use windlass_runtime::{Agent, Error, Run, Update};
 pub use windlass_store::{EventLog, MemoryLog, SqliteLog};
 pub use windlass_tools::{Tool, tool};
+
+/// The model of that name, such as `openai/gpt-5-mini`, `ollama/qwen3` or `tour`, with its provider's usual environment
+/// variables. [`models::resolve::resolve`] takes a base URL, a key, headers and timeouts as well.
+///
+/// # Errors
+/// The provider is unknown, or its key is missing: the error names the variable.
+pub fn model(name: &str) -> Result<std::sync::Arc<dyn Model>, ModelError> {
+    models::resolve::resolve(&models::ModelSettings::named(name), &|variable| std::env::var(variable).ok())
+}
+
+#[doc = include_str!("../../../docs/rust.md")]
+#[cfg(doctest)]
+struct RustGuide;
