@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use windlass_core::{RunId, SessionId, Usage};
-use windlass_runtime::{Agent, DriveOptions, People, Prepared, load};
+use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
 use windlass_store::{RunFilter, Standing};
 
 use crate::agents;
@@ -174,7 +174,14 @@ impl Chat {
     }
 
     async fn turn(&mut self, text: &str) -> Result<(), Failure> {
-        let prepared = self.agent.prepare(text, self.options()).await?;
+        let prepared = match self.agent.prepare(text, self.options()).await {
+            // A question that was left for later is put again first.
+            Err(Error::SessionBusy { .. }) if self.terminal.is_some() => {
+                self.unfinished().await?;
+                self.agent.prepare(text, self.options()).await?
+            }
+            prepared => prepared?,
+        };
         self.drive(prepared, None).await
     }
 

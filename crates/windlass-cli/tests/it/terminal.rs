@@ -45,6 +45,11 @@ impl Seat {
         until(text, || self.seen().contains(text));
     }
 
+    /// Waits until there is a prompt after that: keys before it would belong to the turn that is going on.
+    fn prompted_after(&self, text: &str) {
+        until(text, || self.seen().rsplit_once(text).is_some_and(|(_, rest)| rest.contains("> ")));
+    }
+
     fn keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
@@ -100,6 +105,31 @@ fn e27_the_end_of_input_leaves_the_question_for_later() {
 }
 
 #[test]
+fn a_question_that_was_left_is_put_again_before_the_next_turn() {
+    let home = Home::new();
+    asking(&home);
+    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    seat.expect("> ");
+    seat.keys("What is 2 + 3?\r");
+    seat.expect("[l]ater\r\n> ");
+    seat.keys("l\n");
+    seat.expect("is suspended: it waits for an answer");
+    seat.expect("why not'");
+    seat.prompted_after("why not'");
+    seat.keys("What is 4 + 4?\r");
+    until("it is put again", || seat.seen().matches("{\"expression\":\"2 + 3\"}\r\n[y]es").count() == 2);
+    seat.keys("y\n");
+    seat.expect("2 + 3 is 5.");
+    until("the next turn's question is put", || seat.seen().contains("{\"expression\":\"4 + 4\"}\r\n[y]es"));
+    seat.keys("y\n");
+    seat.expect("4 + 4 is 8.");
+    seat.prompted_after("4 + 4 is 8.");
+    seat.keys("\u{4}");
+    seat.expect("goes on with this conversation");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
 fn what_a_model_or_tool_says_does_not_steer_the_terminal() {
     let home = Home::new();
     home.write(
@@ -123,9 +153,9 @@ fn a_conversation_at_a_terminal() {
     until("there is a prompt", || seat.seen().contains("> "));
     seat.keys("What is 2 + 3?\r");
     seat.expect("2 + 3 is 5.");
-    seat.expect("answered: ");
+    seat.prompted_after("2 + 3 is 5.");
     seat.keys("/usage\r");
-    seat.expect("1 turn, about ");
+    seat.prompted_after("1 turn, about ");
     seat.keys("/quit\r");
     seat.expect("goes on with this conversation");
     assert_eq!(seat.code(), 0);
