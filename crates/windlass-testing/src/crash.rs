@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use futures_core::future::BoxFuture;
 use windlass_core::{Millis, RunId, What};
 use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary, StoreError,
+    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
+    StoreError,
 };
 
 use crate::sim::step_aside;
@@ -59,7 +60,8 @@ impl EventLog for CrashLog {
             let events = append.events.len() as u64;
             self.inner.append(append).await?;
             let before = self.written.fetch_add(events, Ordering::SeqCst);
-            let holds = |event: &AtomicU64| (before + 1..=before + events).contains(&event.load(Ordering::SeqCst));
+            let holds =
+                |event: &AtomicU64| (before + 1..=before + events).contains(&event.load(Ordering::SeqCst));
             if holds(&self.pause) {
                 step_aside().await;
             }

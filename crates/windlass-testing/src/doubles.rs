@@ -16,7 +16,8 @@ use windlass_runtime::{People, World};
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::fixture::{
-    Asked, During, FailWith, HumanAnswer, HumanReply, ModelEntry, ScriptedTool, SentRequest, ToolCheck, ToolEnd,
+    Asked, During, FailWith, HumanAnswer, HumanReply, ModelEntry, ScriptedTool, SentRequest, ToolCheck,
+    ToolEnd,
 };
 use crate::script::{Script, Timed};
 use crate::sim::{SimWorld, step_aside};
@@ -108,10 +109,16 @@ impl futures_core::Stream for Hanging {
 
 fn check_entry(script: &Script, entry: &ModelEntry, request: &ModelRequest, number: u32) {
     if let Some(purpose) = entry.purpose.filter(|purpose| *purpose != request.purpose) {
-        script.problem(format!("model call {number} is for {:?}, the script's entry for {purpose:?}", request.purpose));
+        script.problem(format!(
+            "model call {number} is for {:?}, the script's entry for {purpose:?}",
+            request.purpose
+        ));
     }
     if let Some(by) = entry.by.as_ref().filter(|by| **by != *request.model.name) {
-        script.problem(format!("model call {number} went to {}, the script's entry is by {by}", request.model.name));
+        script.problem(format!(
+            "model call {number} went to {}, the script's entry is by {by}",
+            request.model.name
+        ));
     }
 }
 
@@ -132,13 +139,18 @@ fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
         let message = failed.message.as_deref();
         let usage = entry.usage.unwrap_or_default();
         let (kind, status, retry_after_ms, words) = match failed.with {
-            FailWith::Status { status, retry_after_ms } => (kind_of(status), Some(status), retry_after_ms, "refused"),
+            FailWith::Status { status, retry_after_ms } => {
+                (kind_of(status), Some(status), retry_after_ms, "refused")
+            }
             FailWith::Connect => (FailureKind::Connect, None, None, "no connection"),
             FailWith::Timeout => (FailureKind::Timeout, None, None, "no reply in time"),
             FailWith::CutAfter(bytes) => {
                 let text = entry.text.as_deref().unwrap_or_default();
                 let cut = text.floor_char_boundary(bytes.min(text.len()));
-                pieces.extend(cut_up(text.get(..cut).unwrap_or_default(), entry.pieces).map(|text| Ok(Delta::Text(text))));
+                pieces.extend(
+                    cut_up(text.get(..cut).unwrap_or_default(), entry.pieces)
+                        .map(|text| Ok(Delta::Text(text))),
+                );
                 (FailureKind::Cut, None, None, "the stream broke")
             }
         };
@@ -151,7 +163,9 @@ fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
     let only_deltas = entry.text.is_none() && entry.reasoning.is_none() && entry.calls.is_empty();
     match &entry.deltas {
         // Where nothing else is given, the pieces are the reply, streamed or not.
-        Some(deltas) if request.stream || only_deltas => pieces.extend(deltas.iter().map(|delta| Ok(delta.delta()))),
+        Some(deltas) if request.stream || only_deltas => {
+            pieces.extend(deltas.iter().map(|delta| Ok(delta.delta())));
+        }
         _ => whole(entry, request.stream, &mut pieces),
     }
     pieces.push(Ok(Delta::Usage(entry.usage.unwrap_or_default())));
@@ -175,7 +189,9 @@ fn whole(entry: &ModelEntry, stream: bool, pieces: &mut Pieces) {
             continue;
         }
         pieces.push(Ok(Delta::Call { index, id: call.id.clone(), name, args: String::new() }));
-        pieces.extend(cut_up(&call.args, size).map(|args| Ok(Delta::Call { index, id: None, name: None, args })));
+        pieces.extend(
+            cut_up(&call.args, size).map(|args| Ok(Delta::Call { index, id: None, name: None, args })),
+        );
     }
 }
 
@@ -314,7 +330,9 @@ impl Tool for ScriptedToolDouble {
                 return Ok(happened.map(|result| CallOutcome::Ok { content: result.as_str().into() }));
             }
             match &self.tool.check {
-                Some(ToolCheck::Happened { result }) => Ok(Some(CallOutcome::Ok { content: result.as_str().into() })),
+                Some(ToolCheck::Happened { result }) => {
+                    Ok(Some(CallOutcome::Ok { content: result.as_str().into() }))
+                }
                 Some(ToolCheck::NotHappened) => Ok(None),
                 None => Err(ToolError::new("no check is scripted")),
             }

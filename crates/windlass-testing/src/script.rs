@@ -109,7 +109,8 @@ impl Inner {
     pub(crate) fn say_again(&self, logged: impl Fn(&What) -> usize) {
         for (place, what) in self.said.iter().enumerate() {
             let kind = std::mem::discriminant(what);
-            let before = self.said.iter().take(place).filter(|other| std::mem::discriminant(*other) == kind).count();
+            let before =
+                self.said.iter().take(place).filter(|other| std::mem::discriminant(*other) == kind).count();
             if before >= logged(what) {
                 self.send(what.clone());
             }
@@ -159,8 +160,9 @@ impl Inner {
 
     /// Says what is to be said before the model call after this one.
     pub(crate) fn steers(&mut self, call: u32) -> bool {
-        let (now, later): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.steer).into_iter().partition(|steer| steer.before_model_call == call + 1);
+        let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.steer)
+            .into_iter()
+            .partition(|steer| steer.before_model_call == call + 1);
         self.steer = later;
         for steer in &now {
             self.say(What::Steer { text: steer.text.as_str().into() });

@@ -7,12 +7,14 @@
     reason = "functions that only tests call may fail like tests"
 )]
 
+mod approvals;
 mod args;
 mod continuing;
 mod dependencies;
 mod generate;
 mod invariants;
 mod machine;
+mod moot;
 mod narrate;
 mod prices;
 mod settings;

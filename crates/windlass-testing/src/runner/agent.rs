@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{ModelChoice, Prices, ToolSpec};
-use windlass_runtime::agent_file::{AgentFile, Builtin, ModelEntry, ModelNames, ToolEntry};
 use windlass_runtime::Agent;
+use windlass_runtime::agent_file::{AgentFile, Builtin, ModelEntry, ModelNames, ToolEntry};
 use windlass_tools::{Tool, builtin};
 
 use super::pass::refusal;
@@ -18,7 +18,12 @@ use crate::sim::SimWorld;
 const MODEL: &str = "scripted";
 
 /// Builds the agent. `Err`: it is refused, with the whole message.
-pub(crate) fn build(case: &Case, script: &Script, world: &SimWorld, log: Arc<CrashLog>) -> Result<Agent, String> {
+pub(crate) fn build(
+    case: &Case,
+    script: &Script,
+    world: &SimWorld,
+    log: Arc<CrashLog>,
+) -> Result<Agent, String> {
     let env = |name: &str| case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
     let file = AgentFile::from_node(&case.agent.node, &case.agent.file, &env, ModelNames::Plain)
         .map_err(|error| refusal(&error))?;
@@ -75,7 +80,9 @@ fn double(tool: &ScriptedTool, file: &AgentFile, script: &Script, world: &SimWor
     let overrides = file.tools.iter().find_map(|entry| match entry {
         ToolEntry::Builtin(entry) if entry.tool.name() == tool.name => Some(&entry.overrides),
         ToolEntry::Command(entry) if entry.name == tool.name => Some(&entry.overrides),
-        ToolEntry::Mcp(entry) if tool.name.starts_with(&format!("{}__", entry.name)) => Some(&entry.overrides),
+        ToolEntry::Mcp(entry) if tool.name.starts_with(&format!("{}__", entry.name)) => {
+            Some(&entry.overrides)
+        }
         _ => None,
     });
     if let Some(overrides) = overrides {

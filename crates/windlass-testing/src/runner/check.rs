@@ -48,13 +48,15 @@ fn check(case: &Case, pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Ou
         wanted.check(*number, &outcome.requests).map_err(|miss| miss.under("requests"))?;
     }
     if let Some(wanted) = &expect.events {
-        let kinds = run.events.iter().map(|event| event.fact.kind()).filter(|kind| EVENT_NAMES.contains(kind));
+        let kinds =
+            run.events.iter().map(|event| event.fact.kind()).filter(|kind| EVENT_NAMES.contains(kind));
         wanted.check(kinds).map_err(|miss| miss.under("events"))?;
     }
     if let Some(wanted) = &expect.asked {
         wanted.check(&run.asked).map_err(|miss| miss.under("asked"))?;
     }
-    if let Some(wanted) = expect.updates.as_ref().filter(|_| pass.mode == Mode::Streaming && pass.crash == 0) {
+    if let Some(wanted) = expect.updates.as_ref().filter(|_| pass.mode == Mode::Streaming && pass.crash == 0)
+    {
         wanted.check(&run.updates).map_err(|miss| miss.under("updates"))?;
     }
     if let Some(wanted) = &expect.log_lines {

@@ -82,7 +82,12 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
     let mut report = CaseReport { name: case.name.clone(), passes: 0, failures: Vec::new(), log: Vec::new() };
     if let Some(key) = case.later() {
         let difference = format!("`{}` (line {}) is not available in this version", key.path, key.line);
-        report.failures.push(CaseFailure { pass: "not run".to_owned(), difference, log: Vec::new(), request: None });
+        report.failures.push(CaseFailure {
+            pass: "not run".to_owned(),
+            difference,
+            log: Vec::new(),
+            request: None,
+        });
         return report;
     }
     let modes = [(options.blocking, Mode::Blocking), (options.streaming, Mode::Streaming)];
@@ -120,7 +125,10 @@ pub fn cancel_everywhere(case: &Case) -> CaseReport {
         let pass = Pass { cancel: event, ..Pass::plain(mode) };
         report.passes += 1;
         let fault = match pass::run(case, pass) {
-            Ok(outcome) => outcome.runs.iter().find_map(|run| sound::cancelled(run).err().map(|miss| (miss, outcome.log()))),
+            Ok(outcome) => outcome
+                .runs
+                .iter()
+                .find_map(|run| sound::cancelled(run).err().map(|miss| (miss, outcome.log()))),
             // A run that nobody let end keeps the session from the next one.
             Err(_) => None,
         };
@@ -163,9 +171,10 @@ fn same_events(case: &Case, first: &Outcome, second: &Outcome, report: &mut Case
         let difference = one.events.iter().zip(&other.events).find(|(one, other)| one != other);
         let fault = match difference {
             Some((one, other)) => Mismatch::new(record::line(one), record::line(other)),
-            None if one.events.len() != other.events.len() => {
-                Mismatch::new(format!("{} events", one.events.len()), format!("{} events", other.events.len()))
-            }
+            None if one.events.len() != other.events.len() => Mismatch::new(
+                format!("{} events", one.events.len()),
+                format!("{} events", other.events.len()),
+            ),
             None => continue,
         };
         report.failures.push(CaseFailure {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use futures_util::future::join;
 use serde_json::{Value, json};
 use windlass_core::{Event, Fact, Message, SessionId, State, What};
-use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World, load};
+use windlass_runtime::{
+    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World, load,
+};
 use windlass_store::{Batch, EventLog};
 
 use super::agent::build;
@@ -161,7 +163,9 @@ impl Stage<'_> {
         let mut messages = match &run.input {
             CaseInput::Text(text) => vec![Message::user(text.as_str())],
             CaseInput::Messages(messages) => messages.iter().map(|message| Message::clone(message)).collect(),
-            CaseInput::Object(_) => return Err("the agent has no input schema, but the input is an object".to_owned()),
+            CaseInput::Object(_) => {
+                return Err("the agent has no input schema, but the input is an object".to_owned());
+            }
         };
         let mut script = self.script.lock();
         let first = script.requests.len() as u32 + 1;
@@ -266,7 +270,10 @@ type Executed = BTreeMap<String, Vec<Execution>>;
 /// What was executed since then.
 fn since(before: &Executed, after: &Executed) -> BTreeMap<String, Vec<Value>> {
     let fresh = |name: &String, all: &[Execution]| {
-        all.iter().skip(before.get(name).map_or(0, Vec::len)).map(|execution| execution.args.clone()).collect()
+        all.iter()
+            .skip(before.get(name).map_or(0, Vec::len))
+            .map(|execution| execution.args.clone())
+            .collect()
     };
     after.iter().map(|(name, all)| (name.clone(), fresh(name, all))).collect()
 }
@@ -287,11 +294,18 @@ async fn collect(mut updates: Updates, seen: &mut Vec<Update>) {
     while let Some(update) = updates.next().await {
         match update {
             Seen::Text { text, .. } => seen.push(Update { kind: UpdateKind::Text, value: json!(text) }),
-            Seen::Reasoning { text, .. } => seen.push(Update { kind: UpdateKind::Reasoning, value: json!(text) }),
-            Seen::Call { name: Some(name), .. } => seen.push(Update { kind: UpdateKind::Call, value: json!(name) }),
+            Seen::Reasoning { text, .. } => {
+                seen.push(Update { kind: UpdateKind::Reasoning, value: json!(text) });
+            }
+            Seen::Call { name: Some(name), .. } => {
+                seen.push(Update { kind: UpdateKind::Call, value: json!(name) });
+            }
             Seen::Void { .. } => seen.push(Update { kind: UpdateKind::Void, value: json!(true) }),
             Seen::Events(batch) => seen.extend(
-                batch.events.iter().map(|event| Update { kind: UpdateKind::Event, value: json!(event.fact.kind()) }),
+                batch
+                    .events
+                    .iter()
+                    .map(|event| Update { kind: UpdateKind::Event, value: json!(event.fact.kind()) }),
             ),
             Seen::Call { .. } | Seen::Log(_) | Seen::Refused { .. } => {}
         }

@@ -89,7 +89,8 @@ pub(crate) fn line(event: &Event) -> String {
         Fact::RunStarted(start) => format!("agent {}", start.agent.name),
         Fact::TurnStarted(turn) => format!("turn {} attempt {}", turn.turn, turn.attempt),
         Fact::TurnCompleted(turn) => {
-            let calls: Vec<_> = turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
+            let calls: Vec<_> =
+                turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
             let text = turn.text.as_deref().map(|text| format!("{text:?} ")).unwrap_or_default();
             format!("{text}{}", calls.join(", "))
         }
