@@ -327,7 +327,7 @@ fn e25_an_answer_given_by_the_handle_at_any_moment_is_not_lost() {
                 );
             }
             (Err(error), None) => {
-                assert_eq!(error.code(), "violation.unknown_question", "after {turns} turns")
+                assert_eq!(error.code(), "violation.unknown_question", "after {turns} turns");
             }
             (told, status) => panic!("after {turns} turns: {told:?}, {status:?}"),
         }
