@@ -20,7 +20,8 @@ pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
     if !args.is_object() {
         return Err(format!("The arguments of `{}` must be a JSON object, found {}", tool.name, kind(&args)));
     }
-    let validator = tool.validator().map_err(|error| format!("The schema of `{}` is unusable: {error}", tool.name))?;
+    let validator =
+        tool.validator().map_err(|error| format!("The schema of `{}` is unusable: {error}", tool.name))?;
     if validator.is_valid(&args) {
         return Ok(args);
     }

@@ -551,4 +551,3 @@ pub struct RunEnded {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
 }
-

@@ -122,7 +122,8 @@ impl State {
                 self.carried_cost = carried.cost;
                 self.carried_ms = carried.elapsed_ms;
                 if matches!(self.history.last().map(|last| &**last), Some(Message::Assistant(_))) {
-                    self.history.push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
+                    self.history
+                        .push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
                 }
             }
         }

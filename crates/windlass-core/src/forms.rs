@@ -16,7 +16,11 @@ const MOST_CALLS: usize = 64;
 const MOST_DEPTH: usize = 32;
 
 /// The calls that the whole text, or without text the whole reasoning, is made of.
-pub(crate) fn calls_in(text: Option<&str>, reasoning: Option<&str>, tools: &[ToolSpec]) -> Option<Vec<ReplyCall>> {
+pub(crate) fn calls_in(
+    text: Option<&str>,
+    reasoning: Option<&str>,
+    tools: &[ToolSpec],
+) -> Option<Vec<ReplyCall>> {
     let source = match text.map(str::trim) {
         Some(text) if !text.is_empty() => text,
         _ => reasoning?.trim(),

@@ -19,7 +19,10 @@ pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
     let log = &state.policy().texts.log;
     let (template, warning) = match &event.fact {
         Fact::TurnStarted(turn)
-            if turn.purpose == Purpose::Act && turn.attempt == 1 && turn.model == 0 && state.closing.is_none() =>
+            if turn.purpose == Purpose::Act
+                && turn.attempt == 1
+                && turn.model == 0
+                && state.closing.is_none() =>
         {
             (log.turn.as_ref()?, false)
         }

@@ -13,7 +13,10 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
 
 /// The close names; where there are none, the three that are least far: somebody who asks for a tool that does not exist
 /// must learn of one that does (E6).
-pub(crate) fn nearest_or_any<'n>(name: &str, names: impl IntoIterator<Item = &'n str> + Clone) -> Vec<String> {
+pub(crate) fn nearest_or_any<'n>(
+    name: &str,
+    names: impl IntoIterator<Item = &'n str> + Clone,
+) -> Vec<String> {
     let close = nearest(name, names.clone());
     if close.is_empty() {
         return ranked(name, names).into_iter().take(MOST).map(|(_, name)| name.to_owned()).collect();

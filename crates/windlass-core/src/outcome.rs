@@ -106,7 +106,9 @@ impl fmt::Display for Status {
         match self {
             Self::Limit(limit) => write!(f, "limit({limit})"),
             Self::Failed(kind) => write!(f, "failed({kind})"),
-            Self::Answered | Self::Concluded | Self::Clarification | Self::Cancelled => f.write_str(self.name()),
+            Self::Answered | Self::Concluded | Self::Clarification | Self::Cancelled => {
+                f.write_str(self.name())
+            }
         }
     }
 }

@@ -41,7 +41,9 @@ enum Failure {
 fn failure_text(name: &str, outcome: &CallOutcome) -> Failure {
     match outcome {
         CallOutcome::Ok { content } => Failure::Plain(content.text().into_owned()),
-        CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => Failure::Error(message.to_string()),
+        CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => {
+            Failure::Error(message.to_string())
+        }
         CallOutcome::TimedOut { after_ms } => {
             let seconds = *after_ms as f64 / 1e3;
             Failure::Error(format!("Tool call timed out after {seconds} second(s) (tool: {name})."))

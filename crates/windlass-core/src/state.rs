@@ -360,7 +360,13 @@ impl State {
     pub fn request(&self) -> Option<Request<'_>> {
         let Phase::Calling(calling) = &self.phase else { return None };
         let model = self.models.get(calling.model as usize)?;
-        Some(Request { model, purpose: calling.purpose, turn: calling.turn, choice: &calling.choice, state: self })
+        Some(Request {
+            model,
+            purpose: calling.purpose,
+            turn: calling.turn,
+            choice: &calling.choice,
+            state: self,
+        })
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.
@@ -411,9 +417,9 @@ impl State {
     pub(crate) fn in_flight(&self) -> bool {
         match &self.phase {
             Phase::Calling(_) => true,
-            Phase::Acting(calls) => calls
-                .iter()
-                .any(|call| matches!(call.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. })),
+            Phase::Acting(calls) => calls.iter().any(|call| {
+                matches!(call.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. })
+            }),
             Phase::New | Phase::Between | Phase::Waiting { .. } | Phase::Ended(_) => false,
         }
     }
@@ -443,9 +449,11 @@ fn empty_policy() -> Arc<Policy> {
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> Text {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-    .into()
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+        .into()
 }

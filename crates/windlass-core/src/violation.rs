@@ -132,9 +132,10 @@ impl Violation {
             Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => {
                 Some("`windlass runs show RUN` lists the open questions and the answers that fit".to_owned())
             }
-            Self::Ended { .. } => {
-                Some("start a new run of the session; a run that a limit cut goes on with `windlass runs resume`".to_owned())
-            }
+            Self::Ended { .. } => Some(
+                "start a new run of the session; a run that a limit cut goes on with `windlass runs resume`"
+                    .to_owned(),
+            ),
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
             _ => None,
         }

@@ -15,7 +15,9 @@ use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport, Secret a
 use windlass_tools::{Tool, ToolSetError, builtin};
 
 use crate::agent::Agent;
-use crate::agent_file::{AgentFile, AgentFileError, Builtin, BuiltinEntry, McpEntry, McpPeer, ModelEntry, ToolEntry};
+use crate::agent_file::{
+    AgentFile, AgentFileError, Builtin, BuiltinEntry, McpEntry, McpPeer, ModelEntry, ToolEntry,
+};
 use crate::error::Error;
 
 /// An agent made of a file, with what people want to know about it.
@@ -94,7 +96,11 @@ impl AssembleError {
 ///
 /// # Errors
 /// Something that the file names cannot be used.
-pub async fn assemble(file: &AgentFile, env: Env<'_>, log: Arc<dyn EventLog>) -> Result<Assembly, AssembleError> {
+pub async fn assemble(
+    file: &AgentFile,
+    env: Env<'_>,
+    log: Arc<dyn EventLog>,
+) -> Result<Assembly, AssembleError> {
     file.check_available()?;
     let mut chosen = Vec::new();
     let mut builder = Agent::builder(file.name.as_str())
@@ -122,7 +128,11 @@ pub async fn assemble(file: &AgentFile, env: Env<'_>, log: Arc<dyn EventLog>) ->
 
 type Named = (ModelChoice, Arc<dyn Model>);
 
-async fn models(file: &AgentFile, env: Env<'_>, chosen: &mut Vec<String>) -> Result<Vec<Named>, AssembleError> {
+async fn models(
+    file: &AgentFile,
+    env: Env<'_>,
+    chosen: &mut Vec<String>,
+) -> Result<Vec<Named>, AssembleError> {
     let usual = [ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
     let entries = if file.models.is_empty() { &usual[..] } else { &file.models };
     let mut models = Vec::new();
@@ -184,15 +194,18 @@ fn built_in(file: &AgentFile, entry: &BuiltinEntry) -> Result<Arc<dyn Tool>, Ass
 /// # Errors
 /// It cannot be started or does not speak MCP.
 pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, AssembleError> {
-    let failed = |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
+    let failed =
+        |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
     let secret = |secret: &windlass_models::Secret| McpSecret::from(secret.expose());
     let named = |pairs: &[(String, windlass_models::Secret)]| -> BTreeMap<String, McpSecret> {
         pairs.iter().map(|(name, value)| (name.clone(), secret(value))).collect()
     };
     let transport = match &entry.peer {
-        McpPeer::Stdio { command, env } => {
-            McpTransport::Stdio { command: command.clone(), env: named(env), folder: Some(file.folder.clone()) }
-        }
+        McpPeer::Stdio { command, env } => McpTransport::Stdio {
+            command: command.clone(),
+            env: named(env),
+            folder: Some(file.folder.clone()),
+        },
         McpPeer::Http { url, headers } => {
             McpTransport::Http { url: url.expose().to_owned(), headers: named(headers) }
         }
@@ -203,4 +216,3 @@ pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, As
     config.overrides = entry.overrides.clone();
     McpServer::connect(config).await.map_err(failed)
 }
-

@@ -5,8 +5,8 @@ use super::{Decided, Decision};
 use crate::action::Found;
 use crate::args::check_args;
 use crate::event::{
-    CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict, InputRequested,
-    TurnFailed,
+    CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict,
+    InputRequested, TurnFailed,
 };
 use crate::ids::{ActionId, CallId, Text};
 use crate::nearest::nearest_or_any;
@@ -31,10 +31,8 @@ impl Decision {
             return;
         }
         let calls: Vec<OpenCall> = self.open_calls().to_vec();
-        let faults: Vec<(CallId, CallOutcome)> = calls
-            .iter()
-            .filter_map(|open| Some((open.call.id.clone(), fault(&self.state, open)?)))
-            .collect();
+        let faults: Vec<(CallId, CallOutcome)> =
+            calls.iter().filter_map(|open| Some((open.call.id.clone(), fault(&self.state, open)?))).collect();
         let malformed: Vec<_> = faults
             .iter()
             .filter(|(_, outcome)| matches!(outcome, CallOutcome::Malformed { .. }))
@@ -75,7 +73,10 @@ impl Decision {
         let name = &open.call.name;
         let policy = self.state.policy.clone();
         if let Some(pattern) = policy.denied(name) {
-            self.record(CallDecided { call: id.clone(), decision: Verdict::Forbidden { pattern: pattern.clone() } });
+            self.record(CallDecided {
+                call: id.clone(),
+                decision: Verdict::Forbidden { pattern: pattern.clone() },
+            });
             let reason = (**pattern != **name).then(|| pattern.clone());
             self.finish_call(id, CallOutcome::Denied { reason, by_policy: true });
             return false;
@@ -161,14 +162,17 @@ impl Decision {
         self.open_calls()
             .iter()
             .find(|open| match open.stage {
-                Stage::Running { seq } | Stage::Doubted { seq, asked: false } => self.state.action(seq) == action,
+                Stage::Running { seq } | Stage::Doubted { seq, asked: false } => {
+                    self.state.action(seq) == action
+                }
                 _ => false,
             })
             .cloned()
     }
 
     pub(super) fn call_ended(&mut self, action: ActionId, mut outcome: CallOutcome) -> Decided {
-        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. })) else {
+        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. }))
+        else {
             return Err(self.unknown(action));
         };
         if let CallOutcome::UnknownTool { nearest: found } = &mut outcome {
@@ -203,7 +207,12 @@ impl Decision {
         }
         let retry_at = self.at.saturating_add(policy.retry_wait_ms);
         let call = open.call.id.clone();
-        self.record(CallRetried { call: call.clone(), attempt: open.attempt, outcome: outcome.clone(), retry_at });
+        self.record(CallRetried {
+            call: call.clone(),
+            attempt: open.attempt,
+            outcome: outcome.clone(),
+            retry_at,
+        });
         if retry_at == self.at {
             self.start_call(call);
         }
@@ -211,7 +220,8 @@ impl Decision {
     }
 
     pub(super) fn checked(&mut self, action: ActionId, found: Found) -> Decided {
-        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Doubted { .. })) else {
+        let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Doubted { .. }))
+        else {
             return Err(self.unknown(action));
         };
         match found {
@@ -254,7 +264,9 @@ impl Decision {
             let (effect, has_check) = tool.unwrap_or((Effect::Once, false));
             match effect {
                 Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
-                _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
+                _ if self.state.stopping() => {
+                    self.finish_call(id, CallOutcome::Interrupted { abandoned: false })
+                }
                 Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
                 Effect::Once => {
                     self.record(CallDoubted { call: id });
@@ -292,9 +304,9 @@ impl Decision {
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
         let policy = &self.state.policy;
         let note = self.state.open_call(&call).and_then(|open| {
-            let repetition = policy.repetition.filter(|repetition| {
-                open.repeat == repetition.note_at && open.attempt > 0
-            })?;
+            let repetition = policy
+                .repetition
+                .filter(|repetition| open.repeat == repetition.note_at && open.attempt > 0)?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", &open.call.name).into())
         });
@@ -302,7 +314,12 @@ impl Decision {
     }
 
     fn skip(&mut self, call: CallId, reason: &str, limit: Option<LimitKind>) {
-        self.record(CallFinished { call, outcome: CallOutcome::Skipped { reason: reason.into() }, note: None, limit });
+        self.record(CallFinished {
+            call,
+            outcome: CallOutcome::Skipped { reason: reason.into() },
+            note: None,
+            limit,
+        });
     }
 
     /// Gives every call that has no result yet one: it was not run.
@@ -331,13 +348,13 @@ impl Decision {
             .map(|open| open.call.id.clone())
             .collect();
         for call in idle {
-            let doubted = self.state.open_call(&call).is_some_and(|open| matches!(open.stage, Stage::Doubted { .. }));
+            let doubted =
+                self.state.open_call(&call).is_some_and(|open| matches!(open.stage, Stage::Doubted { .. }));
             let outcome =
                 if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted { abandoned: false } };
             self.finish_call(call, outcome);
         }
     }
-
 }
 
 /// The offered tools whose names come nearest.
@@ -370,7 +387,9 @@ fn next_to_start(state: &State) -> Option<CallId> {
         Batch::Concurrent(most) => running < most as usize,
         Batch::First | Batch::Serial => !before.iter().any(unfinished),
         Batch::Staged if once(open) => !before.iter().any(unfinished) && running == 0,
-        Batch::Staged => running < STAGED_AT_ONCE && !before.iter().any(|other| unfinished(other) && once(other)),
+        Batch::Staged => {
+            running < STAGED_AT_ONCE && !before.iter().any(|other| unfinished(other) && once(other))
+        }
     };
     free.then(|| open.call.id.clone())
 }

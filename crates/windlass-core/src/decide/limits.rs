@@ -22,7 +22,9 @@ impl Decision {
             let used_up = match kind {
                 // 0 rounds or calls: the model is asked all the same, without tools.
                 LimitKind::ToolRounds => limit.max > 0 && reached >= limit.max,
-                LimitKind::CostUsd => reached >= limit.max || reached.saturating_add(self.reserve()) > limit.max,
+                LimitKind::CostUsd => {
+                    reached >= limit.max || reached.saturating_add(self.reserve()) > limit.max
+                }
                 // These are checked where the thing that they count is about to happen.
                 LimitKind::ToolCalls
                 | LimitKind::Retries
@@ -132,7 +134,10 @@ impl Decision {
             question,
             kind: QuestionKind::Limit(reached.limit),
             call: None,
-            text: format!("The limit of {number} {words} is reached. Conclude with a text, or raise the limit?").into(),
+            text: format!(
+                "The limit of {number} {words} is reached. Conclude with a text, or raise the limit?"
+            )
+            .into(),
             suggestions: vec!["Conclude with current results".into(), "Provide final answer".into()],
         });
     }

@@ -144,7 +144,11 @@ impl Decision {
             (closing, Some(at)) if action.seq == self.state.deadline_seq => {
                 due(at, now)?;
                 // The closing call of another limit ends here; that limit stays the run's status.
-                if closing.is_some() && calling { self.closing_overdue() } else { self.deadline_passed() }
+                if closing.is_some() && calling {
+                    self.closing_overdue()
+                } else {
+                    self.deadline_passed()
+                }
                 Ok(())
             }
             _ => Err(self.unknown(action)),
@@ -152,7 +156,10 @@ impl Decision {
     }
 
     fn unknown(&self, found: ActionId) -> Violation {
-        Violation::UnknownAction { found, expected: pending(&self.state).into_iter().map(|action| action.id).collect() }
+        Violation::UnknownAction {
+            found,
+            expected: pending(&self.state).into_iter().map(|action| action.id).collect(),
+        }
     }
 }
 

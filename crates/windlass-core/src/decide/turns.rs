@@ -166,7 +166,10 @@ impl Decision {
         match prompt {
             None => self.answered_with(text),
             Some((most, _)) if self.state.streaks.prompts >= most => {
-                self.fail(FailKind::NoCall, format!("the model neither called a tool nor answered after {most} prompts").into());
+                self.fail(
+                    FailKind::NoCall,
+                    format!("the model neither called a tool nor answered after {most} prompts").into(),
+                );
             }
             Some((_, note)) => {
                 self.record(OutputRejected { reason: Rejection::NoCall, note });
@@ -213,7 +216,10 @@ impl Decision {
                 CallOutcome::Malformed { message } => Some(message.clone()),
                 _ => None,
             });
-            self.fail(FailKind::Malformed, first.unwrap_or_else(|| "the model's calls cannot be understood".into()));
+            self.fail(
+                FailKind::Malformed,
+                first.unwrap_or_else(|| "the model's calls cannot be understood".into()),
+            );
         }
         true
     }

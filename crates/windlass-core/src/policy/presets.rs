@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{
-    Another, AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Repetition, Results, Stop, Talk, Texts, Transport,
-    View, Wire,
+    Another, AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Repetition, Results, Stop, Talk, Texts,
+    Transport, View, Wire,
 };
 
 /// The five loops by name.
@@ -35,7 +35,10 @@ impl Preset {
 
     /// The preset of that name or alias.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find(|(_, own, alias)| name == *own || name == *alias).map(|(preset, ..)| preset)
+        Self::NAMES
+            .into_iter()
+            .find(|(_, own, alias)| name == *own || name == *alias)
+            .map(|(preset, ..)| preset)
     }
 
     /// The name that says what it does.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{
-    Another, AtLimit, Batch, ContextBudget, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Stop,
-    Talk, View, Wire,
+    Another, AtLimit, Batch, ContextBudget, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results,
+    Stop, Talk, View, Wire,
 };
 use crate::nearest::nearest;
 
@@ -88,9 +88,28 @@ impl PolicyError {
 }
 
 const KEYS: [&str; 22] = [
-    "preset", "wire", "view", "stop", "talk", "malformed", "batch", "results", "retries", "retry_wait_ms",
-    "parse_retries", "another", "verify", "repetition", "strategy", "ask_on_replan", "limits", "at_limit", "approve",
-    "deny", "context", "memory",
+    "preset",
+    "wire",
+    "view",
+    "stop",
+    "talk",
+    "malformed",
+    "batch",
+    "results",
+    "retries",
+    "retry_wait_ms",
+    "parse_retries",
+    "another",
+    "verify",
+    "repetition",
+    "strategy",
+    "ask_on_replan",
+    "limits",
+    "at_limit",
+    "approve",
+    "deny",
+    "context",
+    "memory",
 ];
 
 impl Policy {
@@ -126,28 +145,57 @@ impl Policy {
         match key {
             "preset" => {}
             "wire" => {
-                self.wire = choice(&path, value, &[("auto", Some(Wire::Auto)), ("native", Some(Wire::Native)),
-                    ("fenced", None), ("xml", None)])?;
+                self.wire = choice(
+                    &path,
+                    value,
+                    &[
+                        ("auto", Some(Wire::Auto)),
+                        ("native", Some(Wire::Native)),
+                        ("fenced", None),
+                        ("xml", None),
+                    ],
+                )?;
             }
             "view" => {
-                self.view = choice(&path, value, &[("full", Some(View::Full)), ("progressive", None),
-                    ("minimal", None), ("kitchen_sink", None), ("blackboard", None), ("plan", None)])?;
+                self.view = choice(
+                    &path,
+                    value,
+                    &[
+                        ("full", Some(View::Full)),
+                        ("progressive", None),
+                        ("minimal", None),
+                        ("kitchen_sink", None),
+                        ("blackboard", None),
+                        ("plan", None),
+                    ],
+                )?;
             }
             "stop" => {
-                self.stop = choice(&path, value, &[("text", Some(Stop::Text)), ("finish_tool", None), ("judge", None)])?;
+                self.stop = choice(
+                    &path,
+                    value,
+                    &[("text", Some(Stop::Text)), ("finish_tool", None), ("judge", None)],
+                )?;
             }
             "talk" => self.talk = talk(&path, value)?,
             "malformed" => self.malformed = malformed(&path, value)?,
             "batch" => self.batch = batch(&path, value)?,
             "results" => {
-                self.results = choice(&path, value, &[("plain", Some(Results::Plain)),
-                    ("announced", Some(Results::Announced))])?;
+                self.results = choice(
+                    &path,
+                    value,
+                    &[("plain", Some(Results::Plain)), ("announced", Some(Results::Announced))],
+                )?;
             }
             "retries" => self.retries = count(&path, value)?,
             "retry_wait_ms" => self.retry_wait_ms = u64::from(count(&path, value)?),
             "parse_retries" => self.parse_retries = count(&path, value)?,
             "another" => {
-                self.another = choice(&path, value, &[("never", Some(Another::Never)), ("always", None), ("judge", None)])?;
+                self.another = choice(
+                    &path,
+                    value,
+                    &[("never", Some(Another::Never)), ("always", None), ("judge", None)],
+                )?;
             }
             "verify" => off_only(&path, value)?,
             "repetition" => self.repetition = repetition(&path, value)?,
@@ -191,7 +239,12 @@ impl Policy {
             Value::Object(map) => {
                 only(path, map, &["max", "at_limit"])?;
                 let max = map.get("max").ok_or_else(|| bad(path, "a number or { max, at_limit }", value))?;
-                (max, map.get("at_limit").map(|value| at_limit(&format!("{path}.at_limit"), value)).transpose()?)
+                (
+                    max,
+                    map.get("at_limit")
+                        .map(|value| at_limit(&format!("{path}.at_limit"), value))
+                        .transpose()?,
+                )
             }
             _ => (value, None),
         };
@@ -297,7 +350,8 @@ fn repetition(path: &str, value: &Value) -> Result<Option<Repetition>, PolicyErr
 }
 
 fn at_limit(path: &str, value: &Value) -> Result<AtLimit, PolicyError> {
-    let expected = "{text: \"...\"}, last_text, {last_text: \"...\"}, wrap_up, force_finish, ask, fail or none";
+    let expected =
+        "{text: \"...\"}, last_text, {last_text: \"...\"}, wrap_up, force_finish, ask, fail or none";
     match value {
         Value::String(name) => match name.as_str() {
             "last_text" => Ok(AtLimit::LastText(None)),
@@ -337,10 +391,7 @@ fn context(path: &str, value: &Value) -> Result<Option<ContextBudget>, PolicyErr
 fn patterns(path: &str, value: &Value) -> Result<Vec<crate::ids::Text>, PolicyError> {
     let expected = "a list of tool patterns";
     let Value::Array(items) = value else { return Err(bad(path, expected, value)) };
-    items
-        .iter()
-        .map(|item| item.as_str().map(Into::into).ok_or_else(|| bad(path, expected, item)))
-        .collect()
+    items.iter().map(|item| item.as_str().map(Into::into).ok_or_else(|| bad(path, expected, item))).collect()
 }
 
 fn choice<T: Copy>(path: &str, value: &Value, choices: &[(&str, Option<T>)]) -> Result<T, PolicyError> {
@@ -355,18 +406,27 @@ fn choice<T: Copy>(path: &str, value: &Value, choices: &[(&str, Option<T>)]) -> 
 }
 
 fn off_only(path: &str, value: &Value) -> Result<(), PolicyError> {
-    if matches!(value, Value::Bool(false)) || value.as_str() == Some("off") { Ok(()) } else { Err(later(path, value)) }
+    if matches!(value, Value::Bool(false)) || value.as_str() == Some("off") {
+        Ok(())
+    } else {
+        Err(later(path, value))
+    }
 }
 
 fn count(path: &str, value: &Value) -> Result<u32, PolicyError> {
-    value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(|| bad(path, "a whole number from 0", value))
+    value
+        .as_u64()
+        .and_then(|n| u32::try_from(n).ok())
+        .ok_or_else(|| bad(path, "a whole number from 0", value))
 }
 
 fn single<'v>(path: &str, value: &'v Value, expected: &str) -> Result<(&'v str, &'v Value), PolicyError> {
     match value {
-        Value::Object(map) if map.len() == 1 => {
-            map.iter().next().map(|(key, value)| (key.as_str(), value)).ok_or_else(|| bad(path, expected, value))
-        }
+        Value::Object(map) if map.len() == 1 => map
+            .iter()
+            .next()
+            .map(|(key, value)| (key.as_str(), value))
+            .ok_or_else(|| bad(path, expected, value)),
         _ => Err(bad(path, expected, value)),
     }
 }
@@ -380,7 +440,11 @@ fn only(path: &str, map: &Map<String, Value>, keys: &[&str]) -> Result<(), Polic
 }
 
 fn unknown(path: &str, key: &str, keys: &[&str]) -> PolicyError {
-    PolicyError::UnknownKey { path: path.to_owned(), key: key.to_owned(), nearest: nearest(key, keys.iter().copied()) }
+    PolicyError::UnknownKey {
+        path: path.to_owned(),
+        key: key.to_owned(),
+        nearest: nearest(key, keys.iter().copied()),
+    }
 }
 
 fn bad(path: &str, expected: &str, found: &Value) -> PolicyError {
