@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::choice::{Carried, ModelChoice};
 use crate::ids::{CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::{Message, Reasoning, ToolCall};
 use crate::outcome::{CallOutcome, Status};
@@ -150,68 +151,6 @@ pub enum RunInput {
     Messages(Vec<Arc<Message>>),
     /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
     Continue(Carried),
-}
-
-/// What a continued run takes over from the run that ended at a limit.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Carried {
-    /// The counters as they stood.
-    pub counters: crate::state::Counters,
-    /// The usage as it stood, for limits on tokens.
-    pub usage: Usage,
-    /// The cost as it stood, in pico-dollars, for limits on cost.
-    #[serde(default)]
-    pub cost: u64,
-    /// The time as it stood, in milliseconds, for a limit on seconds.
-    #[serde(default)]
-    pub elapsed_ms: u64,
-}
-
-/// A model to ask, in the order of fallbacks, with its settings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelChoice {
-    /// `provider/model`, as the agent names it.
-    pub name: Text,
-    /// Sampling temperature; `None`: the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// The most tokens that one reply may have; `None`: the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    /// Texts that end a reply.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stop: Vec<Text>,
-    /// List prices; `None`: unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prices: Option<Prices>,
-}
-
-/// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prices {
-    /// A token of the request.
-    pub input: u64,
-    /// A token of the reply.
-    pub output: u64,
-    /// A token of the request that came from the provider's cache.
-    pub cached: u64,
-}
-
-impl Prices {
-    /// From USD per million tokens, as price lists give them. Cached tokens cost as much as others if not given.
-    pub fn per_million(input: f64, output: f64, cached: Option<f64>) -> Self {
-        let pico = |usd: f64| (usd * 1e6).round() as u64;
-        Self { input: pico(input), output: pico(output), cached: pico(cached.unwrap_or(input)) }
-    }
-
-    /// What this usage costs, in pico-dollars.
-    pub fn cost(&self, usage: &Usage) -> u64 {
-        let cached = usage.cached.min(usage.input);
-        (usage.input - cached)
-            .saturating_mul(self.input)
-            .saturating_add(cached.saturating_mul(self.cached))
-            .saturating_add(usage.output.saturating_mul(self.output))
-    }
 }
 
 /// See [`Fact::RunStarted`].

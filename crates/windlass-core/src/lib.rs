@@ -1,6 +1,7 @@
 //! The loop of Windlass as a pure state machine over an append-only log.
 mod action;
 mod args;
+mod choice;
 mod decide;
 mod event;
 mod evolve;
@@ -22,6 +23,7 @@ mod violation;
 
 pub use action::*;
 pub use args::check_args;
+pub use choice::{Carried, ModelChoice, Prices};
 pub use decide::{accept, decide};
 pub use event::*;
 pub use evolve::evolve;

@@ -6,7 +6,8 @@ use rpds::RedBlackTreeSetSync;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::event::{AgentRef, LimitReached, ModelChoice, Purpose, RunEnded, ToolChoice};
+use crate::choice::{Carried, ModelChoice};
+use crate::event::{AgentRef, LimitReached, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::{Message, ToolCall};
@@ -382,10 +383,10 @@ impl State {
     }
 
     /// What a run takes over that goes on where this one was cut by a limit.
-    pub fn carried(&self) -> crate::event::Carried {
+    pub fn carried(&self) -> Carried {
         let mut usage = self.usage;
         usage.add(&self.carried);
-        crate::event::Carried {
+        Carried {
             counters: self.counters,
             usage,
             cost: self.cost.unwrap_or(0).saturating_add(self.carried_cost),

@@ -11,7 +11,7 @@ use windlass::{Agent, EventLog, SqliteLog, Tour, tool};
 
 /// Calculates an arithmetic expression; pretend that each call costs money.
 #[tool(effect = "once", approve)]
-fn calculate(expression: String) -> String {
+fn calculate(expression: &str) -> String {
     format!("{expression} = 42 (paid)")
 }
 

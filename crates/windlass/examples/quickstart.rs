@@ -11,7 +11,7 @@ use windlass::{Agent, Tour, tool};
 #[tool]
 fn calculate(
     /// The expression.
-    expression: String,
+    expression: &str,
 ) -> Result<String, String> {
     let parts: Vec<&str> = expression.split_whitespace().collect();
     let number = |text: &str| text.parse::<i64>().map_err(|error| format!("{text}: {error}"));

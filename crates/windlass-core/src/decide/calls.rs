@@ -195,7 +195,10 @@ impl Decision {
         let policy = &self.state.policy;
         let tool = self.state.tool(&open.call.name);
         let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
-        if open.failed >= most {
+        // A call with an effect that ran out of time may have happened: it is not run again blindly.
+        let doubtful = matches!(outcome, CallOutcome::TimedOut { .. })
+            && tool.is_none_or(|tool| tool.effect == Effect::Once);
+        if open.failed >= most || doubtful {
             return false;
         }
         if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.counters.retries >= max) {
@@ -265,7 +268,7 @@ impl Decision {
             match effect {
                 Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
                 _ if self.state.stopping() => {
-                    self.finish_call(id, CallOutcome::Interrupted { abandoned: false })
+                    self.finish_call(id, CallOutcome::Interrupted { abandoned: false });
                 }
                 Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
                 Effect::Once => {

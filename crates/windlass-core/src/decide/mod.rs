@@ -145,9 +145,9 @@ impl Decision {
                 due(at, now)?;
                 // The closing call of another limit ends here; that limit stays the run's status.
                 if closing.is_some() && calling {
-                    self.closing_overdue()
+                    self.closing_overdue();
                 } else {
-                    self.deadline_passed()
+                    self.deadline_passed();
                 }
                 Ok(())
             }

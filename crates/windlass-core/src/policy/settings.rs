@@ -87,7 +87,7 @@ impl PolicyError {
     }
 }
 
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 23] = [
     "preset",
     "wire",
     "view",
@@ -110,7 +110,26 @@ const KEYS: [&str; 22] = [
     "deny",
     "context",
     "memory",
+    "grace_ms",
 ];
+
+/// Values by name; `None`: this version does not have it yet.
+type Choices<T, const N: usize> = [(&'static str, Option<T>); N];
+
+const WIRES: Choices<Wire, 4> =
+    [("auto", Some(Wire::Auto)), ("native", Some(Wire::Native)), ("fenced", None), ("xml", None)];
+const VIEWS: Choices<View, 6> = [
+    ("full", Some(View::Full)),
+    ("progressive", None),
+    ("minimal", None),
+    ("kitchen_sink", None),
+    ("blackboard", None),
+    ("plan", None),
+];
+const STOPS: Choices<Stop, 3> = [("text", Some(Stop::Text)), ("finish_tool", None), ("judge", None)];
+const RESULTS: Choices<Results, 2> =
+    [("plain", Some(Results::Plain)), ("announced", Some(Results::Announced))];
+const ANOTHER: Choices<Another, 3> = [("never", Some(Another::Never)), ("always", None), ("judge", None)];
 
 impl Policy {
     /// The policy of a `loop` section: the preset's values with the given keys set.
@@ -144,59 +163,17 @@ impl Policy {
         let path = format!("loop.{key}");
         match key {
             "preset" => {}
-            "wire" => {
-                self.wire = choice(
-                    &path,
-                    value,
-                    &[
-                        ("auto", Some(Wire::Auto)),
-                        ("native", Some(Wire::Native)),
-                        ("fenced", None),
-                        ("xml", None),
-                    ],
-                )?;
-            }
-            "view" => {
-                self.view = choice(
-                    &path,
-                    value,
-                    &[
-                        ("full", Some(View::Full)),
-                        ("progressive", None),
-                        ("minimal", None),
-                        ("kitchen_sink", None),
-                        ("blackboard", None),
-                        ("plan", None),
-                    ],
-                )?;
-            }
-            "stop" => {
-                self.stop = choice(
-                    &path,
-                    value,
-                    &[("text", Some(Stop::Text)), ("finish_tool", None), ("judge", None)],
-                )?;
-            }
+            "wire" => self.wire = choice(&path, value, &WIRES)?,
+            "view" => self.view = choice(&path, value, &VIEWS)?,
+            "stop" => self.stop = choice(&path, value, &STOPS)?,
             "talk" => self.talk = talk(&path, value)?,
             "malformed" => self.malformed = malformed(&path, value)?,
             "batch" => self.batch = batch(&path, value)?,
-            "results" => {
-                self.results = choice(
-                    &path,
-                    value,
-                    &[("plain", Some(Results::Plain)), ("announced", Some(Results::Announced))],
-                )?;
-            }
+            "results" => self.results = choice(&path, value, &RESULTS)?,
             "retries" => self.retries = count(&path, value)?,
             "retry_wait_ms" => self.retry_wait_ms = u64::from(count(&path, value)?),
             "parse_retries" => self.parse_retries = count(&path, value)?,
-            "another" => {
-                self.another = choice(
-                    &path,
-                    value,
-                    &[("never", Some(Another::Never)), ("always", None), ("judge", None)],
-                )?;
-            }
+            "another" => self.another = choice(&path, value, &ANOTHER)?,
             "verify" => off_only(&path, value)?,
             "repetition" => self.repetition = repetition(&path, value)?,
             "strategy" | "memory" => return Err(later(&path, value)),
@@ -210,6 +187,7 @@ impl Policy {
             "approve" => self.approve = patterns(&path, value)?,
             "deny" => self.deny = patterns(&path, value)?,
             "context" => self.context = context(&path, value)?,
+            "grace_ms" => self.grace_ms = u64::from(count(&path, value)?),
             _ => {
                 if let Some((_, kind)) = preset.limit_aliases().iter().find(|(alias, _)| *alias == key) {
                     return self.set_limit(*kind, &path, value);

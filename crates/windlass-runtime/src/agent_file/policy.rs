@@ -8,27 +8,14 @@ use super::error::AgentFileError;
 use super::{AgentFile, timeouts};
 use crate::yaml::Place;
 
-/// A key of `loop` that is no slot of the core's settings.
-const GRACE: &str = "grace_ms";
-
 impl AgentFile {
     /// The policy: the `loop` section, with the file's tool timeout and transport retries.
     ///
     /// # Errors
     /// A key or value of `loop` that does not exist, or that this version does not have yet.
     pub fn policy(&self) -> Result<Policy, AgentFileError> {
-        let mut settings = self.settings();
-        let grace = settings.remove(GRACE);
+        let settings = self.settings();
         let mut policy = Policy::from_settings(&settings).map_err(|error| self.policy_error(error))?;
-        if let Some(grace) = grace {
-            policy.grace_ms = grace.as_u64().ok_or_else(|| {
-                self.policy_error(PolicyError::BadValue {
-                    path: format!("loop.{GRACE}"),
-                    expected: "a whole number from 0".to_owned(),
-                    found: grace.to_string(),
-                })
-            })?;
-        }
         if let Some(tool_ms) = self.timeout_settings.tool_ms {
             policy.tool_ms = tool_ms;
         }

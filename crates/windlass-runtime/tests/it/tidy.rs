@@ -9,10 +9,7 @@ const FILE_LINES: usize = 500;
 /// Functions have at most so many lines.
 const FUNCTION_LINES: usize = 70;
 /// Files that are longer, each with its reason.
-const LONG_FILES: &[(&str, &str)] = &[(
-    "windlass-core/src/event.rs",
-    "one struct and its documentation for each kind of event, and nothing else",
-)];
+const LONG_FILES: &[(&str, &str)] = &[];
 /// Functions that are longer, each with its reason.
 const LONG_FUNCTIONS: &[(&str, &str, &str)] =
     &[("windlass-core/src/evolve.rs", "apply", "one arm for each kind of event, a few lines each")];
