@@ -53,8 +53,9 @@ pub(crate) struct Driver {
     publisher: Publisher,
     prefix: PrefixCell,
     slots: Slots,
-    sender: mpsc::Sender<Sent>,
-    inbox: mpsc::Receiver<Sent>,
+    // Boxed, because a queue sets aside room for 32 of them with each run.
+    sender: mpsc::Sender<Box<Sent>>,
+    inbox: mpsc::Receiver<Box<Sent>>,
     posts: Posts,
     changes: Option<Changes>,
     first: Option<What>,
@@ -62,7 +63,7 @@ pub(crate) struct Driver {
 
 /// What comes next for a run.
 enum Next {
-    Sent(Sent),
+    Sent(Box<Sent>),
     Posted(Result<Vec<Posted>, StoreError>),
     ToolsChanged,
     Ended(What),
@@ -150,7 +151,8 @@ impl Driver {
         Ok(self.state)
     }
 
-    async fn sent(&mut self, Sent { what, reply }: Sent) -> Result<(), Error> {
+    async fn sent(&mut self, sent: Box<Sent>) -> Result<(), Error> {
+        let Sent { what, reply } = *sent;
         let taken = self.take(what, None).await?;
         if let Some(reply) = reply {
             // An error means that the sender no longer cares.

@@ -154,7 +154,7 @@ impl Prepared {
 pub struct RunHandle {
     pub(crate) run: RunId,
     pub(crate) agent: Agent,
-    pub(crate) sender: tokio::sync::mpsc::Sender<Sent>,
+    pub(crate) sender: tokio::sync::mpsc::Sender<Box<Sent>>,
 }
 
 impl RunHandle {
@@ -193,7 +193,7 @@ impl RunHandle {
     /// The input does not fit the run.
     pub async fn send(&self, what: What) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
-        if self.sender.send(Sent { what: what.clone(), reply: Some(reply) }).await.is_err() {
+        if self.sender.send(Box::new(Sent { what: what.clone(), reply: Some(reply) })).await.is_err() {
             return self.agent.post(self.run, what).await;
         }
         match answer.await {
@@ -206,7 +206,7 @@ impl RunHandle {
     /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
     pub fn send_now(&self, what: What) {
         // A full or closed inbox means that the run is over or swamped; nobody waits for this one.
-        let _unsent = self.sender.try_send(Sent { what, reply: None });
+        let _unsent = self.sender.try_send(Box::new(Sent { what, reply: None }));
     }
 }
 
