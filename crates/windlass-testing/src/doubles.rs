@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use windlass_core::{
-    Answer, CallOutcome, FailureKind, ModelFailure, OpenQuestion, QuestionKind, State, ToolSpec, Usage, What,
+    Answer, CallOutcome, FailureKind, ModelFailure, OpenQuestion, QuestionKind, State, ToolSpec, What,
 };
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::{People, World};
@@ -19,6 +19,7 @@ use crate::fixture::{
     Asked, During, FailWith, HumanAnswer, HumanReply, ModelEntry, ScriptedTool, SentRequest, ToolCheck,
     ToolEnd,
 };
+use crate::fn_model::model_failure;
 use crate::script::{Script, Timed};
 use crate::sim::{SimWorld, step_aside};
 
@@ -71,7 +72,8 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
     let Some(entry) = entry else {
         script.problem(format!("model call {number} is beyond the script, which has {} entries", number - 1));
         flight.done = true;
-        let failed = failure(&request, FailureKind::BadRequest, "the script has no entry for this call");
+        let failed =
+            model_failure(&request, FailureKind::BadRequest, "the script has no entry for this call");
         return Box::pin(stream::iter([Err(failed)]));
     };
     check_entry(&script, &entry, &request, number);
@@ -122,17 +124,6 @@ fn check_entry(script: &Script, entry: &ModelEntry, request: &ModelRequest, numb
     }
 }
 
-fn failure(request: &ModelRequest, kind: FailureKind, message: &str) -> ModelFailure {
-    ModelFailure {
-        kind,
-        status: None,
-        message: message.into(),
-        retry_after_ms: None,
-        usage: Usage::default(),
-        model: request.model.name.clone(),
-    }
-}
-
 fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
     let mut pieces: Pieces = Vec::new();
     if let Some(failed) = &entry.fail {
@@ -156,7 +147,7 @@ fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
         };
         // The usage comes first, so that a broken call is not estimated beside it.
         pieces.insert(0, Ok(Delta::Usage(usage)));
-        let failed = failure(request, kind, message.unwrap_or(words));
+        let failed = model_failure(request, kind, message.unwrap_or(words));
         pieces.push(Err(ModelFailure { status, retry_after_ms, usage, ..failed }));
         return pieces;
     }

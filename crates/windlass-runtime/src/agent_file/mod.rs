@@ -33,7 +33,7 @@ pub use delegates::{DelegateEntry, Merge};
 pub use error::AgentFileError;
 pub use examples::{Example, ExampleCall};
 pub use instructions::{Instructions, MAX_INSTRUCTIONS_BYTES};
-pub use models::ModelEntry;
+pub use models::{ModelEntry, read_prices};
 pub use names::NamedTool;
 pub use reading::ModelNames;
 pub use schema::schema;

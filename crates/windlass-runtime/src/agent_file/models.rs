@@ -110,7 +110,11 @@ fn name(field: &Field<'_>, has_base_url: bool, reading: &Reading<'_>) -> Result<
     Err(field.wrong("provider/model (such as openai/gpt-5-mini), auto or tour"))
 }
 
-fn read_prices(field: &Field<'_>) -> Result<Prices, YamlError> {
+/// List prices in USD per million tokens, as `prices` writes them.
+///
+/// # Errors
+/// A key is missing or unknown, or a price is no number from 0.
+pub fn read_prices(field: &Field<'_>) -> Result<Prices, YamlError> {
     let mut map = field.map()?;
     let input = map.required("input")?.f64_from_zero()?;
     let output = map.required("output")?.f64_from_zero()?;
