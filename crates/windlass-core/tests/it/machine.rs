@@ -148,6 +148,20 @@ impl Machine {
             }
             Work::CallModel { .. } => What::Replied { action, reply: Box::new(reply(step)) },
             Work::RunTool { .. } => What::CallEnded { action, outcome: outcome(step) },
+            Work::Delegate { .. } if step.more.is_multiple_of(4) => What::DelegateAsks {
+                action,
+                question: QuestionId::from("q1"),
+                kind: windlass_core::QuestionKind::Clarify,
+                text: "which?".into(),
+                suggestions: Vec::new(),
+            },
+            Work::Delegate { .. } => What::Delegated {
+                action,
+                outcome: outcome(step),
+                usage: windlass_core::Usage { input: 3, output: 1, ..Default::default() },
+                cost: Some(0),
+            },
+            Work::RunHook => What::Stepped { action, edits: Box::default() },
             Work::CheckCall { .. } => What::Checked { action, found: found(step) },
             Work::Ask { question } => What::Answered { question: question.clone(), answer: answer(step) },
             Work::SetTimer { .. } => What::TimerFired { action },
@@ -186,11 +200,11 @@ impl Machine {
                     let failure = ModelFailure { kind: FailureKind::Cancelled, ..failure(QUIET) };
                     What::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
                 }
-                Work::RunTool { .. } => {
+                Work::RunTool { .. } | Work::Delegate { .. } => {
                     What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } }
                 }
                 Work::CheckCall { .. } => What::Checked { action, found: Found::Unsure },
-                Work::Ask { .. } | Work::SetTimer { .. } => continue,
+                Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook => continue,
             };
             self.offer(&Input { at: self.now, what });
         }
