@@ -21,6 +21,11 @@ mod state;
 mod tool;
 mod violation;
 
+#[cfg(test)]
+extern crate self as windlass_core;
+#[cfg(test)]
+mod tests;
+
 pub use action::*;
 pub use args::check_args;
 pub use choice::{Carried, ModelChoice, Prices};
