@@ -24,6 +24,11 @@ mod tool;
 mod violation;
 mod xml;
 
+#[cfg(test)]
+extern crate self as windlass_core;
+#[cfg(test)]
+mod tests;
+
 pub use action::*;
 pub use args::{check_args, check_value};
 pub use choice::{Carried, ModelChoice, Prices};
