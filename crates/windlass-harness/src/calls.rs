@@ -218,9 +218,9 @@ fn count(trace: &str) -> Counts {
         let Some((thread, rest)) = line.trim_start().split_once(' ') else { continue };
         let Some((call, args)) = rest.trim_start().split_once('(') else { continue };
         // The longest name that fits: `log.db` is also the beginning of the others. A rename is known by its new name.
-        let named = FILES.iter().filter(|file| {
-            args.contains(&format!("/{file}>")) || args.contains(&format!("/{file}\""))
-        });
+        let named = FILES
+            .iter()
+            .filter(|file| args.contains(&format!("/{file}>")) || args.contains(&format!("/{file}\"")));
         if let Some(file) = named.max_by_key(|file| file.len()) {
             *by_thread.entry((call, file, thread)).or_insert(0) += 1;
         }
@@ -234,7 +234,12 @@ fn count(trace: &str) -> Counts {
 }
 
 /// One trial. `None`: the call was not made this time.
-fn one(ground: &Ground, trial: &Trial, number: usize, ending: &Ending) -> Result<Option<Matrix>, HarnessError> {
+fn one(
+    ground: &Ground,
+    trial: &Trial,
+    number: usize,
+    ending: &Ending,
+) -> Result<Option<Matrix>, HarnessError> {
     let home = Home::new(ground, trial.phase.scene(), &format!("calls-{number}"))?;
     let mut seen: Option<String> = None;
     let mut over = false;
@@ -259,7 +264,8 @@ fn one(ground: &Ground, trial: &Trial, number: usize, ending: &Ending) -> Result
     home.remove()?;
     let Some(then) = seen else { return Ok(None) };
     let mut matrix = Matrix::default();
-    let afterwards = if story.asked.contains("outcome") { "asked, then the same end" } else { "the same end" };
+    let afterwards =
+        if story.asked.contains("outcome") { "asked, then the same end" } else { "the same end" };
     let place = format!("`{}` on `{}`, {}", trial.call, trial.file, trial.phase.name());
     matrix.note(trial.fault.name(), &place, &then, afterwards);
     Ok(Some(matrix))
@@ -277,7 +283,7 @@ fn at(error: HarnessError, trial: &Trial) -> HarnessError {
 }
 
 /// What a process said at its end, without what differs from one run to the next.
-fn said(home: &Home, end: &windlass_testing::ProcessEnd) -> String {
+pub(crate) fn said(home: &Home, end: &windlass_testing::ProcessEnd) -> String {
     if end.killed {
         return "the process dies".to_owned();
     }

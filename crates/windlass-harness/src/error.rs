@@ -84,17 +84,21 @@ impl HarnessError {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Broken { kept, .. } => {
-                Some(format!("the home folder is kept: `windlass runs show last -e --log {}`", kept.join("log.db").display()))
-            }
-            Self::NoWindlass { .. } => {
-                Some("`cargo build -p windlass-cli` builds it; or name another one with --windlass".to_owned())
-            }
+            Self::Broken { kept, .. } => Some(format!(
+                "the home folder is kept: `windlass runs show last -e --log {}`",
+                kept.join("log.db").display()
+            )),
+            Self::NoWindlass { .. } => Some(
+                "`cargo build -p windlass-cli` builds it; or name another one with --windlass".to_owned(),
+            ),
             Self::NoProgram { program, .. } => Some(format!("install it: `apt-get install {program}`")),
-            Self::NoMount { .. } => {
-                Some("run it as root, or where user namespaces are allowed; --no-mount leaves this part out".to_owned())
+            Self::NoMount { .. } => Some(
+                "run it as root, or where user namespaces are allowed; --no-mount leaves this part out"
+                    .to_owned(),
+            ),
+            Self::Stale { .. } => {
+                Some("look at it, then write it anew: `windlass-harness matrix --write`".to_owned())
             }
-            Self::Stale { .. } => Some("look at it, then write it anew: `windlass-harness matrix --write`".to_owned()),
             Self::System { .. } | Self::BadFixtures { .. } => None,
         }
     }

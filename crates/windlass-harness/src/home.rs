@@ -96,11 +96,13 @@ impl Home {
     pub fn command(&self, step: &Step, before: &[String]) -> Command {
         let mut words: Vec<&OsStr> = before.iter().map(OsStr::new).collect();
         words.push(self.windlass.as_os_str());
-        let (program, rest) = words.split_first().map_or((OsStr::new(""), &[][..]), |(first, rest)| (*first, rest));
+        let (program, rest) =
+            words.split_first().map_or((OsStr::new(""), &[][..]), |(first, rest)| (*first, rest));
         let mut command = Command::new(program);
         command.args(rest);
         // Which file the agent came from is a note beside the log. Where that could not be written, it is named.
-        let with: &[&str] = if self.data.join("agents.json").exists() { &[] } else { &["--with", "agent.yaml"] };
+        let with: &[&str] =
+            if self.data.join("agents.json").exists() { &[] } else { &["--with", "agent.yaml"] };
         match step {
             Step::Run => command.args(["run", "agent.yaml", INPUT]),
             Step::Resume => command.args(["runs", "resume"]).args(with).arg("last"),

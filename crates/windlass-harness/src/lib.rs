@@ -2,6 +2,7 @@
 //! promises: the same end, no event lost, none half-written, no finished effect repeated, no doubt unasked.
 mod calls;
 mod chance;
+mod disk;
 mod error;
 mod ground;
 mod home;
@@ -10,11 +11,13 @@ mod life;
 mod look;
 mod mock;
 mod page;
+mod prefixes;
 mod scene;
 mod sound;
 
 pub use calls::calls;
 pub use chance::Chance;
+pub use disk::{disks, may_mount};
 pub use error::HarnessError;
 pub use ground::Ground;
 pub use home::{Home, Receipt, Step};
@@ -23,5 +26,6 @@ pub use life::{Ending, Fate, Life, Lived, Story, reference, undisturbed};
 pub use look::{Look, all, newest};
 pub use mock::{Mock, Reply, Script, ScriptedCall};
 pub use page::Matrix;
+pub use prefixes::{Files, Lengths, played, prefixes, scripted};
 pub use scene::{INPUT, Kind, Scene};
 pub use sound::{kept, not_again, receipts};

@@ -119,7 +119,9 @@ impl<'h> Life<'h> {
             }
             self.one(fate)?;
         }
-        Err(self.home.broken("going on", format!("no end after {MOST_PROCESSES} processes: {:?}", self.story)))
+        Err(self
+            .home
+            .broken("going on", format!("no end after {MOST_PROCESSES} processes: {:?}", self.story)))
     }
 
     /// As [`Life::play`]; the end must be that one.
@@ -138,7 +140,8 @@ impl<'h> Life<'h> {
     /// One process.
     fn one(&mut self, fate: &mut Fate<'_>) -> Result<(), HarnessError> {
         let step = self.step()?;
-        let lived = fate(self.home, &step).map_err(HarnessError::system(format!("let `{}` live", step.name())))?;
+        let lived =
+            fate(self.home, &step).map_err(HarnessError::system(format!("let `{}` live", step.name())))?;
         self.story.processes += 1;
         let after = self.home.look()?;
         self.judge(&lived, &step, after.as_ref())?;
@@ -150,7 +153,8 @@ impl<'h> Life<'h> {
         }
         let finished = sound::receipts(after.as_ref(), &self.home.receipts()?)
             .map_err(|breach| self.home.broken(step.name(), breach))?;
-        sound::not_again(&self.finished, &finished).map_err(|breach| self.home.broken(step.name(), breach))?;
+        sound::not_again(&self.finished, &finished)
+            .map_err(|breach| self.home.broken(step.name(), breach))?;
         self.finished = finished;
         self.before = after;
         Ok(())
@@ -180,7 +184,9 @@ impl<'h> Life<'h> {
                 self.story.failures.insert((code, said.to_owned()));
                 Ok(())
             }
-            _ => Err(self.home.broken(step.name(), format!("exit code {code}\n{}{}", end.stdout, end.stderr))),
+            _ => {
+                Err(self.home.broken(step.name(), format!("exit code {code}\n{}{}", end.stdout, end.stderr)))
+            }
         }
     }
 
@@ -208,7 +214,9 @@ impl<'h> Life<'h> {
                 let receipt =
                     self.home.receipts()?.into_iter().find(|receipt| receipt.call == call.call.id.as_str());
                 Ok(match receipt {
-                    Some(receipt) => vec!["result".to_owned(), format!("{} {} done", receipt.tool, receipt.n)],
+                    Some(receipt) => {
+                        vec!["result".to_owned(), format!("{} {} done", receipt.tool, receipt.n)]
+                    }
                     None => vec!["run_again".to_owned()],
                 })
             }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use windlass_core::{Event, RunId, State, evolve};
+use windlass_core::{Event, Fact, RunId, State, evolve};
 use windlass_runtime::load;
 use windlass_store::{Batch, EventLog, RunFilter, RunSummary, SqliteLog, SqliteOptions};
 
@@ -40,8 +40,7 @@ impl Look {
 /// # Errors
 /// The log cannot be opened, read or folded, or contradicts itself.
 pub fn all(file: &Path) -> Result<Vec<Look>, String> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     runtime.block_on(read(file))
 }
 
@@ -86,8 +85,8 @@ fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
     if line.version + 1 != next {
         return Err(format!("the listing says {} events, there are {}", line.version, next - 1));
     }
-    let fold = look.events().fold(State::new(look.run), evolve);
-    if fold != look.state {
+    let based = matches!(look.events().next().map(|event| &event.fact), Some(Fact::RunStarted(start)) if start.base.is_some());
+    if !based && look.events().fold(State::new(look.run), evolve) != look.state {
         return Err("the fold of the events is another state than the one that was loaded".to_owned());
     }
     let name = match look.state.standing() {

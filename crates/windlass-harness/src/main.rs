@@ -2,13 +2,18 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use windlass_harness::{Ground, HarnessError, KillPlan, calls, kills};
+use windlass_harness::{
+    Ground, HarnessError, KillPlan, Lengths, Scene, calls, disks, kills, played, prefixes, scripted,
+};
 
 #[derive(Debug, Parser)]
-#[command(name = "windlass-harness", about = "Drives the real windlass through kills, failing calls, cut files and full disks")]
+#[command(
+    name = "windlass-harness",
+    about = "Drives the real windlass through kills, failing calls, cut files and full disks"
+)]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -32,6 +37,10 @@ enum Part {
     Kills(KillArgs),
     /// strace kills it before, or fails, each call on a file of the log
     Calls(CallArgs),
+    /// Its write-ahead file is cut at every byte, and that of scripted conversations at the edges of frames
+    Prefixes(PrefixArgs),
+    /// Its disk is full, read-only or locked
+    Disks,
 }
 
 #[derive(Debug, Args)]
@@ -52,6 +61,16 @@ struct CallArgs {
     /// Play only every nth trial
     #[arg(long, default_value_t = 1)]
     every: usize,
+}
+
+#[derive(Debug, Args)]
+struct PrefixArgs {
+    /// Scripted conversations whose logs are cut too
+    #[arg(long, default_value = "fixtures")]
+    fixtures: PathBuf,
+    /// Cut all files at the edges of frames only
+    #[arg(long)]
+    edges: bool,
 }
 
 fn main() -> ExitCode {
@@ -89,6 +108,31 @@ fn part(cli: &Cli, ground: &Ground) -> Result<(), HarnessError> {
             let time = args.seconds.map(Duration::from_secs);
             let report = kills(ground, KillPlan { count: args.count, time, seed: args.seed })?;
             print!("{report}");
+            Ok(())
+        }
+        Part::Prefixes(args) => {
+            let lengths = if args.edges { Lengths::Edges } else { Lengths::Every };
+            for scene in [Scene::Short, Scene::Approval, Scene::Tools] {
+                let begun = Instant::now();
+                let files = played(ground, scene)?;
+                let tried = prefixes(ground, &files, lengths)?;
+                println!(
+                    "{}: {tried} lengths of {} bytes, {:.1} s",
+                    files.name,
+                    files.ahead.len(),
+                    begun.elapsed().as_secs_f64()
+                );
+            }
+            let all = scripted(ground, &args.fixtures)?;
+            let mut tried = 0;
+            for files in &all {
+                tried += prefixes(ground, files, Lengths::Edges)?;
+            }
+            println!("{} scripted conversations: {tried} lengths", all.len());
+            Ok(())
+        }
+        Part::Disks => {
+            println!("{}", disks(ground)?.page());
             Ok(())
         }
         Part::Calls(args) => {

@@ -70,7 +70,11 @@ fn answer(stream: TcpStream, script: Script) -> io::Result<()> {
         let results = told(&request);
         let reply = script(results.len());
         let streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
-        if streamed { stream_reply(&mut out, &reply, &results)? } else { whole_reply(&mut out, &reply, &results)? }
+        if streamed {
+            stream_reply(&mut out, &reply, &results)?
+        } else {
+            whole_reply(&mut out, &reply, &results)?
+        }
     }
     Ok(())
 }
@@ -142,7 +146,10 @@ fn whole_reply(out: &mut TcpStream, reply: &Reply, results: &[String]) -> io::Re
         "choices": [ { "index": 0, "message": message, "finish_reason": finish } ], "usage": usage(),
     })
     .to_string();
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     out.write_all(head.as_bytes())?;
     out.write_all(body.as_bytes())
 }
@@ -153,7 +160,9 @@ fn usage() -> Value {
 
 /// Piece by piece, each with a write of its own: a kill may fall between any two.
 fn stream_reply(out: &mut TcpStream, reply: &Reply, results: &[String]) -> io::Result<()> {
-    out.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    out.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+    )?;
     let mut send = |text: &str| out.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
     let mut event = |delta: &Value, finish: Option<&str>| {
         let usage = finish.map(|_| usage());

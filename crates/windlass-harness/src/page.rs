@@ -90,7 +90,11 @@ impl Matrix {
         for line in seen.iter().filter(|line| !there.contains(&line.as_str())) {
             difference.push_str(&format!("+ {line}\n"));
         }
-        if difference.is_empty() { Ok(()) } else { Err(HarnessError::Stale { path: path.to_owned(), difference }) }
+        if difference.is_empty() {
+            Ok(())
+        } else {
+            Err(HarnessError::Stale { path: path.to_owned(), difference })
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is played: an agent whose tools leave receipts, and a model that follows a script.
 
-use std::path::Path;
 use std::io;
+use std::path::Path;
 
 use crate::mock::{Reply, Script};
 

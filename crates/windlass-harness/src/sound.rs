@@ -64,7 +64,10 @@ fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
                 }
             }
             Fact::RunResumed(_) => {
-                calls.values_mut().filter(|call| call.started && !call.finished).for_each(|call| call.lost = true);
+                calls
+                    .values_mut()
+                    .filter(|call| call.started && !call.finished)
+                    .for_each(|call| call.lost = true);
             }
             fact => step(&mut calls, fact)?,
         }
@@ -92,7 +95,14 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         Fact::CallStarted(started) => {
             let call = calls.get_mut(&started.call).ok_or_else(|| unknown(&started.call))?;
             may_start(&started.call, call)?;
-            *call = Told { started: true, lost: false, doubted: false, question: None, answer: None, ..call.clone() };
+            *call = Told {
+                started: true,
+                lost: false,
+                doubted: false,
+                question: None,
+                answer: None,
+                ..call.clone()
+            };
         }
         Fact::CallFinished(finished) => {
             let call = calls.get_mut(&finished.call).ok_or_else(|| unknown(&finished.call))?;
@@ -192,7 +202,10 @@ pub fn not_again(
     for (place, count) in before {
         if after.get(place) != Some(count) {
             let (tool, n) = place;
-            return Err(format!("{tool} {n} had finished after {count} effects, now there are {:?}", after.get(place)));
+            return Err(format!(
+                "{tool} {n} had finished after {count} effects, now there are {:?}",
+                after.get(place)
+            ));
         }
     }
     Ok(())

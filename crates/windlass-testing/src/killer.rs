@@ -61,7 +61,11 @@ pub struct ProcessEnd {
 /// # Errors
 /// It cannot be started, or it is still alive after `patience`: then it is killed, and the error is
 /// [`io::ErrorKind::TimedOut`].
-pub fn run_and_kill(command: &mut Command, mut moment: Moment<'_>, patience: Duration) -> io::Result<ProcessEnd> {
+pub fn run_and_kill(
+    command: &mut Command,
+    mut moment: Moment<'_>,
+    patience: Duration,
+) -> io::Result<ProcessEnd> {
     let begun = Instant::now();
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdout, stderr) = (child.stdout.take().map(drain), child.stderr.take().map(drain));

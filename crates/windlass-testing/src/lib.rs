@@ -16,5 +16,5 @@ pub use fault::{Fault, FaultLog};
 pub use fn_model::{FnModel, any_object, called, model_failure, said};
 pub use fn_tool::{FnPeople, FnTool};
 pub use killer::{Moment, ProcessEnd, run_and_kill};
-pub use runner::{CaseFailure, CaseReport, RunnerOptions, cancel_everywhere, run_case};
+pub use runner::{CaseFailure, CaseReport, RunnerOptions, appends_of_case, cancel_everywhere, run_case};
 pub use sim::{BEGINNING, SimWorld, step_aside};
