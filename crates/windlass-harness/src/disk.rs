@@ -16,6 +16,8 @@ use crate::scene::Scene;
 
 /// The sizes of the disks that fill up, in KiB. The scene writes about 2 MB.
 const SIZES: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// The names of the faults that need a file system of their own.
+pub const DISK_FAULTS: [&str; 2] = ["the disk is full", "the disk is read-only"];
 /// A disk with room enough, in KiB.
 const ROOM: u32 = 64 * 1024;
 
@@ -63,7 +65,7 @@ pub fn may_mount(ground: &Ground) -> Result<(), HarnessError> {
     Disk::mount(&ground.folder().join("mounted"), ROOM).map(drop)
 }
 
-/// Fills disks of several sizes, makes one read-only and locks a log.
+/// Fills disks of several sizes, and makes one read-only.
 ///
 /// # Errors
 /// A promise was broken, or nothing can be mounted here.
@@ -73,9 +75,7 @@ pub fn disks(ground: &Ground) -> Result<Matrix, HarnessError> {
     for kib in SIZES {
         matrix.merge(full(ground, kib, &ending)?);
     }
-    let ending = reference(ground, Scene::Tools)?;
-    matrix.merge(read_only(ground, &ending)?);
-    matrix.merge(locked(ground, &ending)?);
+    matrix.merge(read_only(ground, &reference(ground, Scene::Tools)?)?);
     Ok(matrix)
 }
 
@@ -99,7 +99,8 @@ fn full(ground: &Ground, kib: u32, ending: &Ending) -> Result<Matrix, HarnessErr
         if !then.contains("no room") {
             return Err(home.broken(step, format!("on a disk of {kib} KiB: {then}")));
         }
-        matrix.note("the disk is full", &format!("at {kib} KiB, {step}"), &then, "the same end");
+        let [full, _] = DISK_FAULTS;
+        matrix.note(full, &format!("at {kib} KiB, {step}"), &then, "the same end");
     }
     drop(disk);
     home.remove()?;
@@ -111,14 +112,19 @@ fn read_only(ground: &Ground, ending: &Ending) -> Result<Matrix, HarnessError> {
     let home = Home::new(ground, Scene::Tools, "read-only")?;
     let disk = Disk::mount(home.data(), ROOM)?;
     let trouble = |on: bool| disk.remount(if on { "ro" } else { "rw" });
-    let matrix = half_way(&home, ending, "the disk is read-only", trouble)?;
+    let [_, read_only] = DISK_FAULTS;
+    let matrix = half_way(&home, ending, read_only, trouble)?;
     drop(disk);
     home.remove()?;
     Ok(matrix)
 }
 
 /// The process is killed half-way, and then another program keeps the log locked for longer than anybody waits.
-fn locked(ground: &Ground, ending: &Ending) -> Result<Matrix, HarnessError> {
+///
+/// # Errors
+/// A promise was broken.
+pub fn locked(ground: &Ground) -> Result<Matrix, HarnessError> {
+    let ending = &reference(ground, Scene::Tools)?;
     let home = Home::new(ground, Scene::Tools, "locked")?;
     let mut lock = None;
     let trouble = |on: bool| {

@@ -17,7 +17,7 @@ mod sound;
 
 pub use calls::calls;
 pub use chance::Chance;
-pub use disk::{disks, may_mount};
+pub use disk::{DISK_FAULTS, disks, locked, may_mount};
 pub use error::HarnessError;
 pub use ground::Ground;
 pub use home::{Home, Receipt, Step};
