@@ -390,6 +390,15 @@ impl State {
         }
     }
 
+    /// The calls that have started and have no result yet: running, or in doubt after a crash.
+    pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        let calls = match &self.phase {
+            Phase::Acting(calls) => calls.as_slice(),
+            _ => &[],
+        };
+        calls.iter().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
     /// The tool of that name, if the run has it.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| *tool.name == *name)

@@ -9,11 +9,12 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
+use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, ActionId, CallId, Event, Input, InputReceived, RunId, RunStanding, State, ToolSpec, Violation,
-    What, Work, decide, evolve, narrate, pending,
+    Action, ActionId, CallId, Event, Input, InputReceived, OpenCall, RunId, RunStanding, State, ToolSpec,
+    Violation, What, Work, decide, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
@@ -128,6 +129,9 @@ impl Driver {
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
     pub(crate) async fn drive(mut self) -> Result<State, Error> {
         if let Some(first) = self.first.take() {
+            if matches!(first, What::Resumed { .. }) {
+                self.stop_left_behind().await;
+            }
             self.take(first, None).await?.map_err(Error::Refused)?;
             self.adjust().await?;
         }
@@ -151,6 +155,16 @@ impl Driver {
         }
         self.wind_up().await;
         Ok(self.state)
+    }
+
+    /// What the process before us left running must not have its effect after we settled what became of it (E30).
+    fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
+        let stop = |open: &OpenCall| {
+            let (tool, run) = (self.agent.tool(&open.call.name)?, self.state.run());
+            let context = work::context(run, &open.call.id, 1, CancellationToken::new());
+            Some(async move { tool.stop_left_behind(context).await })
+        };
+        Box::pin(join_all(self.state.started_calls().filter_map(stop)))
     }
 
     async fn sent(&mut self, sent: Box<Sent>) -> Result<(), Error> {

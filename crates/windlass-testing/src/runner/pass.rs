@@ -149,6 +149,7 @@ impl Stage<'_> {
             executed: since(&executed, &script.executed),
             virtual_ms: self.world.now() - begun,
             state,
+            batches,
         })
     }
 
