@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     ActionId, CallOutcome, Event, Fact, FailureKind, Found, Input, LimitKind, ModelFailure, Policy, Preset,
-    QuestionId, RunStanding, State, ToolSpec, What, Work, accept, decide, evolve, pending,
+    QuestionId, RunStanding, State, ToolSpec, What, Work, accept, decide, evolve, pending, replay,
 };
 
 use crate::generate::{QUIET, Step, answer, failure, found, outcome, policies, reply, steps};
@@ -19,6 +19,8 @@ use crate::world::{self, BEGINNING};
 struct Machine {
     state: State,
     events: Vec<Event>,
+    /// How many events there were after each append.
+    appends: Vec<usize>,
     tools: Arc<Vec<ToolSpec>>,
     /// Work that was begun and whose end has not come yet: wanted, or being stopped.
     begun: BTreeMap<ActionId, Work>,
@@ -33,6 +35,7 @@ impl Machine {
         let mut machine = Self {
             state: State::new(world::run_id()),
             events: Vec::new(),
+            appends: Vec::new(),
             tools: tools.clone(),
             begun: BTreeMap::new(),
             known: BTreeMap::new(),
@@ -58,6 +61,7 @@ impl Machine {
         }
         assert_eq!(self.state, decided, "the state is the fold of its events (invariant 3)");
         self.events.extend(events);
+        self.appends.push(self.events.len());
         self.reconcile(&before);
         invariants(&self.state, &self.events);
         if ends_work(&input.what) {
@@ -297,6 +301,22 @@ proptest! {
         prop_assert_eq!(&folded, &machine.state, "the state is the fold of the events");
         let again = stored(&machine.events).iter().fold(State::new(world::run_id()), evolve);
         prop_assert_eq!(&again, &machine.state, "and of the events as they were stored");
+    }
+
+    /// Point 4 of the contract: an append's input can be rebuilt from its events, and gives them again.
+    #[test]
+    fn random_runs_replay_to_the_same_events(policy in policies(), steps in steps()) {
+        let machine = random_run(policy, steps);
+        let events = stored(&machine.events);
+        let mut state = State::new(world::run_id());
+        let mut from = 0;
+        for to in machine.appends {
+            let replayed = replay(&state, &events[from..to]);
+            prop_assert!(replayed.is_ok(), "{:#?}", replayed);
+            state = replayed.unwrap();
+            from = to;
+        }
+        prop_assert_eq!(&state, &machine.state);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod machine;
 mod moot;
 mod narrate;
 mod prices;
+mod replaying;
 mod settings;
 mod sharing;
 mod violations;
