@@ -151,6 +151,29 @@ pub enum RunInput {
     Messages(Vec<Arc<Message>>),
     /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
     Continue(Carried),
+    /// No new start: the run goes on from where its base stood, in the middle of whatever that did.
+    Fork(Fork),
+}
+
+/// What a fork must know of its base beside the state there: what the base had begun by then or began later.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The calls of the turn that was going on which the base run has started, at any time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<StartedCall>,
+    /// What is said to the agent as it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub say: Option<Text>,
+}
+
+/// A call that a fork's base has started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartedCall {
+    /// The call.
+    pub call: CallId,
+    /// How it ended, if it came to an end of its own; `None`: nobody knows whether it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<CallOutcome>,
 }
 
 /// See [`Fact::RunStarted`].

@@ -1,5 +1,7 @@
 //! `evolve`: folds one fact into the state. It cannot fail, decides nothing, and costs the same whatever came before.
 
+mod fork;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -44,7 +46,9 @@ impl State {
                 if started.attempt == 1 {
                     self.count_call();
                 }
+                let own = self.run;
                 if let Some(call) = self.call_mut(&started.call) {
+                    call.key_run = Some(call.keyed_by(own));
                     call.attempt = started.attempt;
                     call.stage = Stage::Running { seq };
                 }
@@ -107,7 +111,13 @@ impl State {
         self.models = start.models.clone();
         self.prompt = start.prompt.clone();
         self.phase = Phase::Between;
+        let below = self.below.take();
         match &start.input {
+            RunInput::Fork(fork) => {
+                if let Some(base) = below {
+                    self.forked(&base, fork, at, seq);
+                }
+            }
             RunInput::Messages(messages) => {
                 for message in messages {
                     if let Message::Assistant(said) = &**message {
@@ -173,6 +183,7 @@ impl State {
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
         self.count(&turn.usage);
+        self.stop = turn.stop;
         self.counters.model_calls += 1;
         if let Some(text) = turn.text.as_ref().filter(|text| !text.trim().is_empty()) {
             self.last_text = Some(text.clone());
@@ -203,6 +214,8 @@ impl State {
                     attempt: 0,
                     failed: 0,
                     note: None,
+                    key_run: None,
+                    in_base: None,
                 }
             })
             .collect();
@@ -279,11 +292,17 @@ impl State {
         }
         self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));
         let Some(call) = self.call_mut(&finished.call) else { return };
+        // What the base ran counts as run.
+        let ran_below = call.attempt == 0
+            && call.known().is_some_and(|known| known.outcome.as_ref() == Some(&finished.outcome));
         call.stage = Stage::Done(finished.outcome.clone());
         call.note.clone_from(&finished.note);
         let repeat = call.repeat;
         if let Some(limit) = finished.limit {
             self.cut.get_or_insert(Cut { limit, repeat });
+        }
+        if ran_below {
+            self.count_call();
         }
         self.commit_round();
     }

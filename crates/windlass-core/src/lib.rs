@@ -5,6 +5,7 @@ mod choice;
 mod decide;
 mod event;
 mod evolve;
+mod forking;
 mod forms;
 mod history;
 mod ids;

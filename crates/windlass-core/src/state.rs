@@ -14,7 +14,7 @@ use crate::message::{Message, ToolCall};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{LimitKind, Policy, Preset};
 use crate::question::QuestionKind;
-use crate::reply::Usage;
+use crate::reply::{StopReason, Usage};
 use crate::tool::ToolSpec;
 
 /// What limits count.
@@ -65,6 +65,10 @@ pub struct State {
     /// The limit that a call of the current turn ran into.
     pub(crate) cut: Option<Cut>,
     pub(crate) closing: Option<Closing>,
+    /// Why the last reply stopped.
+    pub(crate) stop: StopReason,
+    /// The base, until the start says what of it goes on.
+    pub(crate) below: Option<Arc<State>>,
 }
 
 /// Where a run stands within its loop.
@@ -108,9 +112,34 @@ pub struct OpenCall {
     pub(crate) failed: u32,
     pub(crate) repeat: u32,
     pub(crate) note: Option<Text>,
+    /// The run whose key the call has: the one that first started it.
+    pub(crate) key_run: Option<RunId>,
+    /// What the base of a fork has made of it.
+    pub(crate) in_base: Option<Arc<InBase>>,
+}
+
+/// What the base of a fork has made of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct InBase {
+    /// The run that first started it.
+    pub(crate) run: RunId,
+    /// The arguments in place of the model's that it was started with.
+    pub(crate) edited: Option<Text>,
+    /// How it ended; `None`: nobody knows.
+    pub(crate) outcome: Option<CallOutcome>,
 }
 
 impl OpenCall {
+    /// What the base has made of this very call, with these arguments.
+    pub(crate) fn known(&self) -> Option<&InBase> {
+        self.in_base.as_deref().filter(|known| known.edited == self.edited)
+    }
+
+    /// The run whose key it has, if `own` runs it.
+    pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
+        self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
+    }
+
     /// The arguments that the call runs with, as JSON text.
     pub fn args(&self) -> &str {
         let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
@@ -241,12 +270,20 @@ impl State {
             cancelled: false,
             cut: None,
             closing: None,
+            stop: StopReason::Stop,
+            below: None,
         }
     }
 
-    /// A run before its first event whose conversation begins with another run's: it is shared, not copied.
+    /// A run before its first event that begins where another run stands: with its conversation, which is shared, not
+    /// copied. A fork ([`RunInput::Fork`](crate::RunInput::Fork)) goes on with everything else, too.
     pub fn on_base(run: RunId, base: &Self) -> Self {
-        Self { history: base.history.clone(), call_ids: base.call_ids.clone(), ..Self::new(run) }
+        Self {
+            history: base.history.clone(),
+            call_ids: base.call_ids.clone(),
+            below: Some(Arc::new(base.clone())),
+            ..Self::new(run)
+        }
     }
 
     /// The run's id.
@@ -350,6 +387,12 @@ impl State {
             Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
             _ => None,
         }
+    }
+
+    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
+    pub fn call_key(&self, id: &CallId) -> Option<Text> {
+        let open = self.open_call(id)?;
+        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
     }
 
     /// The tool of that name, if the run has it.

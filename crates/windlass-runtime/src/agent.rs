@@ -169,6 +169,16 @@ impl Agent {
         })
     }
 
+    /// The start of a run as this agent would have made it, with its policy, prompt and tools.
+    pub(crate) fn start_again(&self, start: &RunStarted) -> Result<RunStarted, Error> {
+        Ok(RunStarted {
+            prompt: self.prompt(&start.input)?,
+            tools: self.tools(),
+            policy: self.inner.policy.clone(),
+            ..start.clone()
+        })
+    }
+
     /// The policy with some limits raised.
     pub(crate) fn raised(policy: &Arc<Policy>, limits: &[(LimitKind, u64)]) -> Arc<Policy> {
         let mut policy = Policy::clone(policy);

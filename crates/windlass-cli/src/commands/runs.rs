@@ -6,6 +6,7 @@ mod export;
 mod find;
 mod go_on;
 mod list;
+mod replay;
 mod resume;
 mod show;
 mod steer;
@@ -53,6 +54,8 @@ enum RunsCommand {
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),
+    /// Decide on a run once more, from what came from outside: the same, or the first event that differs
+    Replay(replay::ReplayArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
 }
@@ -68,6 +71,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Resume(args) => resume::run(args, log).await,
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
+        RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
     }
 }

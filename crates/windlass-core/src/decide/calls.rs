@@ -30,9 +30,18 @@ impl Decision {
             self.reach(limit, reached);
             return;
         }
-        let calls: Vec<OpenCall> = self.open_calls().to_vec();
-        let faults: Vec<(CallId, CallOutcome)> =
-            calls.iter().filter_map(|open| Some((open.call.id.clone(), fault(&self.state, open)?))).collect();
+        self.admit_calls();
+    }
+
+    /// Decides on each call of the turn that nothing has been decided on yet, in order, and starts what may run.
+    pub(super) fn admit_calls(&mut self) {
+        let queued = |(_, open): &(usize, &OpenCall)| matches!(open.stage, Stage::Queued);
+        let calls = self.open_calls().iter().enumerate().filter(queued);
+        let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
+        let faults: Vec<(CallId, CallOutcome)> = calls
+            .iter()
+            .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open)?)))
+            .collect();
         let malformed: Vec<_> = faults
             .iter()
             .filter(|(_, outcome)| matches!(outcome, CallOutcome::Malformed { .. }))
@@ -43,10 +52,9 @@ impl Decision {
         }
         // Calls that are sure to run; those that a person may still deny are counted when they start.
         let mut sure = self.state.counters.tool_calls;
-        let mut first = true;
-        for open in calls {
+        for (place, open) in calls {
             let id = open.call.id.clone();
-            if !first && self.state.policy.batch == Batch::First {
+            if place > 0 && self.state.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 self.finish_call(id, outcome.clone());
@@ -57,7 +65,6 @@ impl Decision {
             } else {
                 sure += u64::from(self.admit(&open));
             }
-            first = false;
         }
         self.go_on();
     }
@@ -128,7 +135,7 @@ impl Decision {
         });
     }
 
-    fn open_calls(&self) -> &[OpenCall] {
+    pub(super) fn open_calls(&self) -> &[OpenCall] {
         match &self.state.phase {
             Phase::Acting(calls) => calls,
             _ => &[],
@@ -153,7 +160,16 @@ impl Decision {
         }
     }
 
+    /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
+        let known = self.state.open_call(&call).filter(|open| matches!(open.stage, Stage::Queued));
+        if let Some(open) = known.cloned() {
+            match open.known().map(|known| &known.outcome) {
+                Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
+                Some(None) if self.effect(&open).0 == Effect::Once => return self.doubt(&open),
+                _ => {}
+            }
+        }
         let attempt = self.state.open_call(&call).map_or(1, |open| open.attempt + 1);
         self.record(CallStarted { call, attempt });
     }
@@ -262,28 +278,37 @@ impl Decision {
             .cloned()
             .collect();
         for open in lost {
-            let id = open.call.id.clone();
-            let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
-            let (effect, has_check) = tool.unwrap_or((Effect::Once, false));
-            match effect {
-                Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
-                _ if self.state.stopping() => {
-                    self.finish_call(id, CallOutcome::Interrupted { abandoned: false });
-                }
-                Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
-                Effect::Once => {
-                    self.record(CallDoubted { call: id });
-                    if !has_check {
-                        self.ask_outcome(&open);
-                    }
-                }
-            }
+            self.take_up(&open);
         }
         if self.state.stopping() {
             if matches!(self.state.phase, Phase::Calling(_)) {
                 self.abandon_turn("the process died while the run was being stopped");
             }
             self.after_stop();
+        }
+    }
+
+    /// Goes on with a call that was lost while it ran.
+    pub(super) fn take_up(&mut self, open: &OpenCall) {
+        let id = open.call.id.clone();
+        match self.effect(open).0 {
+            Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
+            _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
+            Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
+            Effect::Once => self.doubt(open),
+        }
+    }
+
+    /// What running a call again would do, and whether its tool can say if it happened.
+    fn effect(&self, open: &OpenCall) -> (Effect, bool) {
+        let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
+        tool.unwrap_or((Effect::Once, false))
+    }
+
+    fn doubt(&mut self, open: &OpenCall) {
+        self.record(CallDoubted { call: open.call.id.clone() });
+        if !self.effect(open).1 {
+            self.ask_outcome(open);
         }
     }
 
@@ -306,10 +331,12 @@ impl Decision {
 
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
         let policy = &self.state.policy;
+        let ran_below =
+            |open: &OpenCall| open.known().is_some_and(|known| known.outcome.as_ref() == Some(&outcome));
         let note = self.state.open_call(&call).and_then(|open| {
-            let repetition = policy
-                .repetition
-                .filter(|repetition| open.repeat == repetition.note_at && open.attempt > 0)?;
+            let repetition = policy.repetition.filter(|repetition| {
+                open.repeat == repetition.note_at && (open.attempt > 0 || ran_below(open))
+            })?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", &open.call.name).into())
         });

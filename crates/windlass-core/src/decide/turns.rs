@@ -126,7 +126,7 @@ impl Decision {
             .collect()
     }
 
-    fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
+    pub(super) fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
         let texts = &self.state.policy.texts;
         match stop {
             StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
@@ -136,7 +136,7 @@ impl Decision {
         }
     }
 
-    fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
+    pub(super) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
         if self.state.streaks.cut >= CUT_RETRIES {
             let error = match kind {
                 FailKind::Truncated => "the model's replies were cut off at the token limit",
@@ -151,7 +151,7 @@ impl Decision {
     }
 
     /// A turn without a call.
-    fn talked(&mut self) {
+    pub(super) fn talked(&mut self) {
         let text = self.said();
         let policy = &self.state.policy;
         let prompt = match policy.talk {
@@ -179,7 +179,7 @@ impl Decision {
     }
 
     /// The text of the reply that the conversation ends with.
-    fn said(&self) -> Option<Text> {
+    pub(super) fn said(&self) -> Option<Text> {
         match self.state.history.last().map(|last| &**last) {
             Some(crate::message::Message::Assistant(said)) => said.text.clone(),
             _ => None,
@@ -197,14 +197,17 @@ impl Decision {
 
     /// Calls that cannot be understood end the run: by policy, or because there were too many in a row.
     pub(super) fn malformed_ends(&mut self, faults: &[(CallId, CallOutcome)]) -> bool {
+        // In a fork some of the turn's faults may have been recorded already.
+        let some = self.state.streaks.malformed_now;
+        let before = self.state.streaks.malformed.saturating_sub(u32::from(some));
         let verdict = match self.state.policy.malformed {
-            Malformed::FeedBack(most) => self.state.streaks.malformed >= most,
+            Malformed::FeedBack(most) => before >= most,
             Malformed::Answer | Malformed::Fail => true,
         };
-        if faults.is_empty() || !verdict {
+        if faults.is_empty() && !some || !verdict {
             return false;
         }
-        let raw = self.said();
+        let raw = self.said().or_else(|| self.state.last_text.clone().filter(|_| some));
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());
         }
@@ -294,7 +297,7 @@ impl Decision {
     }
 
     /// The closing call has ended, well or not: the limit is the run's status, whatever the call brought.
-    fn finish_closing(&mut self, said: Option<Text>) {
+    pub(super) fn finish_closing(&mut self, said: Option<Text>) {
         let Some(closing) = self.state.closing.clone() else { return };
         let said = said.filter(|text| !text.trim().is_empty());
         let text = said.or_else(|| self.state.last_text.clone());

@@ -1,0 +1,46 @@
+//! Forks: what a run that goes on from within another one must know of it.
+
+use crate::event::{Decision, Event, Fact, Fork, StartedCall};
+use crate::ids::Text;
+use crate::outcome::CallOutcome;
+use crate::state::{OpenCall, Phase, Stage, State};
+
+impl Fork {
+    /// The fork of a run as it stood at a time, with the events that followed there: which of the open calls it has
+    /// started, by then or later, and how they ended.
+    pub fn of(state: &State, later: &[Event], say: Option<Text>) -> Self {
+        let Phase::Acting(open) = &state.phase else { return Self { calls: Vec::new(), say } };
+        Self { calls: open.iter().filter_map(|open| started(open, later)).collect(), say }
+    }
+}
+
+fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
+    if matches!(open.stage, Stage::Done(_)) {
+        return None;
+    }
+    let call = &open.call.id;
+    let (mut again, mut edited, mut outcome) = (false, false, None);
+    for event in later {
+        match &event.fact {
+            Fact::CallStarted(started) if started.call == *call => again = true,
+            Fact::CallDecided(decided) if decided.call == *call => {
+                edited |= matches!(decided.decision, Decision::Edited { .. });
+            }
+            Fact::CallFinished(finished) if finished.call == *call && ran(&finished.outcome) => {
+                outcome = Some(finished.outcome.clone());
+            }
+            _ => {}
+        }
+    }
+    let before = open.attempt > 0;
+    // A try that is known to have failed leaves no doubt, and other arguments make it another call.
+    let failed = matches!(open.stage, Stage::Retrying { .. });
+    let lost = if failed { again || outcome.is_some() } else { before || again };
+    let same = before || !edited;
+    (lost && same).then(|| StartedCall { call: call.clone(), outcome })
+}
+
+/// Whether a call came to an end of its own.
+fn ran(outcome: &CallOutcome) -> bool {
+    matches!(outcome, CallOutcome::Ok { .. } | CallOutcome::Error { .. } | CallOutcome::TimedOut { .. })
+}
