@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choice::{Carried, ModelChoice};
+use crate::forking::Fork;
 use crate::ids::{CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::{Message, Reasoning, ToolCall};
 use crate::outcome::{CallOutcome, Status};
@@ -153,27 +154,6 @@ pub enum RunInput {
     Continue(Carried),
     /// No new start: the run goes on from where its base stood, in the middle of whatever that did.
     Fork(Fork),
-}
-
-/// What a fork must know of its base beside the state there: what the base had begun by then or began later.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Fork {
-    /// The calls of the turn that was going on which the base run has started, at any time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<StartedCall>,
-    /// What is said to the agent as it goes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub say: Option<Text>,
-}
-
-/// A call that a fork's base has started.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StartedCall {
-    /// The call.
-    pub call: CallId,
-    /// How it ended, if it came to an end of its own; `None`: nobody knows whether it happened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<CallOutcome>,
 }
 
 /// See [`Fact::RunStarted`].

@@ -12,12 +12,13 @@ use crate::event::{
 };
 use crate::ids::CallId;
 use crate::message::{AssistantMessage, Message};
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::tool_message;
-use crate::state::{Calling, Closing, Cut, OpenCall, OpenQuestion, Phase, Repeated, Stage, State};
+use crate::state::{Calling, Closing, Cut, OpenQuestion, Phase, Repeated, State};
 
 /// Folds one fact into the state.
 #[must_use]

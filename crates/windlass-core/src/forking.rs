@@ -1,9 +1,33 @@
 //! Forks: what a run that goes on from within another one must know of it.
 
-use crate::event::{Decision, Event, Fact, Fork, StartedCall};
-use crate::ids::Text;
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Decision, Event, Fact};
+use crate::ids::{CallId, Text};
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
-use crate::state::{OpenCall, Phase, Stage, State};
+use crate::state::{Phase, State};
+
+/// What a fork must know of its base beside the state there: what the base had begun by then or began later.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The calls of the turn that was going on which the base run has started, at any time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<StartedCall>,
+    /// What is said to the agent as it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub say: Option<Text>,
+}
+
+/// A call that a fork's base has started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartedCall {
+    /// The call.
+    pub call: CallId,
+    /// How it ended, if it came to an end of its own; `None`: nobody knows whether it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<CallOutcome>,
+}
 
 impl Fork {
     /// The fork of a run as it stood at a time, with the events that followed there: which of the open calls it has

@@ -4,9 +4,10 @@ use crate::action::{Found, Input, What, Work};
 use crate::decide::decide;
 use crate::event::{Event, Fact, TurnCompleted, TurnFailed};
 use crate::ids::CallId;
+use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::reply::{Reply, ReplyCall};
-use crate::state::{Phase, Stage, State};
+use crate::state::{Phase, State};
 
 /// The greatest share of a retry's wait that is left to chance, in thousandths.
 const WHOLE_JITTER: u64 = 1_000;

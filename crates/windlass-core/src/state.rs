@@ -10,8 +10,9 @@ use crate::choice::{Carried, ModelChoice};
 use crate::event::{AgentRef, LimitReached, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
-use crate::message::{Message, ToolCall};
-use crate::outcome::{CallOutcome, Status};
+use crate::message::Message;
+use crate::open_call::{OpenCall, Stage};
+use crate::outcome::Status;
 use crate::policy::{LimitKind, Policy, Preset};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
@@ -97,73 +98,6 @@ pub(crate) struct Calling {
     pub(crate) model: u32,
     pub(crate) attempt: u32,
     pub(crate) choice: ToolChoice,
-}
-
-/// A call of the current turn that the edge can work on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenCall {
-    /// The call as the model made it.
-    pub call: ToolCall,
-    /// The arguments that a person put in place of the model's.
-    pub edited: Option<Text>,
-    pub(crate) stage: Stage,
-    pub(crate) attempt: u32,
-    /// Tries that failed: an attempt that was lost with its process is none.
-    pub(crate) failed: u32,
-    pub(crate) repeat: u32,
-    pub(crate) note: Option<Text>,
-    /// The run whose key the call has: the one that first started it.
-    pub(crate) key_run: Option<RunId>,
-    /// What the base of a fork has made of it.
-    pub(crate) in_base: Option<Arc<InBase>>,
-}
-
-/// What the base of a fork has made of a call.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct InBase {
-    /// The run that first started it.
-    pub(crate) run: RunId,
-    /// The arguments in place of the model's that it was started with.
-    pub(crate) edited: Option<Text>,
-    /// How it ended; `None`: nobody knows.
-    pub(crate) outcome: Option<CallOutcome>,
-}
-
-impl OpenCall {
-    /// What the base has made of this very call, with these arguments.
-    pub(crate) fn known(&self) -> Option<&InBase> {
-        self.in_base.as_deref().filter(|known| known.edited == self.edited)
-    }
-
-    /// The run whose key it has, if `own` runs it.
-    pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
-        self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
-    }
-
-    /// The arguments that the call runs with, as JSON text.
-    pub fn args(&self) -> &str {
-        let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
-        if args.is_empty() { "{}" } else { args }
-    }
-}
-
-/// How far a call has come.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stage {
-    /// Nothing stands against it: it runs as soon as there is room.
-    Queued,
-    /// It waits for a person's decision.
-    Held { digest: Text },
-    /// The tool itself is a question to a person.
-    Asking,
-    /// It runs.
-    Running { seq: u64 },
-    /// A try failed; the next one begins at that time.
-    Retrying { seq: u64, at: Millis },
-    /// It had started when the process died: its check is asked, else a person.
-    Doubted { seq: u64, asked: bool },
-    /// It has its result.
-    Done(CallOutcome),
 }
 
 /// A question that waits for its answer.
@@ -321,6 +255,11 @@ impl State {
         &self.tools
     }
 
+    /// The models that it may ask, in order of fallback.
+    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
+        &self.models
+    }
+
     /// The messages before the conversation.
     pub fn prompt(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.prompt
@@ -387,6 +326,20 @@ impl State {
             Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
             _ => None,
         }
+    }
+
+    /// The calls of the current turn that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        let calls = match &self.phase {
+            Phase::Acting(calls) => calls.as_slice(),
+            _ => &[],
+        };
+        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    /// Whether a call of the current turn has been started.
+    pub fn has_started(&self, id: &CallId) -> bool {
+        self.open_call(id).is_some_and(|open| open.attempt > 0)
     }
 
     /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.

@@ -170,9 +170,10 @@ impl Agent {
     }
 
     /// The start of a run as this agent would have made it, with its policy, prompt and tools.
-    pub(crate) fn start_again(&self, start: &RunStarted) -> Result<RunStarted, Error> {
+    /// `input` is what the line of forks that it stands in began with.
+    pub(crate) fn start_again(&self, start: &RunStarted, input: &RunInput) -> Result<RunStarted, Error> {
         Ok(RunStarted {
-            prompt: self.prompt(&start.input)?,
+            prompt: self.prompt(input)?,
             tools: self.tools(),
             policy: self.inner.policy.clone(),
             ..start.clone()
@@ -190,7 +191,7 @@ impl Agent {
     }
 
     /// The messages before the conversation. Instructions without variables are rendered once for all runs.
-    fn prompt(&self, input: &RunInput) -> Result<Arc<Vec<Arc<Message>>>, Error> {
+    pub(crate) fn prompt(&self, input: &RunInput) -> Result<Arc<Vec<Arc<Message>>>, Error> {
         let Some(environment) = &self.inner.template else { return Ok(self.inner.prompt.clone()) };
         let failed = |source| Error::Template { agent: self.inner.name.to_string(), source };
         let template = environment.get_template(TEMPLATE).map_err(failed)?;
@@ -213,7 +214,7 @@ fn input_text(input: &RunInput) -> String {
             }
             Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
         }),
-        RunInput::Continue(_) => None,
+        RunInput::Continue(_) | RunInput::Fork(_) => None,
     };
     text.unwrap_or_default()
 }

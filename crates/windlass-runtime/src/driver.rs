@@ -330,7 +330,7 @@ impl Driver {
         Some(ToolWork {
             action,
             tool: self.agent.tool(name),
-            context: work::context(self.state.run(), call, attempt, cancel.clone()),
+            context: work::context(&self.state, call, attempt, cancel.clone())?,
             args: serde_json::from_str(open.args()).unwrap_or_default(),
             timeout_ms,
             grace_ms: policy.grace_ms,

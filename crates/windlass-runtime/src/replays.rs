@@ -5,6 +5,7 @@ use windlass_store::{Batch, EventLog};
 
 use crate::agent::Agent;
 use crate::error::Error;
+use crate::forks::first_input;
 use crate::load::load_until;
 
 /// How many events are read at once.
@@ -41,7 +42,8 @@ pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) ->
         _ => State::new(run),
     };
     if let (Some(agent), Some(first)) = (with, batches.first_mut()) {
-        *first = Batch { first: first.first, events: started_by(agent, &first.events)?.into() };
+        let events = started_by(log, agent, &first.events).await?;
+        *first = Batch { first: first.first, events: events.into() };
     }
     while !batches.is_empty() {
         for batch in &batches {
@@ -83,10 +85,10 @@ fn other_base(first: Option<&Batch>) -> Option<Box<Difference>> {
 }
 
 /// The first append with the start that this agent would make.
-fn started_by(agent: &Agent, events: &[Event]) -> Result<Vec<Event>, Error> {
+async fn started_by(log: &dyn EventLog, agent: &Agent, events: &[Event]) -> Result<Vec<Event>, Error> {
     let mut events = events.to_vec();
     if let Some(Fact::RunStarted(start)) = events.first_mut().map(|event| &mut event.fact) {
-        *start = agent.start_again(start)?;
+        *start = agent.start_again(start, &first_input(log, start).await?)?;
     }
     Ok(events)
 }

@@ -4,6 +4,7 @@ mod answer;
 mod cancel;
 mod export;
 mod find;
+mod fork;
 mod go_on;
 mod list;
 mod replay;
@@ -54,6 +55,8 @@ enum RunsCommand {
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),
+    /// Begin a new run that goes on from any event of another one
+    Fork(fork::ForkArgs),
     /// Decide on a run once more, from what came from outside: the same, or the first event that differs
     Replay(replay::ReplayArgs),
     /// Write a run, and what it is based on, as JSON lines
@@ -71,6 +74,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Resume(args) => resume::run(args, log).await,
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
+        RunsCommand::Fork(args) => fork::run(args, log).await,
         RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
     }

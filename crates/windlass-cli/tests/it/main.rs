@@ -10,6 +10,7 @@ mod agents;
 mod chat;
 mod crash;
 mod errors;
+mod forks;
 mod json;
 mod kit;
 mod people;

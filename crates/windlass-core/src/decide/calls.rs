@@ -10,11 +10,12 @@ use crate::event::{
 };
 use crate::ids::{ActionId, CallId, Text};
 use crate::nearest::nearest_or_any;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::{Batch, LimitKind};
 use crate::question::QuestionKind;
 use crate::reply::{FailureKind, ModelFailure, Usage};
-use crate::state::{OpenCall, Phase, Stage, State};
+use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind};
 
 /// Calls of one turn that run at once where the batch is `staged`.

@@ -6,7 +6,8 @@
 use super::Decision;
 use crate::event::LimitReached;
 use crate::message::Message;
-use crate::state::{Calling, OpenCall, Phase, Stage};
+use crate::open_call::{OpenCall, Stage};
+use crate::state::{Calling, Phase};
 
 impl Decision {
     /// The start of a fork was recorded: what follows from where the base stood.

@@ -9,9 +9,10 @@ mod turns;
 use crate::action::{Input, What};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, Millis};
+use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
-use crate::state::{Phase, Stage, State};
+use crate::state::{Phase, State};
 use crate::violation::Violation;
 
 /// Which facts follow when something comes from outside. The same state and input always give the same facts.
@@ -49,9 +50,9 @@ impl Decision {
                 let fork = matches!(start.input, RunInput::Fork(_));
                 self.record(*start);
                 if fork {
-                    self.go_on_from_base()
+                    self.go_on_from_base();
                 } else {
-                    self.next_turn()
+                    self.next_turn();
                 }
                 Ok(())
             }

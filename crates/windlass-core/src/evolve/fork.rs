@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::event::Fork;
+use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
 use crate::message::Message;
+use crate::open_call::{InBase, OpenCall, Stage};
 use crate::policy::{LimitKind, Policy};
-use crate::state::{Closing, InBase, OpenCall, Phase, Stage, State};
+use crate::state::{Closing, Phase, State};
 
 impl State {
     /// Goes on with everything of the base but its questions, decisions and wish to stop.

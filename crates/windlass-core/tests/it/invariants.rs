@@ -25,6 +25,10 @@ pub(crate) fn invariants(state: &State, events: &[Event]) {
     one_result_each(state, events);
     valid_history(state);
     limits_hold(state, events);
+    all_usage(state, events);
+}
+
+fn all_usage(state: &State, events: &[Event]) {
     let mut used = Usage::default();
     for event in events {
         match &event.fact {
@@ -34,6 +38,16 @@ pub(crate) fn invariants(state: &State, events: &[Event]) {
         }
     }
     assert_eq!(*state.usage(), used, "usage is counted on every way (E41)");
+}
+
+/// What holds for a fork: as for any run, with what its base had done before it.
+pub(crate) fn fork_invariants(state: &State, before: &[Event], events: &[Event]) {
+    assert_eq!(state.version(), events.len() as u64);
+    one_end(state, events);
+    let all: Vec<Event> = before.iter().chain(events).cloned().collect();
+    one_result_each(state, &all);
+    valid_history(state);
+    all_usage(state, events);
 }
 
 fn one_end(state: &State, events: &[Event]) {

@@ -11,6 +11,7 @@ mod approvals;
 mod args;
 mod continuing;
 mod dependencies;
+mod forks;
 mod generate;
 mod invariants;
 mod machine;

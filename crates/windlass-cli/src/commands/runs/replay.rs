@@ -79,7 +79,9 @@ fn differs(run: RunId, difference: &Difference, log: &LogArgs) -> Failure {
         (None, None) => format!("event {seq} differs"),
     };
     let mut failure = Failure::new(Exit::Failed, format!("run {run} does not replay: {what}"));
-    if let (Some(expected), Some(found)) = (&difference.expected, &difference.found) {
+    if let (Some(expected), Some(found)) = (&difference.expected, &difference.found)
+        && expected.fact.kind() == found.fact.kind()
+    {
         for line in differences::lines(&body(expected), &body(found)) {
             failure = failure.detail(line);
         }
