@@ -294,8 +294,7 @@ impl State {
         self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));
         let Some(call) = self.call_mut(&finished.call) else { return };
         // What the base ran counts as run.
-        let ran_below = call.attempt == 0
-            && call.known().is_some_and(|known| known.outcome.as_ref() == Some(&finished.outcome));
+        let ran_below = call.ran_below(&finished.outcome);
         call.stage = Stage::Done(finished.outcome.clone());
         call.note.clone_from(&finished.note);
         let repeat = call.repeat;

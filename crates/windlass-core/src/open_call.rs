@@ -42,6 +42,11 @@ impl OpenCall {
         self.in_base.as_deref().filter(|known| known.edited == self.edited)
     }
 
+    /// Whether this is its end in the base, and it was never begun here.
+    pub(crate) fn ran_below(&self, outcome: &CallOutcome) -> bool {
+        self.attempt == 0 && self.known().is_some_and(|known| known.outcome.as_ref() == Some(outcome))
+    }
+
     /// The run whose key it has, if `own` runs it.
     pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
         self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)

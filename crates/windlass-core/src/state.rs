@@ -12,7 +12,7 @@ use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
-use crate::outcome::Status;
+use crate::outcome::{CallOutcome, Status};
 use crate::policy::{LimitKind, Policy, Preset};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
@@ -220,6 +220,11 @@ impl State {
         }
     }
 
+    /// How many events its base has, before its first event.
+    pub fn base_version(&self) -> Option<u64> {
+        self.below.as_ref().map(|base| base.version)
+    }
+
     /// The run's id.
     pub fn run(&self) -> RunId {
         self.run
@@ -340,6 +345,11 @@ impl State {
     /// Whether a call of the current turn has been started.
     pub fn has_started(&self, id: &CallId) -> bool {
         self.open_call(id).is_some_and(|open| open.attempt > 0)
+    }
+
+    /// Whether a fork has this end of a call from its base, without having begun it.
+    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
+        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
     }
 
     /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.

@@ -1,12 +1,12 @@
 //! Replay: a run's log is decided on once more, append by append, and nothing else happens.
 
-use windlass_core::{Difference, Event, Fact, RunId, RunStarted, State, replay};
+use windlass_core::{Difference, Event, Fact, RunId, State, replay};
 use windlass_store::{Batch, EventLog};
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::forks::first_input;
-use crate::load::load_until;
+use crate::load::state_before;
 
 /// How many events are read at once.
 const READ_AT_ONCE: usize = 1_000;
@@ -30,17 +30,11 @@ pub struct Replayed {
 pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) -> Result<Replayed, Error> {
     let mut batches = log.read(run, 1, READ_AT_ONCE).await?;
     let mut replayed = Replayed { appends: 0, events: 0, difference: None };
-    let mut state = match batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-        Some(Fact::RunStarted(start)) => {
-            let (state, sound) = beginning(log, start).await?;
-            if !sound {
-                replayed.difference = other_base(batches.first());
-                return Ok(replayed);
-            }
-            state
-        }
-        _ => State::new(run),
-    };
+    let mut state = state_before(log, run).await?;
+    if !stands_on_its_base(&state, batches.first()) {
+        replayed.difference = other_base(batches.first());
+        return Ok(replayed);
+    }
     if let (Some(agent), Some(first)) = (with, batches.first_mut()) {
         let events = started_by(log, agent, &first.events).await?;
         *first = Batch { first: first.first, events: events.into() };
@@ -62,17 +56,14 @@ pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) ->
     Ok(replayed)
 }
 
-/// The state before a run's first event, and whether its base is what it says.
-async fn beginning(log: &dyn EventLog, start: &RunStarted) -> Result<(State, bool), Error> {
-    let Some(base) = &start.base else { return Ok((State::new(start.run), true)) };
-    let below = load_until(log, base.run, base.version).await.map_err(|error| match error {
-        Error::Log(windlass_store::StoreError::UnknownRun { run: missing }) if missing == base.run => {
-            Error::MissingBase { run: start.run, base: base.run }
-        }
-        other => other,
-    })?;
-    let sound = below.digest() == base.digest && below.version() == base.version;
-    Ok((State::on_base(start.run, &below), sound))
+fn stands_on_its_base(state: &State, first: Option<&Batch>) -> bool {
+    match first.and_then(|batch| batch.events.first()).map(|event| &event.fact) {
+        Some(Fact::RunStarted(start)) => start
+            .base
+            .as_ref()
+            .is_none_or(|base| state.base_version() == Some(base.version) && state.digest() == base.digest),
+        _ => true,
+    }
 }
 
 fn other_base(first: Option<&Batch>) -> Option<Box<Difference>> {

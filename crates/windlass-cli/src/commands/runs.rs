@@ -2,6 +2,7 @@
 
 mod answer;
 mod cancel;
+mod effects;
 mod export;
 mod find;
 mod fork;
@@ -55,6 +56,8 @@ enum RunsCommand {
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),
+    /// List what the calls of a run did: intents, tries, receipts, doubts
+    Effects(effects::EffectsArgs),
     /// Begin a new run that goes on from any event of another one
     Fork(fork::ForkArgs),
     /// Decide on a run once more, from what came from outside: the same, or the first event that differs
@@ -74,6 +77,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Resume(args) => resume::run(args, log).await,
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
+        RunsCommand::Effects(args) => effects::run(args, log).await,
         RunsCommand::Fork(args) => fork::run(args, log).await,
         RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,

@@ -9,6 +9,7 @@
 mod agents;
 mod chat;
 mod crash;
+mod effects;
 mod errors;
 mod forks;
 mod json;

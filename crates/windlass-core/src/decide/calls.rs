@@ -332,11 +332,9 @@ impl Decision {
 
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
         let policy = &self.state.policy;
-        let ran_below =
-            |open: &OpenCall| open.known().is_some_and(|known| known.outcome.as_ref() == Some(&outcome));
         let note = self.state.open_call(&call).and_then(|open| {
             let repetition = policy.repetition.filter(|repetition| {
-                open.repeat == repetition.note_at && (open.attempt > 0 || ran_below(open))
+                open.repeat == repetition.note_at && (open.attempt > 0 || open.ran_below(&outcome))
             })?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", &open.call.name).into())

@@ -1,6 +1,7 @@
 //! The HTTP client of a server at a URL, which says the idempotency key of a call in a header, too.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -115,7 +116,10 @@ fn quoted(key: &str) -> String {
         match byte {
             b'"' | b'\\' => text.extend(['\\', char::from(byte)]),
             0x20..=0x7e => text.push(char::from(byte)),
-            _ => text.push_str(&format!("%{byte:02x}")),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "%{byte:02x}");
+            }
         }
     }
     text.push('"');
