@@ -63,7 +63,7 @@ impl State {
             Fact::Steered(steered) => self.steering.push(steered.text.clone()),
             Fact::Adjusted(adjusted) => {
                 if let Some(tools) = &adjusted.tools {
-                    self.tools = tools.clone();
+                    self.offer_tools(tools.clone());
                 }
             }
             Fact::OutputRejected(rejected) => self.output_rejected(rejected),
@@ -103,7 +103,7 @@ impl State {
         self.agent = Some(start.agent.clone());
         self.session.clone_from(&start.session);
         self.policy = start.policy.clone();
-        self.tools = start.tools.clone();
+        self.offer_tools(start.tools.clone());
         self.models = start.models.clone();
         self.prompt = start.prompt.clone();
         self.phase = Phase::Between;
@@ -112,6 +112,9 @@ impl State {
                 for message in messages {
                     if let Message::Assistant(said) = &**message {
                         said.calls.iter().for_each(|call| self.call_ids.insert_mut(call.id.clone()));
+                    }
+                    if let Some(content) = message.content() {
+                        self.keep_stored(content);
                     }
                     self.history.push(message.clone());
                 }
@@ -274,7 +277,10 @@ impl State {
                 self.streaks.malformed_now = true;
                 self.streaks.malformed += 1;
             }
-            CallOutcome::Ok { .. } => self.had_output = true,
+            CallOutcome::Ok { content } => {
+                self.had_output = true;
+                self.keep_stored(content);
+            }
             _ => {}
         }
         self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));

@@ -18,6 +18,7 @@ mod question;
 mod reply;
 mod results;
 mod state;
+mod stored;
 mod tool;
 mod violation;
 
@@ -38,5 +39,6 @@ pub use policy::*;
 pub use question::*;
 pub use reply::*;
 pub use state::{Counters, OpenCall, OpenQuestion, Request, RunStanding, State};
+pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
 pub use violation::Violation;

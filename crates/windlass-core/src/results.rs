@@ -1,6 +1,6 @@
 //! How the end of a call is put to the model.
 
-use crate::message::{Content, Message, ToolCall, ToolMessage};
+use crate::message::{Content, Message, Part, ToolCall, ToolMessage};
 use crate::outcome::CallOutcome;
 use crate::policy::{Policy, Results};
 
@@ -23,12 +23,17 @@ pub(crate) fn tool_message(policy: &Policy, call: &ToolCall, outcome: CallOutcom
 
 /// SwiftAgentKit's wrapper around a result.
 fn announced(name: &str, content: &Content) -> Content {
-    format!(
-        "Successfully Executed Tool: {name}\n-- Start Tool Result ---\n{}\n-- End Tool Result ---\n\n\
-         You can now continue with the next step in the conversation.",
-        content.text()
-    )
-    .into()
+    let before = format!("Successfully Executed Tool: {name}\n-- Start Tool Result ---");
+    let after = "-- End Tool Result ---\n\nYou can now continue with the next step in the conversation.";
+    match content {
+        // A stored payload stays one: parts are put together line by line.
+        Content::Parts(parts) if content.refs().next().is_some() => {
+            let text = |text: &str| Part::Text { text: text.into() };
+            let parts = [text(&before)].into_iter().chain(parts.iter().cloned()).chain([text(after)]);
+            Content::Parts(parts.collect())
+        }
+        _ => format!("{before}\n{}\n{after}", content.text()).into(),
+    }
 }
 
 enum Failure {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rpds::RedBlackTreeSetSync;
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -10,11 +10,12 @@ use crate::choice::{Carried, ModelChoice};
 use crate::event::{AgentRef, LimitReached, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
-use crate::message::{Message, ToolCall};
+use crate::message::{Content, Message, ToolCall};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{LimitKind, Policy, Preset};
 use crate::question::QuestionKind;
 use crate::reply::Usage;
+use crate::stored::{READ_RESULT, Ref, read_result};
 use crate::tool::ToolSpec;
 
 /// What limits count.
@@ -40,7 +41,12 @@ pub struct State {
     pub(crate) agent: Option<AgentRef>,
     pub(crate) session: Option<SessionId>,
     pub(crate) policy: Arc<Policy>,
+    /// What the agent has.
+    pub(crate) own_tools: Arc<Vec<ToolSpec>>,
+    /// The same, with the tool that reads stored payloads once there is one.
     pub(crate) tools: Arc<Vec<ToolSpec>>,
+    /// The stored payloads of the conversation, by handle.
+    pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
     pub(crate) models: Arc<Vec<ModelChoice>>,
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
     pub(crate) history: History,
@@ -217,7 +223,9 @@ impl State {
             agent: None,
             session: None,
             policy: empty_policy(),
+            own_tools: Arc::default(),
             tools: Arc::default(),
+            stored: RedBlackTreeMapSync::new_sync(),
             models: Arc::default(),
             prompt: Arc::default(),
             history: History::default(),
@@ -246,7 +254,12 @@ impl State {
 
     /// A run before its first event whose conversation begins with another run's: it is shared, not copied.
     pub fn on_base(run: RunId, base: &Self) -> Self {
-        Self { history: base.history.clone(), call_ids: base.call_ids.clone(), ..Self::new(run) }
+        Self {
+            history: base.history.clone(),
+            call_ids: base.call_ids.clone(),
+            stored: base.stored.clone(),
+            ..Self::new(run)
+        }
     }
 
     /// The run's id.
@@ -279,9 +292,44 @@ impl State {
         &self.policy
     }
 
-    /// The tools, offered or only known.
+    /// The tools, offered or only known; once the conversation holds a stored payload, the one that reads it too.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
+    }
+
+    /// The agent's own tools, as the last event that named them did.
+    pub fn own_tools(&self) -> &Arc<Vec<ToolSpec>> {
+        &self.own_tools
+    }
+
+    /// The stored payload of this conversation that has that handle.
+    pub fn stored(&self, handle: &str) -> Option<&Ref> {
+        self.stored.get(handle)
+    }
+
+    /// The handles of the conversation's stored payloads.
+    pub fn handles(&self) -> impl Iterator<Item = &Text> {
+        self.stored.keys()
+    }
+
+    /// Remembers stored payloads, and offers the tool that reads them from the first one on.
+    pub(crate) fn keep_stored(&mut self, content: &Content) {
+        for stored in content.readable() {
+            let first = self.stored.is_empty();
+            self.stored.insert_mut(stored.handle().into(), stored.clone());
+            if first {
+                self.offer_tools(self.own_tools.clone());
+            }
+        }
+    }
+
+    pub(crate) fn offer_tools(&mut self, own: Arc<Vec<ToolSpec>>) {
+        self.tools = if self.stored.is_empty() || own.iter().any(|tool| &*tool.name == READ_RESULT) {
+            own.clone()
+        } else {
+            Arc::new(own.iter().chain([read_result()]).cloned().collect())
+        };
+        self.own_tools = own;
     }
 
     /// The messages before the conversation.
@@ -350,6 +398,12 @@ impl State {
             Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
             _ => None,
         }
+    }
+
+    /// The call that this action runs.
+    pub fn running_call(&self, action: ActionId) -> Option<&OpenCall> {
+        let Phase::Acting(calls) = &self.phase else { return None };
+        calls.iter().find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
     }
 
     /// The tool of that name, if the run has it.

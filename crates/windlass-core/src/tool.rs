@@ -29,6 +29,9 @@ pub enum ToolKind {
     Run,
     /// A question to a person; the answer is the result (the built-in `ask`).
     Ask,
+    /// A look into a stored payload of the conversation, which the edge's log carries out
+    /// ([`READ_RESULT`](crate::READ_RESULT)).
+    Read,
 }
 
 /// A tool as data: what the model is told, and the policy of its calls.

@@ -19,5 +19,6 @@ mod narrate;
 mod prices;
 mod settings;
 mod sharing;
+mod stored;
 mod violations;
 mod world;
