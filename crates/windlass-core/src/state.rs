@@ -10,12 +10,12 @@ use crate::choice::{Carried, ModelChoice};
 use crate::event::{AgentRef, LimitReached, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
-use crate::message::{Content, Message, ToolCall};
+use crate::message::{Message, ToolCall};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{LimitKind, Policy, Preset};
 use crate::question::QuestionKind;
 use crate::reply::Usage;
-use crate::stored::{READ_RESULT, Ref, read_result};
+use crate::stored::Ref;
 use crate::tool::ToolSpec;
 
 /// What limits count.
@@ -300,36 +300,6 @@ impl State {
     /// The agent's own tools, as the last event that named them did.
     pub fn own_tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.own_tools
-    }
-
-    /// The stored payload of this conversation that has that handle.
-    pub fn stored(&self, handle: &str) -> Option<&Ref> {
-        self.stored.get(handle)
-    }
-
-    /// The handles of the conversation's stored payloads.
-    pub fn handles(&self) -> impl Iterator<Item = &Text> {
-        self.stored.keys()
-    }
-
-    /// Remembers stored payloads, and offers the tool that reads them from the first one on.
-    pub(crate) fn keep_stored(&mut self, content: &Content) {
-        for stored in content.readable() {
-            let first = self.stored.is_empty();
-            self.stored.insert_mut(stored.handle().into(), stored.clone());
-            if first {
-                self.offer_tools(self.own_tools.clone());
-            }
-        }
-    }
-
-    pub(crate) fn offer_tools(&mut self, own: Arc<Vec<ToolSpec>>) {
-        self.tools = if self.stored.is_empty() || own.iter().any(|tool| &*tool.name == READ_RESULT) {
-            own.clone()
-        } else {
-            Arc::new(own.iter().chain([read_result()]).cloned().collect())
-        };
-        self.own_tools = own;
     }
 
     /// The messages before the conversation.

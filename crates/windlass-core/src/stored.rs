@@ -3,7 +3,7 @@
 //! A model sees the beginning, the end and a line that says how to read more; the tool for that is offered as soon as a
 //! conversation holds such a payload, and not before.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,6 +12,7 @@ use crate::event::{Fact, RunInput};
 use crate::ids::Text;
 use crate::message::{Content, Media, MediaSource, Message, Part};
 use crate::outcome::CallOutcome;
+use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
 
 /// Above how many bytes a payload is stored apart, where the policy does not say (64 KiB).
@@ -163,6 +164,38 @@ impl Fact {
             _ => Vec::new(),
         };
         contents.into_iter().flat_map(Content::refs).collect()
+    }
+}
+
+impl State {
+    /// The stored payload of this conversation that has that handle.
+    pub fn stored(&self, handle: &str) -> Option<&Ref> {
+        self.stored.get(handle)
+    }
+
+    /// The handles of the conversation's stored payloads.
+    pub fn handles(&self) -> impl Iterator<Item = &Text> {
+        self.stored.keys()
+    }
+
+    /// Remembers stored payloads, and offers the tool that reads them from the first one on.
+    pub(crate) fn keep_stored(&mut self, content: &Content) {
+        for stored in content.readable() {
+            let first = self.stored.is_empty();
+            self.stored.insert_mut(stored.handle().into(), stored.clone());
+            if first {
+                self.offer_tools(self.own_tools.clone());
+            }
+        }
+    }
+
+    pub(crate) fn offer_tools(&mut self, own: Arc<Vec<ToolSpec>>) {
+        self.tools = if self.stored.is_empty() || own.iter().any(|tool| &*tool.name == READ_RESULT) {
+            own.clone()
+        } else {
+            Arc::new(own.iter().chain([read_result()]).cloned().collect())
+        };
+        self.own_tools = own;
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Content, Fact, Input, Message, Part, Policy, Preset, READ_RESULT, Ref, RunInput, State,
-    Usage, What, accept, evolve,
+    ActionId, CallOutcome, Content, Fact, Input, Message, Part, Policy, Preset, READ_RESULT, Ref, RunInput,
+    State, Usage, What, accept, evolve,
 };
 
 use crate::world::{self, BEGINNING};
@@ -78,7 +78,9 @@ fn e35_a_fact_says_which_payloads_it_needs() {
     assert_eq!(finished(long()).refs().len(), 1);
     assert_eq!(finished("short".into()).refs().len(), 0);
     let state = begun(Some(long()));
-    assert!(matches!(&**state.history().last().unwrap(), Message::User { content } if content.refs().count() == 1));
+    assert!(
+        matches!(&**state.history().last().unwrap(), Message::User { content } if content.refs().count() == 1)
+    );
 }
 
 #[test]

@@ -18,9 +18,10 @@ use super::changes::{Desk, NewEvents};
 use super::holders::{self, BEAT_MS};
 use super::rows::Fault;
 use super::watch::{Change, Signals};
-use super::{closed, file};
+use super::{closed, file, payloads, prune};
 use crate::error::StoreError;
 use crate::log::{Fence, Holder, PostId, Standing};
+use crate::payload::Digest;
 
 /// The most writes of one transaction.
 const GROUP: usize = 256;
@@ -44,6 +45,23 @@ pub(super) enum Write {
         /// Whether the run is listed as suspended from here on.
         parked: bool,
     },
+    /// Takes a refused post out.
+    Discard {
+        run: RunId,
+        post: PostId,
+        fence: Fence,
+    },
+    /// Stores a payload.
+    Put {
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    },
+    /// Takes runs out that nothing needs and nobody holds.
+    Remove {
+        runs: Vec<RunId>,
+    },
+    /// Takes a payload out that nothing refers to.
+    Reclaim,
     /// Moves everything from the write-ahead log into the file.
     Checkpoint,
 }
@@ -54,6 +72,9 @@ pub(super) enum Written {
     Nothing,
     Post(PostId),
     Hold(Fence),
+    Removed(Vec<RunId>),
+    /// So many bytes.
+    Reclaimed(u64),
 }
 
 type Answer = Result<Written, StoreError>;
@@ -288,7 +309,8 @@ impl Work {
                 } else if new.expected == 0 {
                     self.held.insert(new.run);
                 }
-                changes.push(Change::Appended { run: new.run, holds, used: new.uses });
+                let ended = matches!(new.standing, Standing::Ended(_));
+                changes.push(Change::Appended { run: new.run, holds, ended, used: new.uses });
             }
             (Write::Append(new), Err(StoreError::Fenced { .. })) => {
                 self.held.remove(&new.run);
@@ -300,6 +322,9 @@ impl Work {
             (Write::Hold { run, .. }, Ok(_)) => {
                 self.held.insert(*run);
                 changes.push(Change::Held { run: *run });
+            }
+            (Write::Discard { run, post, .. }, Ok(_)) => {
+                changes.push(Change::Discarded { run: *run, post: *post });
             }
             (Write::Release { run, .. }, Ok(_)) => {
                 self.held.remove(run);
@@ -357,6 +382,17 @@ fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Wr
         Write::Release { run, fence, parked } => {
             desk.release(connection, *run, fence, *parked).map(|()| Written::Nothing)
         }
+        Write::Discard { run, post, fence } => {
+            desk.discard(connection, *run, *post, fence).map(|()| Written::Nothing)
+        }
+        Write::Put { digest, bytes } => {
+            Ok(payloads::put(connection, digest, bytes).map(|()| Written::Nothing)?)
+        }
+        Write::Remove { runs } => {
+            desk.forget(runs);
+            Ok(Written::Removed(prune::remove(connection, runs)?))
+        }
+        Write::Reclaim => Ok(prune::reclaim(connection)?.map_or(Written::Nothing, Written::Reclaimed)),
         Write::Checkpoint => Ok(Written::Nothing),
     }
 }

@@ -259,7 +259,7 @@ fn media_of_users() {
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}},
             {"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}},
             {"type": "file", "file": {"filename": "cat.png", "file_data": "data:image/png;base64,QUJD"}},
-            {"type": "text", "text": "[file cat.png: image/png, 5000 bytes]\nHEAD\n[...]\nTAIL"}
+            {"type": "text", "text": "[file cat.png: image/png, 3750 bytes, not shown]"}
         ])
     );
     let texts = Content::Parts(vec![Part::Text { text: "a".into() }, Part::Text { text: "b".into() }]);
