@@ -20,6 +20,7 @@ mod results;
 mod state;
 mod stored;
 mod tool;
+mod upcast;
 mod violation;
 
 pub use action::*;

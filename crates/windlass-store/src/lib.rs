@@ -10,4 +10,4 @@ mod sqlite;
 pub use error::StoreError;
 pub use log::*;
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
-pub use sqlite::{Checked, Prune, Pruned, SqliteLog, SqliteOptions};
+pub use sqlite::{Checked, Durability, Prune, Pruned, SqliteLog, SqliteOptions};

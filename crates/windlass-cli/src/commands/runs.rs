@@ -1,11 +1,13 @@
 //! `windlass runs`: what there is, how it went, and reaching runs from another process.
 
 mod answer;
+mod backup;
 mod cancel;
 mod export;
 mod find;
 mod go_on;
 mod list;
+mod prune;
 mod resume;
 mod show;
 mod steer;
@@ -55,6 +57,10 @@ enum RunsCommand {
     Steer(steer::SteerArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
+    /// Copy the whole log to a file, while runs go on
+    Backup(backup::BackupArgs),
+    /// Take out runs that are no longer needed
+    Prune(prune::PruneArgs),
 }
 
 /// Carries out one of the commands.
@@ -69,5 +75,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
+        RunsCommand::Backup(args) => backup::run(args, log).await,
+        RunsCommand::Prune(args) => prune::run(args, log).await,
     }
 }

@@ -21,3 +21,4 @@ mod signals;
 mod streaming;
 mod terminal;
 mod tools;
+mod upkeep;

@@ -16,11 +16,13 @@ fn huge() -> FnTool {
 }
 
 fn finished(facts: &[Fact]) -> Vec<&CallOutcome> {
-    let outcome = |fact| match fact {
-        &Fact::CallFinished(ref finished) => Some(&finished.outcome),
-        _ => None,
-    };
-    facts.iter().filter_map(outcome).collect()
+    facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::CallFinished(finished) => Some(&finished.outcome),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Through the real log: two runs that bring the same 50 MB keep them once, and nothing of them is in events or state.

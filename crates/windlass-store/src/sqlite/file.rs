@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::SqliteOptions;
+use super::{Durability, SqliteOptions};
 use crate::error::StoreError;
 
 /// `Wdls` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
@@ -44,7 +44,11 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
     let set_up = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(busy_timeout(options))?;
-        connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864")?;
+        connection.execute_batch(match options.durability {
+            Durability::Full => "PRAGMA synchronous=FULL",
+            Durability::Normal { .. } => "PRAGMA synchronous=NORMAL",
+        })?;
+        connection.execute_batch("PRAGMA journal_size_limit=67108864")?;
         if let Some(max_bytes) = options.max_bytes {
             let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
             let pages = (max_bytes.min(i64::MAX as u64).cast_signed() / page.max(1)).max(1);

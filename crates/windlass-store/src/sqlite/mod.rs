@@ -16,6 +16,7 @@ mod prune;
 mod reader;
 mod rows;
 mod watch;
+mod write;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -31,10 +32,27 @@ use crate::payload;
 use changes::NewEvents;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
-use writer::{Write, Writer, Written};
+use write::{Write, Written};
+use writer::Writer;
 
 pub use check::Checked;
 pub use prune::{Prune, Pruned};
+
+/// When an append counts as written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is on the disk: it survives the loss of power. The appends of a group share one sync (SQLite's
+    /// `synchronous=FULL`). The default.
+    #[default]
+    Full,
+    /// Once the system has it: it survives the death of the process (`kill -9`), but the loss of power may take the last
+    /// appends with it; what is left is whole (SQLite's `synchronous=NORMAL`).
+    Normal {
+        /// The longest time between an append and its sync to the disk, in milliseconds; `None`: the next checkpoint
+        /// syncs it, whenever that is.
+        flush_ms: Option<u64>,
+    },
+}
 
 /// The settings of a [`SqliteLog`].
 #[derive(Clone, Debug)]
@@ -47,11 +65,14 @@ pub struct SqliteOptions {
     pub readers: usize,
     /// The most bytes that the file may take; `None`: as many as the disk has. Appends beyond fail as on a full disk.
     pub max_bytes: Option<u64>,
+    /// When an append counts as written. Default: [`Durability::Full`].
+    pub durability: Durability,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout_ms: 5_000, queue: 1_024, readers: 4, max_bytes: None }
+        let durability = Durability::default();
+        Self { busy_timeout_ms: 5_000, queue: 1_024, readers: 4, max_bytes: None, durability }
     }
 }
 
@@ -101,7 +122,7 @@ impl SqliteLog {
         let path = std::path::absolute(path).map_err(|error| file::unusable(path, error))?;
         let connection = file::open(&path, &options)?;
         let signals = Arc::new(Signals::default());
-        let writer = Writer::new(path.clone(), connection, options.queue, Arc::clone(&signals));
+        let writer = Writer::new(path.clone(), connection, &options, Arc::clone(&signals));
         let readers = Readers::new(path.clone(), options.clone());
         Ok(Self { inner: Arc::new(Inner { path, options, writer, readers, signals }) })
     }
@@ -109,6 +130,16 @@ impl SqliteLog {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// How many groups of writes were committed through this log so far: with [`Durability::Full`], as many syncs.
+    pub fn commits(&self) -> u64 {
+        self.inner.writer.commits()
+    }
+
+    /// How often the write-ahead log was synced apart from commits and checkpoints ([`Durability::Normal`]).
+    pub fn flushes(&self) -> u64 {
+        self.inner.writer.flushes()
     }
 
     /// Moves everything from the write-ahead log (`FILE-wal`) into the file, for backups and measurements.

@@ -80,14 +80,13 @@ pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, F
 }
 
 fn condition(prune: &Prune) -> (String, Vec<Value>) {
-    let (mut sql, mut values) = (String::new(), Vec::new());
-    if prune.statuses.is_empty() {
-        sql.push_str("standing NOT IN ('running', 'suspended')");
+    let mut values: Vec<Value> =
+        prune.statuses.iter().map(|status| Value::Text(status.to_string())).collect();
+    let mut sql = if values.is_empty() {
+        "standing NOT IN ('running', 'suspended')".to_owned()
     } else {
-        let places = vec!["?"; prune.statuses.len()].join(", ");
-        sql.push_str(&format!("standing IN ({places})"));
-        values.extend(prune.statuses.iter().map(|status| Value::Text(status.to_string())));
-    }
+        format!("standing IN ({})", vec!["?"; values.len()].join(", "))
+    };
     if let Some(before) = prune.before {
         sql.push_str(
             " AND coalesce((SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1), started_at) < ?",

@@ -177,18 +177,18 @@ async fn a_check_names_what_is_wrong() {
     }
     place.log.append(append(id(5), 4, naming(&payload))).await.unwrap();
     assert_eq!(place.log.check().await.unwrap().faults, Vec::<String>::new());
-    place.sql(&format!(
+    place.sql(
         "PRAGMA foreign_keys=OFF;
          DELETE FROM appends WHERE run = 1 AND last = 2;
-         UPDATE appends SET body = '[{{]' WHERE run = 2 AND last = 3;
+         UPDATE appends SET body = '[{]' WHERE run = 2 AND last = 3;
          UPDATE appends SET count = 1, body = '[]' WHERE run = 3 AND last = 4;
          UPDATE appends SET schema = 99 WHERE run = 4 AND last = 4;
          UPDATE runs SET base = x'00000000000000000000000000000099' WHERE no = 4;
          UPDATE pieces SET data = zeroblob(length(data)) WHERE payload = 1 AND place = 1;
          DELETE FROM pieces WHERE payload = 2;
          INSERT INTO needs VALUES (5, 77);
-         INSERT INTO inbox(run, at, body) VALUES (88, 1, '');"
-    ));
+         INSERT INTO inbox(run, at, body) VALUES (88, 1, '');",
+    );
     let faults = place.log.check().await.unwrap().faults;
     let run = |number: u128| id(number).to_string();
     let expected = [
