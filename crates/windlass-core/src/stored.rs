@@ -189,8 +189,12 @@ impl State {
         }
     }
 
-    pub(crate) fn offer_tools(&mut self, own: Arc<Vec<ToolSpec>>) {
-        self.tools = if self.stored.is_empty() || own.iter().any(|tool| &*tool.name == READ_RESULT) {
+    pub(crate) fn offer_tools(&mut self, mut own: Arc<Vec<ToolSpec>>) {
+        // A hook that was shown the reading tool may hand it back with the others.
+        if own.iter().any(|tool| &*tool.name == READ_RESULT) {
+            Arc::make_mut(&mut own).retain(|tool| &*tool.name != READ_RESULT);
+        }
+        self.tools = if self.stored.is_empty() {
             own.clone()
         } else {
             Arc::new(own.iter().chain([read_result()]).cloned().collect())
