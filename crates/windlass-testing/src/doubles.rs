@@ -94,6 +94,7 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
         let due = script.lock().due(Timed::Model(number as usize), world.now(), entry.takes_ms);
         world.sleep_until(due).await;
     }
+    script.turns.rest().await;
     flight.done = true;
     Box::pin(stream::iter(pieces(&entry, &request)))
 }
@@ -276,6 +277,7 @@ impl ScriptedToolDouble {
             if step.end == ToolEnd::Hang {
                 std::future::pending::<()>().await;
             }
+            self.script.turns.rest().await;
         };
         let stopped = async {
             if self.tool.ignores_cancel {
@@ -414,7 +416,7 @@ impl ScriptedPeople {
             })
             .collect();
         for answer in strays {
-            script.send(What::Answered { question: "nobody-asked".into(), answer });
+            script.send_wrong(What::Answered { question: "nobody-asked".into(), answer });
         }
     }
 
@@ -440,7 +442,17 @@ impl ScriptedPeople {
             let due = self.script.lock().due(Timed::Person(place), self.world.now(), entry.after_ms);
             self.world.sleep_until(due).await;
         }
+        self.script.turns.rest().await;
         thinking.done = true;
+        match self.say(&entry, place, question) {
+            Some(answer) => answer,
+            // The answer comes by post; whoever asked waits until the question is gone.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Gives an answer: by post, or to whoever asked.
+    fn say(&self, entry: &HumanAnswer, place: usize, question: &OpenQuestion) -> Option<Answer> {
         let mut script = self.script.lock();
         if entry.wrong {
             script.wrong_given.push(question.id.clone());
@@ -458,11 +470,15 @@ impl ScriptedPeople {
                 entry.0.clone()
             })
             .collect();
-        for late in after {
-            let answer = answer_of(&late.answer);
-            script.send(What::Answered { question: question.id.clone(), answer });
+        let what =
+            |answer: &HumanReply| What::Answered { question: question.id.clone(), answer: answer_of(answer) };
+        if script.post.is_some() && !entry.wrong && after.is_empty() {
+            script.send(what(&entry.answer));
+            return None;
         }
-        answer_of(&entry.answer)
+        after.iter().for_each(|late| script.send_wrong(what(&late.answer)));
+        script.answered.insert(question.id.clone(), place);
+        Some(answer_of(&entry.answer))
     }
 }
 
