@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use rpds::RedBlackTreeSetSync;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::choice::{Carried, ModelChoice};
 use crate::event::{AgentRef, LimitReached, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
-use crate::message::{Message, ToolCall};
+use crate::message::Message;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
-use crate::policy::{LimitKind, Policy, Preset};
+use crate::policy::{LimitKind, Policy, Preset, Stop};
 use crate::question::QuestionKind;
-use crate::reply::Usage;
-use crate::tool::ToolSpec;
+use crate::reply::{StopReason, Usage};
+use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
 /// What limits count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,7 @@ pub struct State {
     pub(crate) tools: Arc<Vec<ToolSpec>>,
     pub(crate) models: Arc<Vec<ModelChoice>>,
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
+    pub(crate) output: Option<Arc<Value>>,
     pub(crate) history: History,
     pub(crate) call_ids: RedBlackTreeSetSync<CallId>,
     pub(crate) phase: Phase,
@@ -65,6 +68,10 @@ pub struct State {
     /// The limit that a call of the current turn ran into.
     pub(crate) cut: Option<Cut>,
     pub(crate) closing: Option<Closing>,
+    /// Why the last reply stopped.
+    pub(crate) stop: StopReason,
+    /// The base, until the start says what of it goes on.
+    pub(crate) below: Option<Arc<State>>,
 }
 
 /// Where a run stands within its loop.
@@ -80,6 +87,8 @@ pub(crate) enum Phase {
     Waiting { seq: u64, at: Millis, next: Calling },
     /// The calls of a turn are going on.
     Acting(Vec<OpenCall>),
+    /// A step's calls have ended, and its hook is asked.
+    Stepping { seq: u64 },
     /// The end.
     Ended(Box<RunEnded>),
 }
@@ -93,48 +102,6 @@ pub(crate) struct Calling {
     pub(crate) model: u32,
     pub(crate) attempt: u32,
     pub(crate) choice: ToolChoice,
-}
-
-/// A call of the current turn that the edge can work on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenCall {
-    /// The call as the model made it.
-    pub call: ToolCall,
-    /// The arguments that a person put in place of the model's.
-    pub edited: Option<Text>,
-    pub(crate) stage: Stage,
-    pub(crate) attempt: u32,
-    /// Tries that failed: an attempt that was lost with its process is none.
-    pub(crate) failed: u32,
-    pub(crate) repeat: u32,
-    pub(crate) note: Option<Text>,
-}
-
-impl OpenCall {
-    /// The arguments that the call runs with, as JSON text.
-    pub fn args(&self) -> &str {
-        let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
-        if args.is_empty() { "{}" } else { args }
-    }
-}
-
-/// How far a call has come.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stage {
-    /// Nothing stands against it: it runs as soon as there is room.
-    Queued,
-    /// It waits for a person's decision.
-    Held { digest: Text },
-    /// The tool itself is a question to a person.
-    Asking,
-    /// It runs.
-    Running { seq: u64 },
-    /// A try failed; the next one begins at that time.
-    Retrying { seq: u64, at: Millis },
-    /// It had started when the process died: its check is asked, else a person.
-    Doubted { seq: u64, asked: bool },
-    /// It has its result.
-    Done(CallOutcome),
 }
 
 /// A question that waits for its answer.
@@ -163,6 +130,10 @@ pub(crate) struct Streaks {
     pub(crate) cut: u32,
     /// Turns with malformed calls.
     pub(crate) malformed: u32,
+    /// Outputs that did not fit.
+    pub(crate) rejected: u32,
+    /// Whether a call of the current turn was neither malformed nor an output that did not fit.
+    pub(crate) accepted_now: bool,
     /// Whether the current turn had one.
     pub(crate) malformed_now: bool,
     /// Whether the current turn has counted as a round.
@@ -193,6 +164,10 @@ pub(crate) struct Closing {
     pub(crate) at: Millis,
     /// Whether work that was going on must come to its end first.
     pub(crate) stopping: bool,
+    /// Whether the output was asked for as text, because a forced call was not to be had.
+    pub(crate) text_asked: bool,
+    /// Whether the call beyond the limit has begun.
+    pub(crate) called: bool,
 }
 
 /// How a run stands as a whole.
@@ -220,6 +195,7 @@ impl State {
             tools: Arc::default(),
             models: Arc::default(),
             prompt: Arc::default(),
+            output: None,
             history: History::default(),
             call_ids: RedBlackTreeSetSync::new_sync(),
             phase: Phase::New,
@@ -241,12 +217,25 @@ impl State {
             cancelled: false,
             cut: None,
             closing: None,
+            stop: StopReason::Stop,
+            below: None,
         }
     }
 
-    /// A run before its first event whose conversation begins with another run's: it is shared, not copied.
+    /// A run before its first event that begins where another run stands: with its conversation, which is shared, not
+    /// copied. A fork ([`RunInput::Fork`](crate::RunInput::Fork)) goes on with everything else, too.
     pub fn on_base(run: RunId, base: &Self) -> Self {
-        Self { history: base.history.clone(), call_ids: base.call_ids.clone(), ..Self::new(run) }
+        Self {
+            history: base.history.clone(),
+            call_ids: base.call_ids.clone(),
+            below: Some(Arc::new(base.clone())),
+            ..Self::new(run)
+        }
+    }
+
+    /// How many events its base has, before its first event.
+    pub fn base_version(&self) -> Option<u64> {
+        self.below.as_ref().map(|base| base.version)
     }
 
     /// The run's id.
@@ -284,9 +273,29 @@ impl State {
         &self.tools
     }
 
+    /// The models that it may ask, in order of fallback.
+    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
+        &self.models
+    }
+
     /// The messages before the conversation.
     pub fn prompt(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.prompt
+    }
+
+    /// JSON Schema of the typed output, if there is one.
+    pub fn output_schema(&self) -> Option<&Arc<Value>> {
+        self.output.as_ref()
+    }
+
+    /// The tool whose call ends the run, where there is one with an output.
+    pub fn finish_tool(&self) -> Option<&ToolSpec> {
+        if self.policy.stop != Stop::FinishTool {
+            return None;
+        }
+        self.tools.iter().rev().find(|tool| {
+            tool.offered && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
+        })
     }
 
     /// The conversation.
@@ -333,12 +342,20 @@ impl State {
             return RunStanding::Ended(end.status);
         }
         let waits = match &self.phase {
-            Phase::New | Phase::Calling(_) | Phase::Waiting { .. } | Phase::Ended(_) => false,
+            Phase::New
+            | Phase::Calling(_)
+            | Phase::Waiting { .. }
+            | Phase::Stepping { .. }
+            | Phase::Ended(_) => false,
             Phase::Between => true,
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
-                Stage::Running { .. } | Stage::Retrying { .. } => false,
+                Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } => false,
                 Stage::Doubted { asked, .. } => *asked,
-                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Done(_) => true,
+                Stage::Queued
+                | Stage::Held { .. }
+                | Stage::Asking
+                | Stage::DelegateAsks { .. }
+                | Stage::Done(_) => true,
             }),
         };
         if waits && !self.questions.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
@@ -350,6 +367,36 @@ impl State {
             Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
             _ => None,
         }
+    }
+
+    /// The calls that have started and have no result yet: running, or in doubt after a crash.
+    pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
+    /// The calls of the current turn that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        let calls = match &self.phase {
+            Phase::Acting(calls) => calls.as_slice(),
+            _ => &[],
+        };
+        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    /// Whether a call of the current turn has been started.
+    pub fn has_started(&self, id: &CallId) -> bool {
+        self.open_call(id).is_some_and(|open| open.attempt > 0)
+    }
+
+    /// Whether a fork has this end of a call from its base, without having begun it.
+    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
+        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
+    }
+
+    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
+    pub fn call_key(&self, id: &CallId) -> Option<Text> {
+        let open = self.open_call(id)?;
+        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
     }
 
     /// The tool of that name, if the run has it.
@@ -368,6 +415,11 @@ impl State {
             choice: &calling.choice,
             state: self,
         })
+    }
+
+    /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
+    pub fn step(&self) -> Option<u64> {
+        matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.
@@ -419,9 +471,16 @@ impl State {
         match &self.phase {
             Phase::Calling(_) => true,
             Phase::Acting(calls) => calls.iter().any(|call| {
-                matches!(call.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. })
+                matches!(
+                    call.stage,
+                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
+                )
             }),
-            Phase::New | Phase::Between | Phase::Waiting { .. } | Phase::Ended(_) => false,
+            Phase::New
+            | Phase::Between
+            | Phase::Waiting { .. }
+            | Phase::Stepping { .. }
+            | Phase::Ended(_) => false,
         }
     }
 }

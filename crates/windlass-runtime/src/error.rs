@@ -26,6 +26,32 @@ pub enum Error {
         #[source]
         source: windlass_tools::ToolSetError,
     },
+    /// The agent cannot be built: two things that the model may call have one name.
+    #[error("agent `{agent}` has two tools named `{name}`: one of {first}, one of {second}")]
+    SameName {
+        /// The agent.
+        agent: String,
+        /// The name.
+        name: Text,
+        /// Where the first comes from.
+        first: Text,
+        /// Where the second comes from.
+        second: Text,
+    },
+    /// The agent cannot be built: a single turn that must finish has nothing to finish with.
+    #[error("agent `{agent}` ends after one turn with its output, but has no output schema")]
+    NoOutput {
+        /// The agent.
+        agent: String,
+    },
+    /// The input does not fit the agent's input schema.
+    #[error("the input of agent `{agent}` does not fit: {fault}")]
+    BadInput {
+        /// The agent.
+        agent: String,
+        /// What is wrong, and where.
+        fault: String,
+    },
     /// The agent cannot be built: a limit on cost needs prices.
     #[error("agent `{agent}` has a limit on cost, but the price of model `{model}` is unknown")]
     UnknownPrice {
@@ -97,6 +123,16 @@ pub enum Error {
         /// How it ended.
         status: Status,
     },
+    /// There is no such event to begin a fork after.
+    #[error("run {run} has {version} events, expected one of them, found event {at}")]
+    NoSuchEvent {
+        /// The run.
+        run: RunId,
+        /// The event that was asked for.
+        at: u64,
+        /// How many there are.
+        version: u64,
+    },
     /// The run has not ended.
     #[error("run {run} has not ended; resume it instead")]
     NotEnded {
@@ -111,6 +147,9 @@ impl Error {
         match self {
             Self::Policy { source, .. } => source.code(),
             Self::Tools { .. } => "agent.tools",
+            Self::SameName { .. } => "agent.same_name",
+            Self::NoOutput { .. } => "agent.no_output",
+            Self::BadInput { .. } => "run.bad_input",
             Self::UnknownPrice { .. } => "agent.unknown_price",
             Self::NoModel { .. } => "agent.no_model",
             Self::Template { .. } => "agent.template",
@@ -121,6 +160,7 @@ impl Error {
             Self::MissingBase { .. } => "run.missing_base",
             Self::SessionBusy { .. } => "session.busy",
             Self::NotCut { .. } => "run.not_cut",
+            Self::NoSuchEvent { .. } => "run.no_such_event",
             Self::NotEnded { .. } => "run.not_ended",
         }
     }
@@ -130,6 +170,13 @@ impl Error {
         match self {
             Self::Policy { source, .. } => source.help(),
             Self::Tools { .. } => Some("rename one of them, or give a tool server another `name`".to_owned()),
+            Self::SameName { .. } => {
+                Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
+            }
+            Self::NoOutput { .. } => {
+                Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
+            }
+            Self::BadInput { .. } => Some("give an object that fits the agent's `input.schema`".to_owned()),
             Self::UnknownPrice { .. } => {
                 Some("give the model `prices: { input, output }` in USD per million tokens".to_owned())
             }
@@ -146,6 +193,9 @@ impl Error {
                 "`windlass runs show {run}` says what it waits for; resume, answer or cancel it"
             )),
             Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
+            Self::NoSuchEvent { run, .. } => {
+                Some(format!("`windlass runs show -e {run}` numbers its events"))
+            }
             Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
             Self::Template { .. } | Self::MissingBase { .. } => None,
         }
@@ -156,4 +206,15 @@ impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
         Self::Log(source)
     }
+}
+
+/// An error with all its causes, in one line.
+pub fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }

@@ -12,6 +12,7 @@ use windlass_store::{Fence, StoreError};
 use crate::agent::Agent;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
+use crate::input::RunMessages;
 use crate::load::load;
 use crate::people::People;
 use crate::updates::Updates;
@@ -52,6 +53,11 @@ impl Run {
         self.state.ended().and_then(|end| end.error.as_deref())
     }
 
+    /// The typed output, if there is one.
+    pub fn output(&self) -> Option<&serde_json::Value> {
+        self.state.ended().and_then(|end| end.output.as_ref())
+    }
+
     /// Tokens used.
     pub fn usage(&self) -> &Usage {
         self.state.usage()
@@ -75,34 +81,6 @@ impl Run {
     /// Everything that is known of it.
     pub fn state(&self) -> &State {
         &self.state
-    }
-}
-
-/// What a run is given: a text, or messages.
-#[derive(Clone, Debug)]
-pub struct RunMessages(pub Vec<Message>);
-
-impl From<&str> for RunMessages {
-    fn from(text: &str) -> Self {
-        Self(vec![Message::user(text)])
-    }
-}
-
-impl From<String> for RunMessages {
-    fn from(text: String) -> Self {
-        Self(vec![Message::user(text)])
-    }
-}
-
-impl From<Vec<Message>> for RunMessages {
-    fn from(messages: Vec<Message>) -> Self {
-        Self(messages)
-    }
-}
-
-impl From<RunMessages> for RunInput {
-    fn from(messages: RunMessages) -> Self {
-        Self::Messages(messages.0.into_iter().map(Arc::new).collect())
     }
 }
 
@@ -255,9 +233,26 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let run = self.world().new_run();
-        let start = self.start(run, input.into().into(), options.session.clone(), base)?;
+        let start = self.start(run, input.into(), options.session.clone(), base)?;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+    }
+
+    /// Prepares a run that does a task of another one, under an id that the other one gave it.
+    ///
+    /// # Errors
+    /// The instructions cannot be rendered.
+    pub(crate) fn prepare_child(
+        &self,
+        run: RunId,
+        parent: RunId,
+        input: RunMessages,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
+        let mut start = self.start(run, input, None, None)?;
+        start.parent = Some(parent);
+        let start = What::Start(Box::new(start));
+        Ok(self.driver(State::new(run), Some(start), self.first_fence(), options))
     }
 
     /// Continues a run that a limit cut, with limits set anew (in the unit that people write). Nothing is done again.
@@ -287,7 +282,8 @@ impl Agent {
         }
         let session = base.session().cloned();
         let fresh = self.world().new_run();
-        let mut start = self.start(fresh, RunInput::Continue(base.carried()), session, Some(&base))?;
+        let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
+        start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
         start.policy = Self::raised(base.policy(), &raised);
         let state = State::on_base(fresh, &base);
@@ -311,25 +307,31 @@ impl Agent {
         Ok(self.driver(state, Some(resumed), fence, options))
     }
 
+    /// Whether this agent may go on with what another one began.
+    pub(crate) fn check_agent(&self, state: &State) -> Result<(), Error> {
+        match state.agent() {
+            Some(agent) if agent != self.agent_ref() => {
+                let show = |agent: &windlass_core::AgentRef| {
+                    format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
+                };
+                let (expected, found) = (show(agent), show(self.agent_ref()));
+                Err(Error::AgentChanged { run: state.run(), expected, found })
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
         let state = load(&**self.log(), run).await?;
         if let Some(end) = state.ended() {
             let violation = Violation::Ended { run, status: end.status, found: "a take-over" };
             return Err(Error::Refused(violation));
         }
-        match state.agent() {
-            Some(agent) if !changed && agent != self.agent_ref() => {
-                let show = |agent: &windlass_core::AgentRef| {
-                    format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
-                };
-                Err(Error::AgentChanged { run, expected: show(agent), found: show(self.agent_ref()) })
-            }
-            Some(agent) if agent != self.agent_ref() => {
-                self.check_models(run).await?;
-                Ok(state)
-            }
-            _ => Ok(state),
+        match self.check_agent(&state) {
+            Err(_) if changed => self.check_models(run).await?,
+            checked => checked?,
         }
+        Ok(state)
     }
 
     /// A run keeps the models that it began with: a changed agent must still have them.
@@ -363,11 +365,17 @@ impl Agent {
         Ok(Some(state))
     }
 
-    fn first_fence(&self) -> Fence {
+    pub(crate) fn first_fence(&self) -> Fence {
         Fence { holder: self.holder().clone(), epoch: 1 }
     }
 
-    fn driver(&self, state: State, first: Option<What>, fence: Fence, options: DriveOptions) -> Prepared {
+    pub(crate) fn driver(
+        &self,
+        state: State,
+        first: Option<What>,
+        fence: Fence,
+        options: DriveOptions,
+    ) -> Prepared {
         Prepared { driver: Driver::new(self.clone(), state, fence, first, options) }
     }
 }

@@ -9,7 +9,10 @@
 mod agents;
 mod chat;
 mod crash;
+mod durable;
+mod effects;
 mod errors;
+mod forks;
 mod json;
 mod kit;
 mod people;

@@ -1,5 +1,6 @@
 //! The calls of a turn: which may run, in what order, and what follows from their ends.
 
+use super::finish::Finish;
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::action::Found;
@@ -10,12 +11,13 @@ use crate::event::{
 };
 use crate::ids::{ActionId, CallId, Text};
 use crate::nearest::nearest_or_any;
-use crate::outcome::CallOutcome;
+use crate::open_call::{OpenCall, Stage};
+use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind};
 use crate::question::QuestionKind;
 use crate::reply::{FailureKind, ModelFailure, Usage};
-use crate::state::{OpenCall, Phase, Stage, State};
-use crate::tool::{Effect, ToolKind};
+use crate::state::{Phase, State};
+use crate::tool::{Effect, ToolKind, ToolSpec};
 
 /// Calls of one turn that run at once where the batch is `staged`.
 const STAGED_AT_ONCE: usize = 10;
@@ -25,14 +27,33 @@ const CALLS_USED_UP: &str = "the limit on tool calls is reached";
 impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
     pub(super) fn begin_calls(&mut self) {
+        let finish = self.finish_in_turn();
+        if let Finish::Valid(call, output) = &finish
+            && self.state.steering.is_empty()
+        {
+            self.finish_with(call, output.clone(), Status::Answered);
+            return;
+        }
         if let Some((limit, reached)) = self.limit_after_usage() {
             self.skip_all("a limit was reached");
             self.reach(limit, reached);
             return;
         }
-        let calls: Vec<OpenCall> = self.open_calls().to_vec();
-        let faults: Vec<(CallId, CallOutcome)> =
-            calls.iter().filter_map(|open| Some((open.call.id.clone(), fault(&self.state, open)?))).collect();
+        self.admit_calls(&finish);
+    }
+
+    /// Decides on each call of the turn that nothing has been decided on yet, in order, and starts what may run.
+    pub(super) fn admit_calls(&mut self, finish: &Finish) {
+        let queued = |(_, open): &(usize, &OpenCall)| matches!(open.stage, Stage::Queued);
+        let calls = self.open_calls().iter().enumerate().filter(queued);
+        let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
+        let faults: Vec<(CallId, CallOutcome)> = calls
+            .iter()
+            .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open)?)))
+            .collect();
+        if !self.finish_goes_on(finish) {
+            return;
+        }
         let malformed: Vec<_> = faults
             .iter()
             .filter(|(_, outcome)| matches!(outcome, CallOutcome::Malformed { .. }))
@@ -43,10 +64,11 @@ impl Decision {
         }
         // Calls that are sure to run; those that a person may still deny are counted when they start.
         let mut sure = self.state.counters.tool_calls;
-        let mut first = true;
-        for open in calls {
+        for (place, open) in calls {
             let id = open.call.id.clone();
-            if !first && self.state.policy.batch == Batch::First {
+            if self.is_finish(&open) {
+                self.finish_call(id, finish.outcome(&open.call.id));
+            } else if place > 0 && self.state.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 self.finish_call(id, outcome.clone());
@@ -57,7 +79,6 @@ impl Decision {
             } else {
                 sure += u64::from(self.admit(&open));
             }
-            first = false;
         }
         self.go_on();
     }
@@ -96,6 +117,11 @@ impl Decision {
             }
             // It stays queued, and starts as soon as there is room.
             ToolKind::Run => {}
+            ToolKind::Delegate if approve || policy.wants_approval(name) => {
+                self.hold(open);
+                return false;
+            }
+            ToolKind::Delegate | ToolKind::Finish(_) => {}
         }
         true
     }
@@ -111,6 +137,7 @@ impl Decision {
             call: Some(open.call.id.clone()),
             text: text.into(),
             suggestions: suggestions.filter_map(|item| item.as_str().map(Text::from)).collect(),
+            child: None,
         });
     }
 
@@ -125,10 +152,11 @@ impl Decision {
             call: Some(call),
             text: format!("May `{}` run with {}?", open.call.name, open.args()).into(),
             suggestions: Vec::new(),
+            child: None,
         });
     }
 
-    fn open_calls(&self) -> &[OpenCall] {
+    pub(super) fn open_calls(&self) -> &[OpenCall] {
         match &self.state.phase {
             Phase::Acting(calls) => calls,
             _ => &[],
@@ -153,9 +181,26 @@ impl Decision {
         }
     }
 
+    pub(super) fn is_finish(&self, open: &OpenCall) -> bool {
+        let finish = |tool: &ToolSpec| tool.offered && matches!(tool.kind, ToolKind::Finish(_));
+        open.call.fault.is_none() && self.state.tool(&open.call.name).is_some_and(finish)
+    }
+
+    /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
-        let attempt = self.state.open_call(&call).map_or(1, |open| open.attempt + 1);
-        self.record(CallStarted { call, attempt });
+        let Some(open) = self.state.open_call(&call).cloned() else { return };
+        if matches!(open.stage, Stage::Queued) {
+            match open.known().map(|known| &known.outcome) {
+                Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
+                Some(None) if self.effect(&open).0 == Effect::Once => return self.doubt(&open),
+                _ => {}
+            }
+        }
+        if self.state.tool(&open.call.name).is_some_and(|tool| tool.kind == ToolKind::Delegate) {
+            self.delegate(&open);
+        } else {
+            self.record(CallStarted { call, attempt: open.attempt + 1 });
+        }
     }
 
     fn running(&self, action: ActionId) -> Option<OpenCall> {
@@ -171,6 +216,9 @@ impl Decision {
     }
 
     pub(super) fn call_ended(&mut self, action: ActionId, mut outcome: CallOutcome) -> Decided {
+        if self.delegated(action).is_some() {
+            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
+        }
         let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. }))
         else {
             return Err(self.unknown(action));
@@ -250,6 +298,7 @@ impl Decision {
             )
             .into(),
             suggestions: Vec::new(),
+            child: None,
         });
     }
 
@@ -258,32 +307,49 @@ impl Decision {
         let lost: Vec<OpenCall> = self
             .open_calls()
             .iter()
-            .filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. }))
+            .filter(|open| {
+                matches!(
+                    open.stage,
+                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
+                )
+            })
             .cloned()
             .collect();
         for open in lost {
-            let id = open.call.id.clone();
-            let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
-            let (effect, has_check) = tool.unwrap_or((Effect::Once, false));
-            match effect {
-                Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
-                _ if self.state.stopping() => {
-                    self.finish_call(id, CallOutcome::Interrupted { abandoned: false });
-                }
-                Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
-                Effect::Once => {
-                    self.record(CallDoubted { call: id });
-                    if !has_check {
-                        self.ask_outcome(&open);
-                    }
-                }
-            }
+            self.take_up(&open);
         }
         if self.state.stopping() {
             if matches!(self.state.phase, Phase::Calling(_)) {
                 self.abandon_turn("the process died while the run was being stopped");
             }
             self.after_stop();
+        }
+    }
+
+    /// Goes on with a call that was lost while it ran.
+    pub(super) fn take_up(&mut self, open: &OpenCall) {
+        let id = open.call.id.clone();
+        match self.effect(open).0 {
+            _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
+                self.delegate(open)
+            }
+            Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
+            _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
+            Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
+            Effect::Once => self.doubt(open),
+        }
+    }
+
+    /// What running a call again would do, and whether its tool can say if it happened.
+    fn effect(&self, open: &OpenCall) -> (Effect, bool) {
+        let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
+        tool.unwrap_or((Effect::Once, false))
+    }
+
+    fn doubt(&mut self, open: &OpenCall) {
+        self.record(CallDoubted { call: open.call.id.clone() });
+        if !self.effect(open).1 {
+            self.ask_outcome(open);
         }
     }
 
@@ -307,9 +373,9 @@ impl Decision {
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
         let policy = &self.state.policy;
         let note = self.state.open_call(&call).and_then(|open| {
-            let repetition = policy
-                .repetition
-                .filter(|repetition| open.repeat == repetition.note_at && open.attempt > 0)?;
+            let repetition = policy.repetition.filter(|repetition| {
+                open.repeat == repetition.note_at && (open.attempt > 0 || open.ran_below(&outcome))
+            })?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", &open.call.name).into())
         });
@@ -344,9 +410,13 @@ impl Decision {
             .open_calls()
             .iter()
             .filter(|open| match open.stage {
-                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Retrying { .. } => true,
+                Stage::Queued
+                | Stage::Held { .. }
+                | Stage::Asking
+                | Stage::DelegateAsks { .. }
+                | Stage::Retrying { .. } => true,
                 Stage::Doubted { asked, .. } => asked,
-                Stage::Running { .. } | Stage::Done(_) => false,
+                Stage::Running { .. } | Stage::Delegated { .. } | Stage::Done(_) => false,
             })
             .map(|open| open.call.id.clone())
             .collect();
@@ -368,9 +438,25 @@ fn near(state: &State, name: &str) -> Vec<Text> {
 
 /// What is wrong with a call before any policy looks at it.
 fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
+    if let Some(fault) = &open.call.fault {
+        return Some(CallOutcome::Malformed { message: fault.clone() });
+    }
+    let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
+    if open.call.delegate {
+        // KAOS names all agents, not the nearest ones.
+        return match state.tool(&open.call.name).filter(delegates) {
+            Some(_) => None,
+            None => Some(CallOutcome::UnknownTool {
+                nearest: state.tools.iter().filter(delegates).map(|tool| tool.name.clone()).collect(),
+            }),
+        };
+    }
     let Some(tool) = state.tool(&open.call.name).filter(|tool| tool.offered) else {
         return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name) });
     };
+    if matches!(tool.kind, ToolKind::Finish(_)) {
+        return None;
+    }
     check_args(tool, &open.call.args).err().map(|message| CallOutcome::Malformed { message: message.into() })
 }
 
@@ -378,7 +464,10 @@ fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
 fn next_to_start(state: &State) -> Option<CallId> {
     let Phase::Acting(calls) = &state.phase else { return None };
     let busy = |open: &OpenCall| {
-        matches!(open.stage, Stage::Running { .. } | Stage::Retrying { .. } | Stage::Doubted { .. })
+        matches!(
+            open.stage,
+            Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } | Stage::Doubted { .. }
+        )
     };
     let unfinished = |open: &OpenCall| !matches!(open.stage, Stage::Done(_));
     let running = calls.iter().filter(|open| busy(open)).count();

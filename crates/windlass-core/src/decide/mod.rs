@@ -1,17 +1,25 @@
 //! `accept`: which facts follow when something comes from outside.
 
 mod calls;
+mod delegation;
+mod finish;
+mod fork;
+mod hooks;
 mod limits;
 mod people;
 mod turns;
 
 use crate::action::{Input, What};
-use crate::event::{Adjusted, CancelRequested, Event, Fact, RunResumed, Steered};
+use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, Millis};
+use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
-use crate::state::{Phase, Stage, State};
+use crate::state::{Phase, State};
 use crate::violation::Violation;
+
+/// Stands before what a model or hook gave as output, in the error of a run that failed for it.
+pub(crate) const RAW_OUTPUT: &str = "\nraw output: ";
 
 /// Which facts follow when something comes from outside. The same state and input always give the same facts.
 ///
@@ -45,8 +53,13 @@ impl Decision {
         self.check_stage(&what)?;
         match what {
             What::Start(start) => {
+                let fork = matches!(start.input, RunInput::Fork(_));
                 self.record(*start);
-                self.next_turn();
+                if fork {
+                    self.go_on_from_base();
+                } else {
+                    self.next_turn();
+                }
                 Ok(())
             }
             What::Resumed { holder, epoch } => {
@@ -57,7 +70,15 @@ impl Decision {
             What::Replied { action, reply } => self.replied(action, *reply),
             What::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             What::CallEnded { action, outcome } => self.call_ended(action, outcome),
+            What::Delegated { action, outcome, usage, cost } => {
+                self.delegation_ended(action, outcome, usage, cost)
+            }
+            What::DelegateAsks { action, question, kind, text, suggestions } => {
+                let asked = InputRequested { question, kind, call: None, text, suggestions, child: None };
+                self.delegate_asks(action, asked)
+            }
             What::Checked { action, found } => self.checked(action, found),
+            What::Stepped { action, edits } => self.stepped(action, *edits),
             What::Answered { question, answer } => self.answered(&question, answer),
             What::Steer { text } => {
                 if self.state.stopping() {
@@ -68,7 +89,7 @@ impl Decision {
             }
             What::Cancel { reason } => self.cancel(CancelRequested { reason }),
             What::ToolsChanged { tools } => {
-                self.record(Adjusted { tools: Some(tools) });
+                self.record(Adjusted { tools: Some(tools), ..Adjusted::default() });
                 Ok(())
             }
             What::TimerFired { action } => self.timer_fired(action),
@@ -78,7 +99,13 @@ impl Decision {
     fn check_stage(&self, what: &What) -> Decided {
         let run = self.state.run;
         match (&self.state.phase, what) {
-            (Phase::New, What::Start(_)) => Ok(()),
+            (Phase::New, What::Start(start)) => match (&start.input, &self.state.below) {
+                (RunInput::Fork(_), None) => Err(Violation::NothingToFork { run }),
+                (RunInput::Fork(_), Some(base)) if base.is_finished() || base.version == 0 => {
+                    Err(Violation::NothingToFork { run: base.run })
+                }
+                _ => Ok(()),
+            },
             (Phase::New, _) => Err(Violation::NotStarted { run }),
             (Phase::Ended(end), _) => Err(Violation::Ended { run, status: end.status, found: name_of(what) }),
             (_, What::Start(_)) => Err(Violation::AlreadyStarted { run }),
@@ -174,7 +201,10 @@ fn name_of(what: &What) -> &'static str {
         What::Replied { .. } => "a model's reply",
         What::ModelFailed { .. } => "a model's failure",
         What::CallEnded { .. } => "a call's end",
+        What::Delegated { .. } => "a delegate's end",
+        What::DelegateAsks { .. } => "a delegate's question",
         What::Checked { .. } => "a check's result",
+        What::Stepped { .. } => "a hook's edits",
         What::Answered { .. } => "an answer",
         What::Steer { .. } => "a steering message",
         What::Cancel { .. } => "a request to cancel",

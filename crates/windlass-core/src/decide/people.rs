@@ -8,10 +8,11 @@ use crate::args::check_args;
 use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
 use crate::ids::{QuestionId, Text};
 use crate::message::Content;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::LimitKind;
 use crate::question::{Answer, QuestionKind};
-use crate::state::{OpenCall, OpenQuestion, Stage, hex};
+use crate::state::{OpenQuestion, hex};
 use crate::violation::Violation;
 
 impl Decision {
@@ -25,10 +26,16 @@ impl Decision {
         if !answer.fits(open.kind) {
             return Err(Violation::WrongAnswer { question: open.id, kind: open.kind, found: answer.name() });
         }
+        let call = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned();
+        if let Some(call) = call.as_ref().filter(|call| matches!(call.stage, Stage::DelegateAsks { .. })) {
+            self.record(InputReceived { question: open.id, answer: answer.clone() });
+            self.delegate_again(call, answer);
+            return Ok(());
+        }
         if let QuestionKind::Limit(limit) = open.kind {
             return self.limit_answered(open.id, limit, answer);
         }
-        let Some(call) = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned() else {
+        let Some(call) = call else {
             return Err(Violation::UnknownQuestion { found: open.id, expected: Vec::new() });
         };
         self.call_answered(&open, &call, answer)?;
