@@ -152,7 +152,7 @@ fn plan(ground: &Ground, phase: Phase) -> Result<Vec<Trial>, HarnessError> {
     let mut counts = Counts::new();
     let mut watched = false;
     let mut fate = |home: &Home, step: &Step| {
-        if !is_due(home, phase, step, watched)? {
+        if !is_due(home, phase, step, watched) {
             return before(home, phase, step);
         }
         watched = true;
@@ -180,13 +180,13 @@ fn plan(ground: &Ground, phase: Phase) -> Result<Vec<Trial>, HarnessError> {
 }
 
 /// Whether this is the process that a phase is about.
-fn is_due(home: &Home, phase: Phase, step: &Step, over: bool) -> io::Result<bool> {
-    Ok(!over
+fn is_due(home: &Home, phase: Phase, step: &Step, over: bool) -> bool {
+    !over
         && match phase {
             Phase::Run => *step == Step::Run,
             Phase::Answer => matches!(step, Step::Answer(..)),
             Phase::Resume => home.folder().join("half-way").exists() && *step == Step::Resume,
-        })
+        }
 }
 
 /// A process that is not the one: undisturbed, but that the first one is killed half-way where a resume is wanted.
@@ -244,7 +244,7 @@ fn one(
     let mut seen: Option<String> = None;
     let mut over = false;
     let mut fate = |home: &Home, step: &Step| {
-        if !is_due(home, trial.phase, step, over)? {
+        if !is_due(home, trial.phase, step, over) {
             return before(home, trial.phase, step);
         }
         over = true;

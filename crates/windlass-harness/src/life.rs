@@ -18,7 +18,7 @@ use crate::sound;
 /// How many processes a run may take. One that is killed at random for so long makes no progress.
 const MOST_PROCESSES: u32 = 400;
 /// How long one process may take: far more than it needs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// The exit codes of a run that ended well, or that waits for somebody.
 const WELL: [i32; 2] = [0, 75];
 
