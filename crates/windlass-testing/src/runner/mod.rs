@@ -2,6 +2,7 @@
 
 mod agent;
 mod check;
+mod hook;
 mod pass;
 mod record;
 mod sound;

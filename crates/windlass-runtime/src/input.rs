@@ -1,0 +1,112 @@
+//! What a run is given: text, messages, or an object that fits the agent's input schema.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use windlass_core::{Message, RunInput, Stop, check_value, to_xml};
+
+use crate::agent::Agent;
+use crate::error::Error;
+
+/// The root of an input in XML (acorn's default).
+const XML_ROOT: &str = "input";
+
+/// What a run is given: a text, messages, or an object for an agent with typed input.
+#[derive(Clone, Debug, Default)]
+pub struct RunMessages {
+    messages: Vec<Message>,
+    object: Option<Map<String, Value>>,
+}
+
+impl From<&str> for RunMessages {
+    fn from(text: &str) -> Self {
+        vec![Message::user(text)].into()
+    }
+}
+
+impl From<String> for RunMessages {
+    fn from(text: String) -> Self {
+        vec![Message::user(text)].into()
+    }
+}
+
+impl From<Vec<Message>> for RunMessages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self { messages, object: None }
+    }
+}
+
+impl From<Map<String, Value>> for RunMessages {
+    fn from(object: Map<String, Value>) -> Self {
+        Self { messages: Vec::new(), object: Some(object) }
+    }
+}
+
+impl RunMessages {
+    /// Adds a message after what is there.
+    pub fn and(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+}
+
+impl Agent {
+    /// What a run starts from, and what its templates see as `input`.
+    pub(crate) fn take_input(&self, input: RunMessages) -> Result<(RunInput, Value), Error> {
+        let RunMessages { messages, object } = input;
+        let object = match (object, self.input_schema()) {
+            (None, Some(_)) => Some(self.object_in(&messages)?),
+            (object, _) => object,
+        };
+        let Some(object) = object else {
+            let seen = Value::String(text_of(messages.last()));
+            return Ok((messages_input(messages), seen));
+        };
+        let text = match self.input_schema() {
+            Some(schema) => {
+                let value = Value::Object(object.clone());
+                check_value(schema, &value).map_err(|fault| self.bad_input(fault))?;
+                to_xml(XML_ROOT, &object, schema)
+            }
+            // acorn gives the fields as they are where there is no schema.
+            None if self.policy().stop == Stop::FinishTool => Value::Object(object.clone()).to_string(),
+            None => {
+                let fault = "it is an object, but the agent has no input schema";
+                return Err(self.bad_input(fault.to_owned()));
+            }
+        };
+        let typed = self.input_schema().is_some();
+        let others = messages.into_iter().filter(|message| !typed || !is_input(message));
+        let all = std::iter::once(Message::user(text)).chain(others).collect();
+        Ok((messages_input(all), Value::Object(object)))
+    }
+
+    /// An object that came as a text: from a command line, a task, a file.
+    fn object_in(&self, messages: &[Message]) -> Result<Map<String, Value>, Error> {
+        let text = text_of(messages.iter().find(|message| is_input(message)));
+        match serde_json::from_str(&text) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(self.bad_input("a JSON object is wanted".to_owned())),
+            Err(error) => Err(self.bad_input(format!("a JSON object is wanted: {error}"))),
+        }
+    }
+
+    fn bad_input(&self, fault: String) -> Error {
+        Error::BadInput { agent: self.name().to_string(), fault }
+    }
+}
+
+fn is_input(message: &Message) -> bool {
+    matches!(message, Message::User { .. } | Message::TaskDelegation { .. })
+}
+
+fn messages_input(messages: Vec<Message>) -> RunInput {
+    RunInput::Messages(messages.into_iter().map(Arc::new).collect())
+}
+
+fn text_of(message: Option<&Message>) -> String {
+    match message {
+        Some(Message::User { content } | Message::TaskDelegation { content }) => content.text().into_owned(),
+        _ => String::new(),
+    }
+}
