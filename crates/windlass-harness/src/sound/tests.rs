@@ -19,7 +19,7 @@ fn look(facts: &[Fact]) -> Look {
 }
 
 /// From the stored form, which stays readable whatever fields are added.
-fn stored(kind: &str, body: serde_json::Value) -> Fact {
+fn stored(kind: &str, body: &serde_json::Value) -> Fact {
     Fact::from_body(kind, &body.to_string()).unwrap()
 }
 
@@ -27,7 +27,7 @@ fn asked(tool: &str) -> Fact {
     let call = json!({ "id": "c1", "name": tool, "args": r#"{"n":1}"# });
     stored(
         "TurnCompleted",
-        json!({ "turn": 1, "calls": [call], "usage": { "input": 1, "output": 1 }, "model": "m" }),
+        &json!({ "turn": 1, "calls": [call], "usage": { "input": 1, "output": 1 }, "model": "m" }),
     )
 }
 
@@ -49,7 +49,7 @@ fn doubted() -> Fact {
 }
 
 fn question() -> Fact {
-    stored("InputRequested", json!({ "question": "q1", "kind": "outcome", "call": "c1", "text": "?" }))
+    stored("InputRequested", &json!({ "question": "q1", "kind": "outcome", "call": "c1", "text": "?" }))
 }
 
 fn answered(answer: Answer) -> Fact {
