@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choice::{Carried, ModelChoice};
+use crate::forking::Fork;
 use crate::ids::{CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::{Message, Reasoning, ToolCall};
 use crate::outcome::{CallOutcome, Status};
@@ -157,6 +158,8 @@ pub enum RunInput {
     Messages(Vec<Arc<Message>>),
     /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
     Continue(Carried),
+    /// No new start: the run goes on from where its base stood, in the middle of whatever that did.
+    Fork(Fork),
 }
 
 /// See [`Fact::RunStarted`].

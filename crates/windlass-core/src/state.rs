@@ -8,14 +8,15 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, InputReceived, LimitReached, Purpose, RunEnded, ToolChoice};
+use crate::event::{AgentRef, LimitReached, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
-use crate::message::{Message, ToolCall};
+use crate::message::Message;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{LimitKind, Policy, Preset, Stop};
 use crate::question::QuestionKind;
-use crate::reply::Usage;
+use crate::reply::{StopReason, Usage};
 use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
 /// What limits count.
@@ -67,6 +68,10 @@ pub struct State {
     /// The limit that a call of the current turn ran into.
     pub(crate) cut: Option<Cut>,
     pub(crate) closing: Option<Closing>,
+    /// Why the last reply stopped.
+    pub(crate) stop: StopReason,
+    /// The base, until the start says what of it goes on.
+    pub(crate) below: Option<Arc<State>>,
 }
 
 /// Where a run stands within its loop.
@@ -97,52 +102,6 @@ pub(crate) struct Calling {
     pub(crate) model: u32,
     pub(crate) attempt: u32,
     pub(crate) choice: ToolChoice,
-}
-
-/// A call of the current turn that the edge can work on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenCall {
-    /// The call as the model made it.
-    pub call: ToolCall,
-    /// The arguments that a person put in place of the model's.
-    pub edited: Option<Text>,
-    pub(crate) stage: Stage,
-    pub(crate) attempt: u32,
-    /// Tries that failed: an attempt that was lost with its process is none.
-    pub(crate) failed: u32,
-    pub(crate) repeat: u32,
-    pub(crate) note: Option<Text>,
-}
-
-impl OpenCall {
-    /// The arguments that the call runs with, as JSON text.
-    pub fn args(&self) -> &str {
-        let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
-        if args.is_empty() { "{}" } else { args }
-    }
-}
-
-/// How far a call has come.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stage {
-    /// Nothing stands against it: it runs as soon as there is room.
-    Queued,
-    /// It waits for a person's decision.
-    Held { digest: Text },
-    /// The tool itself is a question to a person.
-    Asking,
-    /// It runs.
-    Running { seq: u64 },
-    /// Another agent does it.
-    Delegated { seq: u64, run: RunId, answer: Option<InputReceived> },
-    /// The other agent has asked something that people must answer here.
-    DelegateAsks { run: RunId, question: QuestionId },
-    /// A try failed; the next one begins at that time.
-    Retrying { seq: u64, at: Millis },
-    /// It had started when the process died: its check is asked, else a person.
-    Doubted { seq: u64, asked: bool },
-    /// It has its result.
-    Done(CallOutcome),
 }
 
 /// A question that waits for its answer.
@@ -207,6 +166,8 @@ pub(crate) struct Closing {
     pub(crate) stopping: bool,
     /// Whether the output was asked for as text, because a forced call was not to be had.
     pub(crate) text_asked: bool,
+    /// Whether the call beyond the limit has begun.
+    pub(crate) called: bool,
 }
 
 /// How a run stands as a whole.
@@ -256,12 +217,25 @@ impl State {
             cancelled: false,
             cut: None,
             closing: None,
+            stop: StopReason::Stop,
+            below: None,
         }
     }
 
-    /// A run before its first event whose conversation begins with another run's: it is shared, not copied.
+    /// A run before its first event that begins where another run stands: with its conversation, which is shared, not
+    /// copied. A fork ([`RunInput::Fork`](crate::RunInput::Fork)) goes on with everything else, too.
     pub fn on_base(run: RunId, base: &Self) -> Self {
-        Self { history: base.history.clone(), call_ids: base.call_ids.clone(), ..Self::new(run) }
+        Self {
+            history: base.history.clone(),
+            call_ids: base.call_ids.clone(),
+            below: Some(Arc::new(base.clone())),
+            ..Self::new(run)
+        }
+    }
+
+    /// How many events its base has, before its first event.
+    pub fn base_version(&self) -> Option<u64> {
+        self.below.as_ref().map(|base| base.version)
     }
 
     /// The run's id.
@@ -297,6 +271,11 @@ impl State {
     /// The tools, offered or only known.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
+    }
+
+    /// The models that it may ask, in order of fallback.
+    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
+        &self.models
     }
 
     /// The messages before the conversation.
@@ -392,11 +371,32 @@ impl State {
 
     /// The calls that have started and have no result yet: running, or in doubt after a crash.
     pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
+    /// The calls of the current turn that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
         let calls = match &self.phase {
             Phase::Acting(calls) => calls.as_slice(),
             _ => &[],
         };
-        calls.iter().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    /// Whether a call of the current turn has been started.
+    pub fn has_started(&self, id: &CallId) -> bool {
+        self.open_call(id).is_some_and(|open| open.attempt > 0)
+    }
+
+    /// Whether a fork has this end of a call from its base, without having begun it.
+    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
+        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
+    }
+
+    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
+    pub fn call_key(&self, id: &CallId) -> Option<Text> {
+        let open = self.open_call(id)?;
+        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
     }
 
     /// The tool of that name, if the run has it.
@@ -420,11 +420,6 @@ impl State {
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
     pub fn step(&self) -> Option<u64> {
         matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
-    }
-
-    /// The models to ask, in order of fallback.
-    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
-        &self.models
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.

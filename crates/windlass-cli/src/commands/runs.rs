@@ -2,10 +2,13 @@
 
 mod answer;
 mod cancel;
+mod effects;
 mod export;
 mod find;
+mod fork;
 mod go_on;
 mod list;
+mod replay;
 mod resume;
 mod show;
 mod steer;
@@ -53,6 +56,12 @@ enum RunsCommand {
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),
+    /// List what the calls of a run did: intents, tries, receipts, doubts
+    Effects(effects::EffectsArgs),
+    /// Begin a new run that goes on from any event of another one
+    Fork(fork::ForkArgs),
+    /// Decide on a run once more, from what came from outside: the same, or the first event that differs
+    Replay(replay::ReplayArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
 }
@@ -68,6 +77,9 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Resume(args) => resume::run(args, log).await,
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
+        RunsCommand::Effects(args) => effects::run(args, log).await,
+        RunsCommand::Fork(args) => fork::run(args, log).await,
+        RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
     }
 }

@@ -141,6 +141,7 @@ impl Stage<'_> {
         }
         let events = record::without_restarts(&batches, &script.by_oracle);
         Ok(RunRecord {
+            replay_differs: record::replay_differs(&state, base, &batches),
             log_lines: record::log_lines(&state, base, &batches),
             asked: record::asked(&events),
             events,
