@@ -13,7 +13,7 @@ use windlass_testing::{Moment, run_and_kill};
 use crate::error::HarnessError;
 use crate::ground::Ground;
 use crate::home::{Home, Step};
-use crate::life::{Ending, Life, Lived, PATIENCE, reference, undisturbed};
+use crate::life::{Ending, Life, Lived, PATIENCE, killed_half_way, reference, undisturbed};
 use crate::page::Matrix;
 use crate::scene::Scene;
 
@@ -195,10 +195,7 @@ fn before(home: &Home, phase: Phase, step: &Step) -> io::Result<Lived> {
         return undisturbed(home, step);
     }
     fs::write(home.folder().join("half-way"), "")?;
-    let receipts = home.folder().join("receipts");
-    let mut far = || fs::read_to_string(&receipts).is_ok_and(|text| text.contains("pay 1"));
-    let end = run_and_kill(&mut home.command(step, &[]), Moment::When(&mut far), PATIENCE)?;
-    Ok(Lived { end, troubled: false })
+    killed_half_way(home, step)
 }
 
 /// strace with all threads and children, on these files only.

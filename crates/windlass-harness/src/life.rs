@@ -81,6 +81,19 @@ pub fn undisturbed(home: &Home, step: &Step) -> io::Result<Lived> {
     Ok(Lived { end, troubled: false })
 }
 
+/// Kills the process while a call of `pay` is on its way that has had no effect: always at the same place of the run.
+pub(crate) fn killed_half_way(home: &Home, step: &Step) -> io::Result<Lived> {
+    let [hold, begun, killed] = ["hold", "begun", "killed"].map(|name| home.folder().join(name));
+    std::fs::write(&hold, "")?;
+    let end = run_and_kill(&mut home.command(step, &[]), Moment::When(&mut || begun.exists()), PATIENCE)?;
+    std::fs::write(&killed, "")?;
+    home.settle().map_err(io::Error::other)?;
+    for file in [hold, begun, killed] {
+        std::fs::remove_file(file)?;
+    }
+    Ok(Lived { end, troubled: false })
+}
+
 /// How a scene ends when nothing happens to it.
 ///
 /// # Errors

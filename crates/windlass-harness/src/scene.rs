@@ -113,7 +113,12 @@ fn pages(results: usize) -> Reply {
 }
 
 /// The effect is one line in `receipts`, written with one write: it is there or not.
-const TOOL: &str = r#"case "$1" in pay|send) sleep 0.004;; esac
+/// Whoever wants to kill a run half-way puts `hold` there: `pay` then waits without an effect, and gives up once `killed` is
+/// there too.
+const TOOL: &str = r#"if [ "$1" = pay ]; then
+  while [ -e hold ]; do : > begun; [ -e killed ] && exit 1; sleep 0.005; done
+fi
+case "$1" in pay|send) sleep 0.004;; esac
 printf '%s %s %s %s\n' "$1" "$2" "$WINDLASS_CALL" "$WINDLASS_IDEMPOTENCY_KEY" >> receipts
 case "$1" in page) head -c 24000 /dev/zero | tr '\0' x;; esac
 printf '%s %s done' "$1" "$2"
