@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    AtLimit, CallId, CallStarted, Event, Fact, InputRequested, LimitKind, Message, QuestionKind,
-    State, Usage, Work, pending,
+    AtLimit, CallId, CallStarted, Event, Fact, InputRequested, LimitKind, Message, QuestionKind, State,
+    Usage, Work, pending,
 };
 
 pub(crate) fn invariants(state: &State, events: &[Event]) {
@@ -109,7 +109,7 @@ fn limits_hold(state: &State, events: &[Event]) {
     for event in events {
         match &event.fact {
             Fact::LimitReached(reached) => {
-                closing = matches!(reached.then, AtLimit::WrapUp);
+                closing = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish);
                 assert!(reached.reached >= reached.max || reached.limit == LimitKind::CostUsd, "{reached:?}");
             }
             Fact::LimitRaised(_) => closing = false,
