@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::event::{Purpose, RunStarted};
-use crate::ids::{ActionId, CallId, Millis, QuestionId, Text};
+use crate::event::{Adjusted, InputReceived, Purpose, RunStarted, Splice};
+use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::outcome::CallOutcome;
-use crate::question::Answer;
-use crate::reply::{ModelFailure, Reply};
+use crate::question::{Answer, QuestionKind};
+use crate::reply::{ModelFailure, Reply, Usage};
 use crate::tool::ToolSpec;
 
 /// Work that should be going on: in the imperative.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Action {
     /// Its identity: stays the same as long as the same work is wanted.
     pub id: ActionId,
@@ -21,7 +22,7 @@ pub struct Action {
 }
 
 /// What an [`Action`] asks for. Requests and arguments are built from the state when the work starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// Ask the model ([`State::request`](crate::State::request)); ends with [`What::Replied`] or [`What::ModelFailed`].
     CallModel {
@@ -35,11 +36,23 @@ pub enum Work {
         /// Which try this is, from 1.
         attempt: u32,
     },
+    /// Let another agent do a task; ends with [`What::Delegated`], or with a question of it ([`What::DelegateAsks`]).
+    Delegate {
+        /// The call.
+        call: CallId,
+        /// The run that does it: the same one after a take-over.
+        run: RunId,
+        /// The answer to the question that it ended with the last time.
+        answer: Option<InputReceived>,
+    },
     /// Find out whether a call happened before a crash; ends with [`What::Checked`].
     CheckCall {
         /// The call.
         call: CallId,
     },
+    /// Ask the agent's hook what is to change after a step ([`State::step`](crate::State::step)); ends with
+    /// [`What::Stepped`]. A hook that was asked when the process died is asked again.
+    RunHook,
     /// Put a question to a person; ends with [`What::Answered`]. May wait for ever.
     Ask {
         /// The question.
@@ -71,6 +84,30 @@ pub enum Found {
     NotHappened,
     /// It cannot be said: a person is asked.
     Unsure,
+}
+
+/// What a hook changes after a step, before the next model call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepEdits {
+    /// Other tools, models or instructions from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adjusted: Option<Adjusted>,
+    /// Changes of the conversation, one after another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splices: Vec<Splice>,
+    /// The end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<HookEnd>,
+}
+
+/// How a hook ends a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEnd {
+    /// With this output, which must fit the agent's schema.
+    Finish(Value),
+    /// As failed, with this error.
+    Abort(Text),
 }
 
 /// What came from outside.
@@ -109,12 +146,43 @@ pub enum What {
         /// How.
         outcome: CallOutcome,
     },
+    /// Another agent has done its task, or could not.
+    Delegated {
+        /// The action.
+        action: ActionId,
+        /// How it ended.
+        outcome: CallOutcome,
+        /// Tokens that it used.
+        usage: Usage,
+        /// What that cost, in pico-dollars; `None`: unknown.
+        cost: Option<u64>,
+    },
+    /// Another agent has a question to a person: it is answered here (E26).
+    DelegateAsks {
+        /// The action.
+        action: ActionId,
+        /// The question's id in its own run.
+        question: QuestionId,
+        /// What kind of answer is wanted.
+        kind: QuestionKind,
+        /// The question in words.
+        text: Text,
+        /// Answers to choose from.
+        suggestions: Vec<Text>,
+    },
     /// The tool knows whether the call happened.
     Checked {
         /// The action.
         action: ActionId,
         /// What it knows.
         found: Found,
+    },
+    /// The hook has seen a step.
+    Stepped {
+        /// The action.
+        action: ActionId,
+        /// What it changes.
+        edits: Box<StepEdits>,
     },
     /// A person answered.
     Answered {

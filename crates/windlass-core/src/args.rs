@@ -22,11 +22,41 @@ pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
     }
     let validator =
         tool.validator().map_err(|error| format!("The schema of `{}` is unusable: {error}", tool.name))?;
-    if validator.is_valid(&args) {
-        return Ok(args);
+    match faults(validator, &args) {
+        None => Ok(args),
+        Some(faults) => Err(format!("The arguments of `{}` do not fit its schema: {faults}", tool.name)),
+    }
+}
+
+/// Reads and checks a value that a schema describes: a run's typed input, or a reply that must be JSON (in a fence or not).
+///
+/// # Errors
+/// What is wrong and where, in a stable order.
+pub fn check_value(schema: &Value, value: &Value) -> Result<(), String> {
+    let validator = jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .build(schema)
+        .map_err(|error| format!("the schema is unusable: {error}"))?;
+    faults(&validator, value).map_or(Ok(()), Err)
+}
+
+/// The output that a reply in text is.
+pub(crate) fn check_output(schema: &Value, text: &str) -> Result<Value, String> {
+    let text = text.trim();
+    let fenced = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
+    let text = fenced.and_then(|text| text.strip_suffix("```")).unwrap_or(text);
+    let value =
+        serde_json::from_str(text).map_err(|error| format!("the reply is not valid JSON: {error}"))?;
+    check_value(schema, &value).map(|()| value)
+}
+
+/// What is wrong with a value, in a stable order; `None`: nothing.
+fn faults(validator: &jsonschema::Validator, value: &Value) -> Option<String> {
+    if validator.is_valid(value) {
+        return None;
     }
     let mut faults: Vec<(String, String)> = validator
-        .iter_errors(&args)
+        .iter_errors(value)
         .map(|error| (error.instance_path().to_string(), error.to_string()))
         .collect();
     faults.sort();
@@ -40,7 +70,7 @@ pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
     if more > 0 {
         shown.push(format!("and {more} more"));
     }
-    Err(format!("The arguments of `{}` do not fit its schema: {}", tool.name, shown.join("; ")))
+    Some(shown.join("; "))
 }
 
 fn kind(value: &Value) -> &'static str {

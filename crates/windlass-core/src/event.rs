@@ -104,14 +104,20 @@ facts! {
     CallDoubted,
     /// A call has its one result.
     CallFinished,
+    /// A task was handed to another agent: durable before done.
+    DelegationStarted,
+    /// A handed-over task has its one result.
+    DelegationFinished,
     /// A question was put to a person.
     InputRequested,
     /// A question was answered.
     InputReceived,
     /// Somebody said something to the running agent; it enters at the next turn.
     Steered,
-    /// What the run works with changed while it was on: its tools.
+    /// What the run works with changed while it was on: its tools, models or instructions.
     Adjusted,
+    /// A hook changed the conversation.
+    HistoryEdited,
     /// A reply was not accepted, and the model is told why.
     OutputRejected,
     /// A limit cut the loop.
@@ -182,6 +188,9 @@ pub struct RunStarted {
     pub models: Arc<Vec<ModelChoice>>,
     /// The values of all policy slots.
     pub policy: Arc<Policy>,
+    /// JSON Schema of the typed output, if the agent has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<Value>>,
 }
 
 /// See [`Fact::RunResumed`].
@@ -245,6 +254,9 @@ pub struct TurnStarted {
     /// Which calls are allowed.
     #[serde(default)]
     pub choice: ToolChoice,
+    /// What the model is told before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Text>,
 }
 
 /// See [`Fact::TurnCompleted`].
@@ -374,6 +386,37 @@ pub struct CallFinished {
     pub limit: Option<LimitKind>,
 }
 
+/// See [`Fact::DelegationStarted`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DelegationStarted {
+    /// The call.
+    pub call: CallId,
+    /// The agent.
+    pub agent: Text,
+    /// The run that does the task, where the agent runs on the same log.
+    pub run: RunId,
+    /// Which try this is, from 1: a take-over and an answer go on with the same run.
+    pub attempt: u32,
+    /// The answer to a question of that run, which was put to people here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<InputReceived>,
+}
+
+/// See [`Fact::DelegationFinished`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DelegationFinished {
+    /// The call.
+    pub call: CallId,
+    /// How it ended, with its result.
+    pub outcome: CallOutcome,
+    /// Tokens that the other agent used: they count for limits of this run too.
+    #[serde(default)]
+    pub usage: Usage,
+    /// What that cost, in pico-dollars; `None`: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
+}
+
 /// See [`Fact::InputRequested`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputRequested {
@@ -389,6 +432,9 @@ pub struct InputRequested {
     /// Answers to choose from, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<Text>,
+    /// The question's id in the run that the call was handed to, if it comes from there (E26).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<QuestionId>,
 }
 
 /// See [`Fact::InputReceived`].
@@ -408,11 +454,37 @@ pub struct Steered {
 }
 
 /// See [`Fact::Adjusted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Adjusted {
     /// All tools from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Arc<Vec<ToolSpec>>>,
+    /// All models with their settings from here on; `None`: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<Arc<Vec<ModelChoice>>>,
+    /// The messages before the conversation from here on; `None`: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Arc<Vec<Arc<Message>>>>,
+}
+
+/// A change of the conversation: some messages in a row are replaced by others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Splice {
+    /// The place of the first message that goes, or before which others come, from 0.
+    pub at: u64,
+    /// How many messages go.
+    #[serde(default)]
+    pub remove: u64,
+    /// What comes in their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub insert: Vec<Arc<Message>>,
+}
+
+/// See [`Fact::HistoryEdited`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistoryEdited {
+    /// The changes, one after another: places count in the conversation as the earlier ones left it.
+    pub splices: Vec<Splice>,
 }
 
 /// Why a reply was not accepted.
@@ -436,8 +508,11 @@ pub enum Rejection {
 pub struct OutputRejected {
     /// Why.
     pub reason: Rejection,
-    /// What the model is told.
+    /// What the model is told: in a message of its own, or as the result of `call`.
     pub note: Text,
+    /// The call of the finish tool that was not accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
 }
 
 /// See [`Fact::LimitReached`].

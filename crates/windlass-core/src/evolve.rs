@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::event::{
-    CallDecided, CallFinished, Decision, Event, Fact, InputRequested, LimitReached, OutputRejected, RunInput,
-    RunStarted, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallFinished, Decision, Event, Fact, InputRequested, LimitReached, OutputRejected,
+    RunInput, RunStarted, TurnCompleted, TurnFailed, TurnStarted,
 };
 use crate::ids::CallId;
 use crate::message::{AssistantMessage, Message};
@@ -63,14 +63,33 @@ impl State {
             }
             Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
             Fact::CallFinished(finished) => self.call_finished(finished),
+            Fact::DelegationStarted(started) => {
+                if started.attempt == 1 {
+                    self.count_call();
+                }
+                let own = self.run;
+                if let Some(call) = self.call_mut(&started.call) {
+                    call.key_run = Some(call.keyed_by(own));
+                    call.attempt = started.attempt;
+                    let answer = started.answer.clone();
+                    call.stage = Stage::Delegated { seq, run: started.run, answer };
+                }
+            }
+            Fact::DelegationFinished(finished) => {
+                self.usage.add(&finished.usage);
+                self.cost = match (self.cost, finished.cost) {
+                    (Some(cost), Some(more)) => Some(cost.saturating_add(more)),
+                    (cost, None) if finished.usage.total() == 0 => cost,
+                    _ => None,
+                };
+                let (call, outcome) = (finished.call.clone(), finished.outcome.clone());
+                self.call_finished(&CallFinished { call, outcome, note: None, limit: None });
+            }
             Fact::InputRequested(asked) => self.input_requested(asked, seq),
             Fact::InputReceived(received) => self.questions.retain(|open| open.id != received.question),
             Fact::Steered(steered) => self.steering.push(steered.text.clone()),
-            Fact::Adjusted(adjusted) => {
-                if let Some(tools) = &adjusted.tools {
-                    self.tools = tools.clone();
-                }
-            }
+            Fact::Adjusted(adjusted) => self.adjusted(adjusted),
+            Fact::HistoryEdited(edited) => self.history.edit(&edited.splices),
             Fact::OutputRejected(rejected) => self.output_rejected(rejected),
             Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
             Fact::LimitRaised(raised) => {
@@ -111,6 +130,7 @@ impl State {
         self.tools = start.tools.clone();
         self.models = start.models.clone();
         self.prompt = start.prompt.clone();
+        self.output.clone_from(&start.output);
         self.phase = Phase::Between;
         let below = self.below.take();
         match &start.input {
@@ -142,20 +162,26 @@ impl State {
 
     fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
         if turn.turn != self.turn {
-            if !self.streaks.malformed_now {
+            if !self.streaks.malformed_now && self.streaks.round_counted {
                 self.streaks.malformed = 0;
             }
             self.streaks.malformed_now = false;
             self.streaks.round_counted = false;
+            self.streaks.accepted_now = false;
             for text in std::mem::take(&mut self.steering) {
                 self.history.push(Arc::new(Message::user(text)));
             }
             if let Some(closing) = &mut self.closing {
                 closing.stopping = false;
+                closing.begun = true;
+                closing.text_asked |= turn.note.is_some();
                 if let Some(note) = closing.reached.note.take() {
                     self.history.push(Arc::new(Message::user(note)));
                 }
             }
+        }
+        if let Some(note) = &turn.note {
+            self.history.push(Arc::new(Message::user(note.clone())));
         }
         self.turn = turn.turn;
         self.phase = Phase::Calling(Calling {
@@ -193,6 +219,7 @@ impl State {
             text: turn.text.clone(),
             reasoning: turn.reasoning.clone(),
             calls: turn.calls.clone(),
+            raw: turn.raw_text.clone(),
         })));
         if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
             self.streaks.cut = 0;
@@ -239,6 +266,7 @@ impl State {
         self.counters.tool_calls += 1;
         if !self.streaks.round_counted {
             self.streaks.round_counted = true;
+            self.streaks.rejected = 0;
             self.counters.tool_rounds += 1;
         }
     }
@@ -291,6 +319,12 @@ impl State {
             CallOutcome::Ok { .. } => self.had_output = true,
             _ => {}
         }
+        if !matches!(
+            finished.outcome,
+            CallOutcome::Malformed { .. } | CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. }
+        ) {
+            self.streaks.accepted_now = true;
+        }
         self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));
         let Some(call) = self.call_mut(&finished.call) else { return };
         // What the base ran counts as run.
@@ -314,7 +348,8 @@ impl State {
             return;
         }
         let calls = std::mem::take(calls);
-        self.phase = Phase::Between;
+        let seq = self.version;
+        self.phase = if self.policy.hooks { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for open in calls {
             if let Stage::Done(outcome) = open.stage {
@@ -337,13 +372,19 @@ impl State {
             text: asked.text.clone(),
             suggestions: asked.suggestions.clone(),
         });
-        if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, &mut self.closing) {
+        if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, &mut self.closing)
+            && asked.child.is_none()
+        {
             closing.stopping = false;
         }
-        if asked.kind == QuestionKind::Clarify {
+        if asked.kind == QuestionKind::Clarify && asked.child.is_none() {
             self.count_call();
         }
         let Some(call) = asked.call.as_ref().and_then(|id| self.call_mut(id)) else { return };
+        if let (Some(question), Stage::Delegated { run, .. }) = (&asked.child, &call.stage) {
+            call.stage = Stage::DelegateAsks { run: *run, question: question.clone() };
+            return;
+        }
         match (asked.kind, &mut call.stage) {
             (QuestionKind::Clarify, stage) => *stage = Stage::Asking,
             (QuestionKind::Outcome, Stage::Doubted { asked, .. }) => *asked = true,
@@ -356,9 +397,24 @@ impl State {
         match rejected.reason {
             Truncated | Refused | Filtered => self.streaks.cut += 1,
             NoCall => self.streaks.prompts += 1,
-            Invalid => {}
+            Invalid => self.streaks.rejected += 1,
+        }
+        if rejected.call.is_some() {
+            return;
         }
         self.history.push(Arc::new(Message::user(rejected.note.clone())));
+    }
+
+    fn adjusted(&mut self, adjusted: &Adjusted) {
+        if let Some(tools) = &adjusted.tools {
+            self.tools = tools.clone();
+        }
+        if let Some(models) = &adjusted.models {
+            self.models = models.clone();
+        }
+        if let Some(prompt) = &adjusted.prompt {
+            self.prompt = prompt.clone();
+        }
     }
 
     fn limit_reached(&mut self, reached: &LimitReached, at: u64, seq: u64) {
@@ -367,12 +423,14 @@ impl State {
         self.cut = None;
         // A question about another limit is moot: this one has cut the loop.
         self.questions.retain(|open| !matches!(open.kind, QuestionKind::Limit(_)));
-        self.closing = Some(Closing { reached: reached.clone(), seq, at, stopping });
+        self.closing =
+            Some(Closing { reached: reached.clone(), seq, at, stopping, begun: false, text_asked: false });
+        self.streaks.rejected = 0;
     }
 
-    /// A model call that waited for its next try is not tried again.
+    /// A model call that waited for its next try is not tried again, a hook is not asked any more.
     fn give_up_waiting(&mut self) {
-        if matches!(self.phase, Phase::Waiting { .. }) {
+        if matches!(self.phase, Phase::Waiting { .. } | Phase::Stepping { .. }) {
             self.phase = Phase::Between;
         }
     }

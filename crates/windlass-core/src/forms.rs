@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::ids::Text;
 use crate::reply::ReplyCall;
 use crate::tool::ToolSpec;
 
@@ -14,6 +15,22 @@ use crate::tool::ToolSpec;
 const MOST_CALLS: usize = 64;
 /// How deep values of a `name(arg=…)` form may nest.
 const MOST_DEPTH: usize = 32;
+
+/// A call as a wire's text form gave it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadCall {
+    pub(crate) call: ReplyCall,
+    /// Whether it hands a task to another agent.
+    pub(crate) delegate: bool,
+    /// What is wrong with it, where it could not be read.
+    pub(crate) fault: Option<Text>,
+}
+
+impl From<ReplyCall> for ReadCall {
+    fn from(call: ReplyCall) -> Self {
+        Self { call, ..Self::default() }
+    }
+}
 
 /// The calls that the whole text, or without text the whole reasoning, is made of.
 pub(crate) fn calls_in(

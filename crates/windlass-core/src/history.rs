@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::event::Splice;
+use crate::ids::CallId;
 use crate::message::Message;
 
 /// A conversation. Cloning costs O(1), adding a message O(1), whatever came before.
@@ -39,6 +41,49 @@ impl History {
         self.messages.push_back_mut(message);
     }
 
+    /// Replaces messages in a row by others, one change after another. Costs as much as there are messages behind the
+    /// first change; the earlier ones stay shared.
+    pub fn edit(&mut self, splices: &[Splice]) {
+        for splice in splices {
+            let at = usize::try_from(splice.at).unwrap_or(usize::MAX).min(self.len());
+            let after =
+                at.saturating_add(usize::try_from(splice.remove).unwrap_or(usize::MAX)).min(self.len());
+            let rest: Vec<_> = self.since(after).cloned().collect();
+            self.edits += u64::from(after > at || !rest.is_empty());
+            while self.len() > at {
+                if let Some(last) = self.messages.last() {
+                    self.bytes = self.bytes.saturating_sub(last.bytes());
+                }
+                self.messages.drop_last_mut();
+            }
+            splice.insert.iter().cloned().chain(rest).for_each(|message| self.push(message));
+        }
+    }
+
+    /// What a provider would refuse in this conversation: a result without its call, a call without its result.
+    pub fn fault(&self) -> Option<String> {
+        let mut open: Vec<&CallId> = Vec::new();
+        for message in self.iter() {
+            match &**message {
+                Message::Tool(result) => match open.iter().position(|call| **call == result.call) {
+                    Some(place) => {
+                        open.remove(place);
+                    }
+                    None => return Some(format!("the result of {} follows no such call", result.call)),
+                },
+                other => {
+                    if let Some(call) = open.first() {
+                        return Some(format!("the call {call} has no result"));
+                    }
+                    if let Message::Assistant(said) = other {
+                        open = said.calls.iter().map(|call| &call.id).collect();
+                    }
+                }
+            }
+        }
+        open.first().map(|call| format!("the call {call} has no result"))
+    }
+
     /// The messages in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.messages.iter()
@@ -47,6 +92,12 @@ impl History {
     /// The messages from that place on, found without walking over the earlier ones.
     pub fn since(&self, start: usize) -> impl Iterator<Item = &Arc<Message>> {
         (start..self.messages.len()).filter_map(|at| self.messages.get(at))
+    }
+
+    /// The last message that is no result of a call.
+    pub fn last_said(&self) -> Option<&Arc<Message>> {
+        let places = (0..self.messages.len()).rev();
+        places.filter_map(|at| self.messages.get(at)).find(|message| !matches!(***message, Message::Tool(_)))
     }
 
     /// The last message.

@@ -41,6 +41,9 @@ pub struct AssistantMessage {
     /// The tool calls, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
+    /// The whole text as the model wrote it, where calls were read from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Text>,
 }
 
 /// The result of a tool call as the model sees it.
@@ -58,7 +61,7 @@ pub struct ToolMessage {
 }
 
 /// A tool call that the model asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Our id: the provider's if it was usable and new, else a generated one.
     pub id: CallId,
@@ -69,6 +72,12 @@ pub struct ToolCall {
     /// The provider's own id, where it differs from ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<Text>,
+    /// Whether it hands a task to another agent in a form of its own (KAOS' `delegate` block).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delegate: bool,
+    /// What is wrong with it, where its text form could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Text>,
 }
 
 /// What a model thought before it spoke.

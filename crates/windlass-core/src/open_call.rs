@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::ids::{Millis, RunId, Text};
+use crate::event::InputReceived;
+use crate::ids::{Millis, QuestionId, RunId, Text};
 use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
 
@@ -32,6 +33,8 @@ pub(crate) struct InBase {
     pub(crate) run: RunId,
     /// The arguments in place of the model's that it was started with.
     pub(crate) edited: Option<Text>,
+    /// The run that another agent does it in, if it was handed over.
+    pub(crate) child: Option<RunId>,
     /// How it ended; `None`: nobody knows.
     pub(crate) outcome: Option<CallOutcome>,
 }
@@ -70,6 +73,10 @@ pub(crate) enum Stage {
     Asking,
     /// It runs.
     Running { seq: u64 },
+    /// Another agent does it.
+    Delegated { seq: u64, run: RunId, answer: Option<InputReceived> },
+    /// The other agent has asked something that people must answer here.
+    DelegateAsks { run: RunId, question: QuestionId },
     /// A try failed; the next one begins at that time.
     Retrying { seq: u64, at: Millis },
     /// It had started when the process died: its check is asked, else a person.

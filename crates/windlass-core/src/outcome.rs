@@ -140,6 +140,11 @@ pub enum CallOutcome {
         /// What is wrong and where.
         message: Text,
     },
+    /// A call of the finish tool whose output does not fit: the model is asked to call it again.
+    Rejected {
+        /// What is wrong and where.
+        message: Text,
+    },
     /// There is no such tool, or it is not offered.
     UnknownTool {
         /// Tools with the nearest names.

@@ -20,16 +20,21 @@ pub fn pending(state: &State) -> Vec<Action> {
                 let call = open.call.id.clone();
                 match &open.stage {
                     Stage::Running { seq } => add(*seq, Work::RunTool { call, attempt: open.attempt }),
+                    Stage::Delegated { seq, run, answer } => {
+                        add(*seq, Work::Delegate { call, run: *run, answer: answer.clone() });
+                    }
                     Stage::Retrying { seq, at } => add(*seq, Work::SetTimer { at: *at }),
                     Stage::Doubted { seq, asked: false } => add(*seq, Work::CheckCall { call }),
                     Stage::Queued
                     | Stage::Held { .. }
                     | Stage::Asking
+                    | Stage::DelegateAsks { .. }
                     | Stage::Doubted { asked: true, .. }
                     | Stage::Done(_) => {}
                 }
             }
         }
+        Phase::Stepping { seq } => add(*seq, Work::RunHook),
         Phase::New | Phase::Between | Phase::Ended(_) => {}
     }
     for question in &state.questions {

@@ -1,9 +1,11 @@
 //! Replay: the input of an append is made again from its events, accepted again, and must give the same events.
 
+mod step;
+
 use crate::action::{Found, Input, What, Work};
 use crate::decide::decide;
 use crate::event::{Event, Fact, TurnCompleted, TurnFailed};
-use crate::ids::CallId;
+use crate::ids::{ActionId, CallId};
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::reply::{Reply, ReplyCall};
@@ -30,7 +32,8 @@ pub struct Difference {
 pub fn rebuild(state: &State, events: &[Event]) -> Vec<Input> {
     let Some(first) = events.first() else { return Vec::new() };
     let input = |what| Input { at: first.at, what };
-    let mut inputs: Vec<Input> = causes(state, events).into_iter().map(input).collect();
+    let causes = causes(state, events).into_iter().chain(step::stepped(state, events));
+    let mut inputs: Vec<Input> = causes.map(input).collect();
     if let Fact::TurnFailed(failed) = &first.fact {
         inputs.extend(model_failed(state, first, failed));
     }
@@ -90,8 +93,26 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
             let ended = ended(state, &finished.call, &finished.outcome);
             ended.into_iter().chain(checked(state, &finished.call, found)).collect()
         }
+        Fact::DelegationFinished(finished) => {
+            let end = |action| What::Delegated {
+                action,
+                outcome: finished.outcome.clone(),
+                usage: finished.usage,
+                cost: finished.cost,
+            };
+            delegated(state, &finished.call).map(end).into_iter().collect()
+        }
         Fact::InputRequested(asked) => {
-            asked.call.iter().filter_map(|call| checked(state, call, Found::Unsure)).collect()
+            let Some(call) = &asked.call else { return Vec::new() };
+            let of_child = asked.child.clone().zip(delegated(state, call));
+            let asks = of_child.map(|(question, action)| What::DelegateAsks {
+                action,
+                question,
+                kind: asked.kind,
+                text: asked.text.clone(),
+                suggestions: asked.suggestions.clone(),
+            });
+            asks.into_iter().chain(checked(state, call, Found::Unsure)).collect()
         }
         Fact::InputReceived(received) => {
             vec![What::Answered { question: received.question.clone(), answer: received.answer.clone() }]
@@ -101,8 +122,10 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
             adjusted.tools.iter().map(|tools| What::ToolsChanged { tools: tools.clone() }).collect()
         }
         Fact::CancelRequested(request) => vec![What::Cancel { reason: request.reason.clone() }],
-        // These only ever follow another fact.
-        Fact::CallHeld(_)
+        // These only ever follow another fact, or a hook.
+        Fact::HistoryEdited(_)
+        | Fact::DelegationStarted(_)
+        | Fact::CallHeld(_)
         | Fact::CallDecided(_)
         | Fact::CallDoubted(_)
         | Fact::OutputRejected(_)
@@ -179,6 +202,13 @@ fn ended(state: &State, call: &CallId, outcome: &crate::outcome::CallOutcome) ->
         Stage::Running { seq } => {
             Some(What::CallEnded { action: state.action(seq), outcome: outcome.clone() })
         }
+        _ => None,
+    }
+}
+
+fn delegated(state: &State, call: &CallId) -> Option<ActionId> {
+    match state.open_call(call)?.stage {
+        Stage::Delegated { seq, .. } => Some(state.action(seq)),
         _ => None,
     }
 }

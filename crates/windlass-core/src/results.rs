@@ -1,6 +1,9 @@
 //! How the end of a call is put to the model.
 
-use crate::message::{Content, Message, ToolCall, ToolMessage};
+use serde::Serialize as _;
+use serde_json::{Value, json};
+
+use crate::message::{Content, Message, Part, ToolCall, ToolMessage};
 use crate::outcome::CallOutcome;
 use crate::policy::{Policy, Results};
 
@@ -8,17 +11,35 @@ use crate::policy::{Policy, Results};
 pub(crate) fn tool_message(policy: &Policy, call: &ToolCall, outcome: CallOutcome) -> Message {
     let failed = !outcome.is_ok();
     let content = match (outcome, policy.results) {
-        (CallOutcome::Ok { content }, Results::Plain) => content,
+        (CallOutcome::Ok { content }, Results::Plain | Results::Acorn) => content,
         (CallOutcome::Ok { content }, Results::Announced) => announced(&call.name, &content),
+        (CallOutcome::Ok { content }, Results::Kaos) if call.delegate => {
+            format!("Agent response: {}", content.text()).into()
+        }
+        (CallOutcome::Ok { content }, Results::Kaos) => kaos_result(content),
+        (CallOutcome::Rejected { message }, _) => rejected(&message).into(),
+        (failure, Results::Kaos) => kaos_failure(call, &failure).into(),
         (failure, results) => match (failure_text(&call.name, &failure), results) {
             (Failure::Plain(text), _) => text.into(),
-            (Failure::Error(text), Results::Plain) => format!("Error: {text}").into(),
             (Failure::Error(text), Results::Announced) => {
                 format!("Error Executing Tool: {}\nError: {text}", call.name).into()
             }
+            (Failure::Error(text), Results::Acorn) => match &failure {
+                CallOutcome::Error { kind: Some(kind), .. } => format!("Tool error: {kind}: {text}").into(),
+                _ => format!("Tool error: {text}").into(),
+            },
+            (Failure::Error(text), Results::Plain | Results::Kaos) => format!("Error: {text}").into(),
         },
     };
     Message::Tool(ToolMessage { call: call.id.clone(), name: call.name.clone(), content, failed })
+}
+
+/// acorn's words for an output that does not fit.
+fn rejected(message: &str) -> String {
+    format!(
+        "Error: Output validation failed: {message}\nPlease call {} again with valid arguments.",
+        crate::FINISH_TOOL
+    )
 }
 
 /// SwiftAgentKit's wrapper around a result.
@@ -31,6 +52,75 @@ fn announced(name: &str, content: &Content) -> Content {
     .into()
 }
 
+/// KAOS gives a tool's structured content, else its text as the field `result`, in the way of Python's `json.dumps`.
+fn kaos_result(content: Content) -> Content {
+    let text = content.text();
+    let value = match serde_json::from_str::<Value>(&text) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+        _ => json!({ "result": &*text }),
+    };
+    let line = format!("Tool result: {}", python_json(&value));
+    match &content {
+        Content::Text(_) => line.into(),
+        Content::Parts(parts) => {
+            let media = parts.iter().filter(|part| !matches!(part, Part::Text { .. })).cloned();
+            Content::Parts(std::iter::once(Part::Text { text: line.into() }).chain(media).collect())
+        }
+    }
+}
+
+fn kaos_failure(call: &ToolCall, outcome: &CallOutcome) -> String {
+    match (outcome, &call.fault) {
+        (CallOutcome::Malformed { message }, Some(_)) => message.to_string(),
+        (CallOutcome::UnknownTool { nearest }, _) if call.delegate => {
+            let names: Vec<_> = nearest.iter().map(|name| format!("'{name}'")).collect();
+            format!(
+                "Delegation failed: Sub-agent '{}' not found. Available: [{}]",
+                call.name,
+                names.join(", ")
+            )
+        }
+        _ => {
+            let (Failure::Error(text) | Failure::Plain(text)) = failure_text(&call.name, outcome);
+            if call.delegate {
+                format!("Agent response: [Delegation failed: {text}]")
+            } else {
+                format!("Tool execution failed: {text}")
+            }
+        }
+    }
+}
+
+/// JSON with a blank after each comma and colon.
+fn python_json(value: &Value) -> String {
+    struct Spaced;
+    impl serde_json::ser::Formatter for Spaced {
+        fn begin_array_value<W: ?Sized + std::io::Write>(
+            &mut self,
+            out: &mut W,
+            first: bool,
+        ) -> std::io::Result<()> {
+            if first { Ok(()) } else { out.write_all(b", ") }
+        }
+        fn begin_object_key<W: ?Sized + std::io::Write>(
+            &mut self,
+            out: &mut W,
+            first: bool,
+        ) -> std::io::Result<()> {
+            if first { Ok(()) } else { out.write_all(b", ") }
+        }
+        fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, out: &mut W) -> std::io::Result<()> {
+            out.write_all(b": ")
+        }
+    }
+    let mut out = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut out, Spaced);
+    match value.serialize(&mut serializer) {
+        Ok(()) => String::from_utf8(out).unwrap_or_default(),
+        Err(_) => value.to_string(),
+    }
+}
+
 enum Failure {
     /// A failure of the call: takes the preset's form.
     Error(String),
@@ -41,9 +131,9 @@ enum Failure {
 fn failure_text(name: &str, outcome: &CallOutcome) -> Failure {
     match outcome {
         CallOutcome::Ok { content } => Failure::Plain(content.text().into_owned()),
-        CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => {
-            Failure::Error(message.to_string())
-        }
+        CallOutcome::Error { message, .. }
+        | CallOutcome::Malformed { message }
+        | CallOutcome::Rejected { message } => Failure::Error(message.to_string()),
         CallOutcome::TimedOut { after_ms } => {
             let seconds = *after_ms as f64 / 1e3;
             Failure::Error(format!("Tool call timed out after {seconds} second(s) (tool: {name})."))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rpds::RedBlackTreeSetSync;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::choice::{Carried, ModelChoice};
@@ -13,10 +14,10 @@ use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
-use crate::policy::{LimitKind, Policy, Preset};
+use crate::policy::{LimitKind, Policy, Preset, Stop};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
-use crate::tool::ToolSpec;
+use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
 /// What limits count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,7 @@ pub struct State {
     pub(crate) tools: Arc<Vec<ToolSpec>>,
     pub(crate) models: Arc<Vec<ModelChoice>>,
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
+    pub(crate) output: Option<Arc<Value>>,
     pub(crate) history: History,
     pub(crate) call_ids: RedBlackTreeSetSync<CallId>,
     pub(crate) phase: Phase,
@@ -85,6 +87,8 @@ pub(crate) enum Phase {
     Waiting { seq: u64, at: Millis, next: Calling },
     /// The calls of a turn are going on.
     Acting(Vec<OpenCall>),
+    /// A step's calls have ended, and its hook is asked.
+    Stepping { seq: u64 },
     /// The end.
     Ended(Box<RunEnded>),
 }
@@ -126,6 +130,10 @@ pub(crate) struct Streaks {
     pub(crate) cut: u32,
     /// Turns with malformed calls.
     pub(crate) malformed: u32,
+    /// Outputs that did not fit.
+    pub(crate) rejected: u32,
+    /// Whether a call of the current turn was neither malformed nor an output that did not fit.
+    pub(crate) accepted_now: bool,
     /// Whether the current turn had one.
     pub(crate) malformed_now: bool,
     /// Whether the current turn has counted as a round.
@@ -156,6 +164,10 @@ pub(crate) struct Closing {
     pub(crate) at: Millis,
     /// Whether work that was going on must come to its end first.
     pub(crate) stopping: bool,
+    /// Whether the one call beyond the limit has begun.
+    pub(crate) begun: bool,
+    /// Whether the output was asked for as text, because a forced call was not to be had.
+    pub(crate) text_asked: bool,
 }
 
 /// How a run stands as a whole.
@@ -183,6 +195,7 @@ impl State {
             tools: Arc::default(),
             models: Arc::default(),
             prompt: Arc::default(),
+            output: None,
             history: History::default(),
             call_ids: RedBlackTreeSetSync::new_sync(),
             phase: Phase::New,
@@ -260,14 +273,24 @@ impl State {
         &self.tools
     }
 
-    /// The models that it may ask, in order of fallback.
-    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
-        &self.models
-    }
-
     /// The messages before the conversation.
     pub fn prompt(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.prompt
+    }
+
+    /// JSON Schema of the typed output, if there is one.
+    pub fn output_schema(&self) -> Option<&Arc<Value>> {
+        self.output.as_ref()
+    }
+
+    /// The tool whose call ends the run, where there is one with an output.
+    pub fn finish_tool(&self) -> Option<&ToolSpec> {
+        if self.policy.stop != Stop::FinishTool {
+            return None;
+        }
+        self.tools.iter().rev().find(|tool| {
+            tool.offered && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
+        })
     }
 
     /// The conversation.
@@ -314,12 +337,20 @@ impl State {
             return RunStanding::Ended(end.status);
         }
         let waits = match &self.phase {
-            Phase::New | Phase::Calling(_) | Phase::Waiting { .. } | Phase::Ended(_) => false,
+            Phase::New
+            | Phase::Calling(_)
+            | Phase::Waiting { .. }
+            | Phase::Stepping { .. }
+            | Phase::Ended(_) => false,
             Phase::Between => true,
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
-                Stage::Running { .. } | Stage::Retrying { .. } => false,
+                Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } => false,
                 Stage::Doubted { asked, .. } => *asked,
-                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Done(_) => true,
+                Stage::Queued
+                | Stage::Held { .. }
+                | Stage::Asking
+                | Stage::DelegateAsks { .. }
+                | Stage::Done(_) => true,
             }),
         };
         if waits && !self.questions.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
@@ -333,13 +364,23 @@ impl State {
         }
     }
 
+    /// The calls that have started and have no result yet: running, or in doubt after a crash.
+    pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.turn_calls()
+            .iter()
+            .filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
     /// The calls of the current turn that have no result yet.
     pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        let calls = match &self.phase {
-            Phase::Acting(calls) => calls.as_slice(),
+        self.turn_calls().iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    pub(crate) fn turn_calls(&self) -> &[OpenCall] {
+        match &self.phase {
+            Phase::Acting(calls) => calls,
             _ => &[],
-        };
-        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+        }
     }
 
     /// Whether a call of the current turn has been started.
@@ -374,6 +415,16 @@ impl State {
             choice: &calling.choice,
             state: self,
         })
+    }
+
+    /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
+    pub fn step(&self) -> Option<u64> {
+        matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
+    }
+
+    /// The models to ask, in order of fallback.
+    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
+        &self.models
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.
@@ -425,9 +476,16 @@ impl State {
         match &self.phase {
             Phase::Calling(_) => true,
             Phase::Acting(calls) => calls.iter().any(|call| {
-                matches!(call.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. })
+                matches!(
+                    call.stage,
+                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
+                )
             }),
-            Phase::New | Phase::Between | Phase::Waiting { .. } | Phase::Ended(_) => false,
+            Phase::New
+            | Phase::Between
+            | Phase::Waiting { .. }
+            | Phase::Stepping { .. }
+            | Phase::Ended(_) => false,
         }
     }
 }

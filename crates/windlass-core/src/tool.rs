@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ids::Text;
+use crate::schema::plain_schema;
 
 /// What running a tool twice would do; decides what happens to a call that had started when the process died.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,7 +30,28 @@ pub enum ToolKind {
     Run,
     /// A question to a person; the answer is the result (the built-in `ask`).
     Ask,
+    /// A call of it ends the run with its arguments as the output, once they fit.
+    Finish(OutputForm),
+    /// Another agent, with one argument `task`; its answer is the result.
+    Delegate,
 }
+
+/// How the arguments of a finish tool are the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputForm {
+    /// There is no output.
+    None,
+    /// They are the output.
+    Object,
+    /// The output is no object: it is their only field, [`OUTPUT_FIELD`].
+    Value,
+}
+
+/// The name of the tool that ends a typed run (acorn).
+pub const FINISH_TOOL: &str = "__finish__";
+/// The one argument of the finish tool where the output is no object.
+pub const OUTPUT_FIELD: &str = "output";
 
 /// A tool as data: what the model is told, and the policy of its calls.
 #[derive(Debug, Serialize, Deserialize)]
@@ -82,6 +104,29 @@ fn is_true(flag: &bool) -> bool {
 }
 
 impl ToolSpec {
+    /// The tool that ends a typed run with an output of that schema (acorn's `__finish__`).
+    pub fn finish(output: Option<&Value>) -> Self {
+        let done = "Call this function when you are done executing tools and want to complete the task.";
+        let ready = "Call this function when you have the final output ready.";
+        let (form, text, parameters) = match output {
+            None => (OutputForm::None, done, json!({ "type": "object", "properties": {}, "required": [] })),
+            Some(schema) => {
+                let plain = plain_schema(schema);
+                if is_object(&plain) {
+                    (OutputForm::Object, ready, plain)
+                } else {
+                    let wrapped = json!({ "type": "object", "properties": { OUTPUT_FIELD: plain },
+                        "required": [OUTPUT_FIELD], "additionalProperties": false });
+                    (OutputForm::Value, ready, wrapped)
+                }
+            }
+        };
+        let mut spec = Self::new(FINISH_TOOL, text, parameters);
+        spec.kind = ToolKind::Finish(form);
+        spec.origin = "the agent's output".into();
+        spec
+    }
+
     /// A tool with defaults: read-only, offered, run by the edge.
     pub fn new(name: impl Into<Text>, description: impl Into<Text>, parameters: Value) -> Self {
         Self {
@@ -116,6 +161,18 @@ impl ToolSpec {
             .as_ref()
             .map_err(String::as_str)
     }
+}
+
+/// Whether every value of that schema is an object: itself, or each of its choices (a union of types).
+fn is_object(schema: &Value) -> bool {
+    let choices = || ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array());
+    schema.get("type").map_or_else(
+        || {
+            choices().is_some_and(|all| !all.is_empty() && all.iter().all(is_object))
+                || schema.get("properties").is_some()
+        },
+        |kind| kind == "object",
+    )
 }
 
 impl Clone for ToolSpec {

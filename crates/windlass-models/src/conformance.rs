@@ -45,6 +45,7 @@ pub fn request(model: &str, said: &str) -> ModelRequest {
         tools: Arc::default(),
         choice: ToolChoice::Auto,
         response_schema: None,
+        fenced: None,
         stream: true,
         prefix: PrefixCell::default(),
     }

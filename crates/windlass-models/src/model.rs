@@ -1,13 +1,14 @@
 //! The one trait of a model: a request in, a stream of pieces out.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
 use windlass_core::{
-    History, Message, ModelChoice, ModelFailure, Purpose, Reply, SealedReasoning, StopReason, ToolChoice,
-    ToolSpec, Usage,
+    History, Message, ModelChoice, ModelFailure, Purpose, Reply, Results, SealedReasoning, StopReason,
+    ToolChoice, ToolSpec, Usage, fenced_message,
 };
 
 /// What a model is asked. Cheap to clone: everything large is shared with the run's state.
@@ -27,10 +28,29 @@ pub struct ModelRequest {
     pub choice: ToolChoice,
     /// A JSON Schema that the whole reply must fit, with its name (OpenAI's `response_format: json_schema`).
     pub response_schema: Option<(Arc<str>, Arc<serde_json::Value>)>,
+    /// How results are worded, where the conversation goes out as text (`wire: fenced`): calls become fenced blocks,
+    /// results user messages. The prompt describes the tools then, and `tools` is empty.
+    pub fenced: Option<Results>,
     /// Whether anybody looks at the pieces: without, an adapter may ask for the whole reply at once.
     pub stream: bool,
     /// A place where the adapter keeps the encoded conversation from turn to turn: one per run.
     pub prefix: PrefixCell,
+}
+
+impl ModelRequest {
+    /// A message as it goes out.
+    pub fn outgoing<'m>(&self, message: &'m Message) -> Cow<'m, Message> {
+        match self.fenced {
+            Some(results) => fenced_message(message, results),
+            None => Cow::Borrowed(message),
+        }
+    }
+
+    /// All messages as they go out: the prompt, then the conversation.
+    pub fn messages(&self) -> impl Iterator<Item = Cow<'_, Message>> {
+        let prompt = self.prompt.iter().map(|message| Cow::Borrowed(&**message));
+        prompt.chain(self.history.iter().map(|message| self.outgoing(message)))
+    }
 }
 
 /// A place per run where an adapter keeps what it encoded, so that a turn costs only its new messages.

@@ -102,6 +102,7 @@ pub async fn check(model: &dyn Model, name: &str) -> Result<Reply, ModelError> {
         tools: Arc::default(),
         choice: ToolChoice::None,
         response_schema: None,
+        fenced: None,
         stream: false,
         prefix: PrefixCell::default(),
     };

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use minijinja::Environment;
+use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
     AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, SessionId, State,
@@ -15,7 +16,10 @@ use windlass_store::{EventLog, Holder};
 use windlass_tools::{Tool, ToolSet};
 
 use crate::builder::AgentBuilder;
+use crate::delegates::Delegate;
 use crate::error::Error;
+use crate::hooks::StepHook;
+use crate::input::RunMessages;
 use crate::source::{ToolSource, together};
 use crate::world::World;
 
@@ -33,6 +37,12 @@ pub(crate) struct Inner {
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
     pub(crate) examples: Vec<Arc<Message>>,
     pub(crate) policy: Arc<Policy>,
+    pub(crate) input: Option<Arc<Value>>,
+    pub(crate) output: Option<Arc<Value>>,
+    pub(crate) hook: Option<Arc<dyn StepHook>>,
+    pub(crate) delegates: Vec<Arc<dyn Delegate>>,
+    /// What is offered beside the tools: delegates, then the finish tool.
+    pub(crate) beside: Vec<ToolSpec>,
     pub(crate) own: ToolSet,
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) secrets: Vec<Secret>,
@@ -112,7 +122,7 @@ impl Agent {
             return before;
         }
         let tools = together(&self.inner.own, &self.inner.sources);
-        let specs = tools.specs();
+        let specs = with_beside(tools.specs(), &self.inner.beside);
         // Equal ones stay the same, with the schemas that were compiled already.
         let specs = if specs == before { before } else { specs };
         let fresh = Arc::new(Toolbox { tools, specs: specs.clone() });
@@ -139,6 +149,24 @@ impl Agent {
         &self.inner.holder
     }
 
+    /// JSON Schema of its typed input, if it has one.
+    pub fn input_schema(&self) -> Option<&Arc<Value>> {
+        self.inner.input.as_ref()
+    }
+
+    /// JSON Schema of its typed output, if it has one.
+    pub fn output_schema(&self) -> Option<&Arc<Value>> {
+        self.inner.output.as_ref()
+    }
+
+    pub(crate) fn hook(&self) -> Option<&Arc<dyn StepHook>> {
+        self.inner.hook.as_ref()
+    }
+
+    pub(crate) fn delegate(&self, name: &str) -> Option<&Arc<dyn Delegate>> {
+        self.inner.delegates.iter().find(|delegate| *delegate.name() == *name)
+    }
+
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.toolbox().tools.get(name).cloned()
     }
@@ -151,21 +179,23 @@ impl Agent {
     pub(crate) fn start(
         &self,
         run: RunId,
-        input: RunInput,
+        input: RunMessages,
         session: Option<SessionId>,
         base: Option<&State>,
     ) -> Result<RunStarted, Error> {
+        let (input, seen) = self.take_input(input)?;
         Ok(RunStarted {
             run,
             agent: self.inner.agent_ref.clone(),
             session,
             parent: None,
             base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
-            prompt: self.prompt(&input)?,
+            prompt: self.prompt(&seen)?,
             input,
             tools: self.refresh(),
             models: self.inner.choices.clone(),
             policy: self.inner.policy.clone(),
+            output: self.inner.output.clone(),
         })
     }
 
@@ -173,9 +203,10 @@ impl Agent {
     /// `input` is what the line of forks that it stands in began with.
     pub(crate) fn start_again(&self, start: &RunStarted, input: &RunInput) -> Result<RunStarted, Error> {
         Ok(RunStarted {
-            prompt: self.prompt(input)?,
+            prompt: self.prompt(&self.seen_again(input))?,
             tools: self.tools(),
             policy: self.inner.policy.clone(),
+            output: self.inner.output.clone(),
             ..start.clone()
         })
     }
@@ -183,38 +214,31 @@ impl Agent {
     /// The policy with some limits raised.
     pub(crate) fn raised(policy: &Arc<Policy>, limits: &[(LimitKind, u64)]) -> Arc<Policy> {
         let mut policy = Policy::clone(policy);
-        for (kind, max) in limits {
-            let at_limit = policy.limits.get(kind).and_then(|limit| limit.at_limit.clone());
-            policy.limits.insert(*kind, windlass_core::Limit { max: *max, at_limit });
-        }
+        limits.iter().for_each(|(kind, max)| policy.set_limit_value(*kind, *max));
         Arc::new(policy)
     }
 
     /// The messages before the conversation. Instructions without variables are rendered once for all runs.
-    pub(crate) fn prompt(&self, input: &RunInput) -> Result<Arc<Vec<Arc<Message>>>, Error> {
+    pub(crate) fn prompt(&self, input: &Value) -> Result<Arc<Vec<Arc<Message>>>, Error> {
         let Some(environment) = &self.inner.template else { return Ok(self.inner.prompt.clone()) };
         let failed = |source| Error::Template { agent: self.inner.name.to_string(), source };
         let template = environment.get_template(TEMPLATE).map_err(failed)?;
-        let text = template.render(minijinja::context! { input => input_text(input) }).map_err(failed)?;
+        let text = template
+            .render(minijinja::context! { input => minijinja::Value::from(minijinja::value::Serde(input)) })
+            .map_err(failed)?;
         let mut messages = vec![Arc::new(Message::system(text))];
         messages.extend(self.inner.examples.iter().cloned());
         Ok(Arc::new(messages))
     }
 }
 
+/// The tools' descriptions with those that are offered beside them.
+pub(crate) fn with_beside(specs: Arc<Vec<ToolSpec>>, beside: &[ToolSpec]) -> Arc<Vec<ToolSpec>> {
+    if beside.is_empty() {
+        return specs;
+    }
+    Arc::new(specs.iter().chain(beside).cloned().collect())
+}
+
 /// The name of the instructions among an agent's templates.
 pub(crate) const TEMPLATE: &str = "instructions";
-
-/// What a template sees as `input`: the text of the last message.
-fn input_text(input: &RunInput) -> String {
-    let text = match input {
-        RunInput::Messages(messages) => messages.last().and_then(|message| match &**message {
-            Message::User { content } | Message::TaskDelegation { content } => {
-                Some(content.text().into_owned())
-            }
-            Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
-        }),
-        RunInput::Continue(_) | RunInput::Fork(_) => None,
-    };
-    text.unwrap_or_default()
-}

@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use minijinja::Environment;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use windlass_core::{AgentRef, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Text, ToolSpec};
+use windlass_core::{
+    AgentRef, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Stop, Text, ToolSpec,
+};
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
 use windlass_tools::{Tool, ToolSet, ToolSetError};
 
-use crate::agent::{Agent, Inner, TEMPLATE, Toolbox};
+use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, with_beside};
+use crate::delegates::Delegate;
 use crate::error::Error;
+use crate::hooks::StepHook;
 use crate::source::ToolSource;
 use crate::world::{SystemWorld, World};
 
@@ -23,10 +28,17 @@ pub struct AgentBuilder {
     description: Text,
     instructions: String,
     examples: Vec<Message>,
-    policy: Result<Policy, PolicyError>,
+    policy: Option<Result<Policy, PolicyError>>,
+    settings: Option<Map<String, Value>>,
+    limits: Vec<(LimitKind, f64)>,
+    input: Option<Value>,
+    output: Option<Value>,
+    hook: Option<Arc<dyn StepHook>>,
+    delegates: Vec<Arc<dyn Delegate>>,
     tools: ToolSet,
     tools_error: Option<ToolSetError>,
     models: Vec<(ModelChoice, Arc<dyn Model>)>,
+    known: Vec<(Text, Arc<dyn Model>)>,
     sources: Vec<Arc<dyn ToolSource>>,
     secrets: Vec<Secret>,
     log: Option<Arc<dyn EventLog>>,
@@ -40,10 +52,17 @@ impl AgentBuilder {
             description: "".into(),
             instructions: String::new(),
             examples: Vec::new(),
-            policy: Policy::preset(Preset::Chat),
+            policy: None,
+            settings: None,
+            limits: Vec::new(),
+            input: None,
+            output: None,
+            hook: None,
+            delegates: Vec::new(),
             tools: ToolSet::default(),
             tools_error: None,
             models: Vec::new(),
+            known: Vec::new(),
             sources: Vec::new(),
             secrets: Vec::new(),
             log: None,
@@ -80,6 +99,12 @@ impl AgentBuilder {
         self
     }
 
+    /// A model that is never asked by itself, but may be chosen by a hook.
+    pub fn known_model(mut self, name: impl Into<Text>, model: Arc<dyn Model>) -> Self {
+        self.known.push((name.into(), model));
+        self
+    }
+
     /// A tool.
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
         self.shared_tool(Arc::new(tool))
@@ -105,35 +130,46 @@ impl AgentBuilder {
         self
     }
 
-    /// The whole policy. Default: the preset `chat`.
+    /// The whole policy. Default: the preset `typed` for an agent with an output schema, else `chat`.
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = Ok(policy);
+        self.policy = Some(Ok(policy));
         self
     }
 
     /// The policy as a `loop` section of an agent file says it, in JSON: `{"preset": "chat", "limits": {"model_calls": 5}}`.
-    pub fn settings(mut self, settings: &serde_json::Value) -> Self {
-        let empty = serde_json::Map::new();
-        self.policy = Policy::from_settings(settings.as_object().unwrap_or(&empty));
+    pub fn settings(mut self, settings: &Value) -> Self {
+        self.settings = Some(settings.as_object().cloned().unwrap_or_default());
+        self.policy = None;
         self
     }
 
     /// A limit, in the unit that people write: counts, seconds, dollars.
     pub fn limit(mut self, kind: LimitKind, max: f64) -> Self {
-        let Ok(policy) = &mut self.policy else { return self };
-        match kind.keep(max) {
-            Some(max) => {
-                let at_limit = policy.limits.get(&kind).and_then(|limit| limit.at_limit.clone());
-                policy.limits.insert(kind, windlass_core::Limit { max, at_limit });
-            }
-            None => {
-                self.policy = Err(PolicyError::BadValue {
-                    path: format!("loop.limits.{kind}"),
-                    expected: "a number from 0".to_owned(),
-                    found: max.to_string(),
-                });
-            }
-        }
+        self.limits.push((kind, max));
+        self
+    }
+
+    /// JSON Schema of a typed input: runs take an object, which goes to the model as XML with the schema's descriptions.
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.input = Some(schema);
+        self
+    }
+
+    /// JSON Schema of a typed output: runs end with a value that fits.
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.output = Some(schema);
+        self
+    }
+
+    /// Who is asked after the tools of each step, before the next model call.
+    pub fn on_step(mut self, hook: Arc<dyn StepHook>) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// Another agent, offered as a tool of its name with the one argument `task`.
+    pub fn delegate(mut self, delegate: Arc<dyn Delegate>) -> Self {
+        self.delegates.push(delegate);
         self
     }
 
@@ -155,7 +191,10 @@ impl AgentBuilder {
     /// Settings, tools, models or instructions that cannot work together: nothing is left to fail in mid-run.
     pub fn build(self) -> Result<Agent, Error> {
         let agent = self.name.to_string();
-        let policy = self.policy.map_err(|source| Error::Policy { agent: agent.clone(), source })?;
+        let policy = self.made_policy().map_err(|source| Error::Policy { agent: agent.clone(), source })?;
+        if policy.single_turn && policy.stop == Stop::FinishTool && self.output.is_none() {
+            return Err(Error::NoOutput { agent });
+        }
         if let Some(source) = self.tools_error {
             return Err(Error::Tools { agent, source });
         }
@@ -168,6 +207,7 @@ impl AgentBuilder {
             return Err(Error::UnknownPrice { agent, model: choice.name.clone() });
         }
         let (template, system) = template(&agent, &self.instructions)?;
+        let beside = self.beside(&policy);
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let prompt =
             system.map(|text| Arc::new(Message::system(text))).into_iter().chain(examples.iter().cloned());
@@ -176,9 +216,13 @@ impl AgentBuilder {
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             all.add(tool).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
         }
-        let specs: Arc<Vec<ToolSpec>> = all.specs();
+        let specs = with_beside(all.specs(), &beside);
+        check_names(&agent, &specs)?;
         let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
-        let digest = digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy));
+        let digest = match (&self.input, &self.output) {
+            (None, None) => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy)),
+            types => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy, types)),
+        };
         Ok(Agent::from_inner(Inner {
             agent_ref: AgentRef { name: self.name.clone(), digest },
             name: self.name,
@@ -187,6 +231,11 @@ impl AgentBuilder {
             prompt,
             examples,
             policy: Arc::new(policy),
+            input: self.input.map(Arc::new),
+            output: self.output.map(Arc::new),
+            hook: self.hook,
+            delegates: self.delegates,
+            beside,
             own: self.tools,
             sources: self.sources,
             secrets: self.secrets,
@@ -195,6 +244,7 @@ impl AgentBuilder {
                 .models
                 .into_iter()
                 .map(|(choice, model)| (choice.name, model))
+                .chain(self.known)
                 .collect::<BTreeMap<_, _>>(),
             choices: Arc::new(choices),
             log: self.log.unwrap_or_else(|| Arc::new(MemoryLog::new())),
@@ -202,6 +252,48 @@ impl AgentBuilder {
             holder: holder(),
         }))
     }
+}
+
+impl AgentBuilder {
+    fn made_policy(&self) -> Result<Policy, PolicyError> {
+        let usual = if self.output.is_some() { Preset::Typed } else { Preset::Chat };
+        let mut policy = match (&self.policy, &self.settings) {
+            (Some(policy), _) => policy.clone()?,
+            (None, Some(settings)) => Policy::from_settings_or(settings, usual)?,
+            (None, None) => Policy::preset(usual)?,
+        };
+        for (kind, max) in &self.limits {
+            let kept = kind.keep(*max).ok_or_else(|| PolicyError::BadValue {
+                path: format!("loop.limits.{kind}"),
+                expected: "a number from 0".to_owned(),
+                found: max.to_string(),
+            })?;
+            policy.set_limit_value(*kind, kept);
+        }
+        policy.hooks |= self.hook.is_some();
+        Ok(policy)
+    }
+
+    /// What is offered beside the tools: delegates, then the finish tool.
+    fn beside(&self, policy: &Policy) -> Vec<ToolSpec> {
+        let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
+        self.delegates.iter().map(|delegate| delegate.spec()).chain(finish).collect()
+    }
+}
+
+/// Two of a name would be one too many, whoever offers them (E10).
+fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
+    for (place, spec) in specs.iter().enumerate() {
+        if let Some(other) = specs.iter().take(place).find(|other| other.name == spec.name) {
+            return Err(Error::SameName {
+                agent: agent.to_owned(),
+                name: spec.name.clone(),
+                first: other.origin.clone(),
+                second: spec.origin.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The compiled template where the instructions have variables, else the text itself.

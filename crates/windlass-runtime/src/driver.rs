@@ -9,15 +9,18 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
+use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, Event, Input, RunId, RunStanding, State, Violation, What, Work, decide, evolve, narrate, pending,
+    Action, ActionId, CallId, Event, Input, InputReceived, OpenCall, RunId, RunStanding, State, ToolSpec,
+    Violation, What, Work, decide, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
 
 use crate::agent::Agent;
+use crate::delegates::{Task, context_of};
 use crate::error::Error;
 use crate::hold::Hold;
 use crate::people::People;
@@ -126,6 +129,9 @@ impl Driver {
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
     pub(crate) async fn drive(mut self) -> Result<State, Error> {
         if let Some(first) = self.first.take() {
+            if matches!(first, What::Resumed { .. }) {
+                self.stop_left_behind().await;
+            }
             self.take(first, None).await?.map_err(Error::Refused)?;
             self.adjust().await?;
         }
@@ -149,6 +155,16 @@ impl Driver {
         }
         self.wind_up().await;
         Ok(self.state)
+    }
+
+    /// What the process before us left running must not have its effect after we settled what became of it (E30).
+    fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
+        let stop = |open: &OpenCall| {
+            let tool = self.agent.tool(&open.call.name)?;
+            let context = work::context(&self.state, &open.call.id, 1, CancellationToken::new())?;
+            Some(async move { tool.stop_left_behind(context).await })
+        };
+        Box::pin(join_all(self.state.started_calls().filter_map(stop)))
     }
 
     async fn sent(&mut self, sent: Box<Sent>) -> Result<(), Error> {
@@ -188,8 +204,12 @@ impl Driver {
 
     /// The tools that a run knows are those that the agent has now (E24, E47).
     async fn adjust(&mut self) -> Result<(), Error> {
-        let tools = self.agent.refresh();
         let known = self.state.tools();
+        let tools = if self.state.policy().hooks {
+            as_offered(self.agent.refresh(), known)
+        } else {
+            self.agent.refresh()
+        };
         if !self.state.is_finished() && !Arc::ptr_eq(&tools, known) && tools != *known {
             drop(self.take(What::ToolsChanged { tools }, None).await?);
         }
@@ -298,6 +318,13 @@ impl Driver {
             Work::RunTool { call, attempt } => {
                 Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
             }
+            Work::Delegate { call, run, answer } => {
+                self.delegate_work(id, call, *run, answer.clone(), &cancel)?
+            }
+            Work::RunHook => {
+                let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
+                Box::pin(work::ask_hook(id, hook, state).map(Some))
+            }
             Work::CheckCall { call } => Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some)),
             Work::Ask { question } => {
                 let question = self.state.questions().iter().find(|open| open.id == *question)?.clone();
@@ -316,10 +343,32 @@ impl Driver {
         Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 
+    fn delegate_work(
+        &self,
+        action: ActionId,
+        call: &CallId,
+        run: RunId,
+        answer: Option<InputReceived>,
+        cancel: &CancellationToken,
+    ) -> Option<BoxFuture<'static, Option<What>>> {
+        let open = self.state.open_call(call)?;
+        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
+        let task = Task {
+            run,
+            parent: self.state.run(),
+            task: args.get("task").and_then(|task| task.as_str()).unwrap_or_default().to_owned(),
+            context: context_of(&self.state),
+            answer,
+            cancel: cancel.clone(),
+        };
+        let delegate = self.agent.delegate(&open.call.name).cloned();
+        Some(Box::pin(work::delegate(action, delegate, task).map(Some)))
+    }
+
     fn tool_work(
         &self,
-        action: windlass_core::ActionId,
-        call: &windlass_core::CallId,
+        action: ActionId,
+        call: &CallId,
         attempt: u32,
         cancel: &CancellationToken,
     ) -> Option<ToolWork> {
@@ -380,6 +429,18 @@ impl Driver {
             let _late = poll_fn(|context| self.slots.poll_next(context)).await;
         }
     }
+}
+
+/// What a hook made of the tools that are offered stays, whatever else changes about them.
+fn as_offered(fresh: Arc<Vec<ToolSpec>>, known: &[ToolSpec]) -> Arc<Vec<ToolSpec>> {
+    let offered =
+        |tool: &ToolSpec| known.iter().find(|other| other.name == tool.name).map(|other| other.offered);
+    let kept = fresh.iter().map(|tool| {
+        let mut tool = tool.clone();
+        tool.offered = offered(&tool).unwrap_or(tool.offered);
+        tool
+    });
+    Arc::new(kept.collect())
 }
 
 /// Ready once the tools of a source have changed.

@@ -26,6 +26,32 @@ pub enum Error {
         #[source]
         source: windlass_tools::ToolSetError,
     },
+    /// The agent cannot be built: two things that the model may call have one name.
+    #[error("agent `{agent}` has two tools named `{name}`: one of {first}, one of {second}")]
+    SameName {
+        /// The agent.
+        agent: String,
+        /// The name.
+        name: Text,
+        /// Where the first comes from.
+        first: Text,
+        /// Where the second comes from.
+        second: Text,
+    },
+    /// The agent cannot be built: a single turn that must finish has nothing to finish with.
+    #[error("agent `{agent}` ends after one turn with its output, but has no output schema")]
+    NoOutput {
+        /// The agent.
+        agent: String,
+    },
+    /// The input does not fit the agent's input schema.
+    #[error("the input of agent `{agent}` does not fit: {fault}")]
+    BadInput {
+        /// The agent.
+        agent: String,
+        /// What is wrong, and where.
+        fault: String,
+    },
     /// The agent cannot be built: a limit on cost needs prices.
     #[error("agent `{agent}` has a limit on cost, but the price of model `{model}` is unknown")]
     UnknownPrice {
@@ -121,6 +147,9 @@ impl Error {
         match self {
             Self::Policy { source, .. } => source.code(),
             Self::Tools { .. } => "agent.tools",
+            Self::SameName { .. } => "agent.same_name",
+            Self::NoOutput { .. } => "agent.no_output",
+            Self::BadInput { .. } => "run.bad_input",
             Self::UnknownPrice { .. } => "agent.unknown_price",
             Self::NoModel { .. } => "agent.no_model",
             Self::Template { .. } => "agent.template",
@@ -141,6 +170,13 @@ impl Error {
         match self {
             Self::Policy { source, .. } => source.help(),
             Self::Tools { .. } => Some("rename one of them, or give a tool server another `name`".to_owned()),
+            Self::SameName { .. } => {
+                Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
+            }
+            Self::NoOutput { .. } => {
+                Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
+            }
+            Self::BadInput { .. } => Some("give an object that fits the agent's `input.schema`".to_owned()),
             Self::UnknownPrice { .. } => {
                 Some("give the model `prices: { input, output }` in USD per million tokens".to_owned())
             }
@@ -170,4 +206,15 @@ impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
         Self::Log(source)
     }
+}
+
+/// An error with all its causes, in one line.
+pub fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }

@@ -12,6 +12,7 @@ use windlass_store::{Fence, StoreError};
 use crate::agent::Agent;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
+use crate::input::RunMessages;
 use crate::load::load;
 use crate::people::People;
 use crate::updates::Updates;
@@ -52,6 +53,11 @@ impl Run {
         self.state.ended().and_then(|end| end.error.as_deref())
     }
 
+    /// The typed output, if there is one.
+    pub fn output(&self) -> Option<&serde_json::Value> {
+        self.state.ended().and_then(|end| end.output.as_ref())
+    }
+
     /// Tokens used.
     pub fn usage(&self) -> &Usage {
         self.state.usage()
@@ -75,47 +81,6 @@ impl Run {
     /// Everything that is known of it.
     pub fn state(&self) -> &State {
         &self.state
-    }
-}
-
-/// What a run is given: a text, or messages.
-#[derive(Clone, Debug)]
-pub struct RunMessages(pub Vec<Message>);
-
-impl RunMessages {
-    /// All of it as one text.
-    pub fn text(&self) -> String {
-        let texts = self.0.iter().map(|message| match message {
-            Message::System { text } => text.to_string(),
-            Message::User { content } | Message::TaskDelegation { content } => content.text().into_owned(),
-            Message::Assistant(said) => said.text.as_deref().unwrap_or_default().to_owned(),
-            Message::Tool(result) => result.content.text().into_owned(),
-        });
-        texts.collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl From<&str> for RunMessages {
-    fn from(text: &str) -> Self {
-        Self(vec![Message::user(text)])
-    }
-}
-
-impl From<String> for RunMessages {
-    fn from(text: String) -> Self {
-        Self(vec![Message::user(text)])
-    }
-}
-
-impl From<Vec<Message>> for RunMessages {
-    fn from(messages: Vec<Message>) -> Self {
-        Self(messages)
-    }
-}
-
-impl From<RunMessages> for RunInput {
-    fn from(messages: RunMessages) -> Self {
-        Self::Messages(messages.0.into_iter().map(Arc::new).collect())
     }
 }
 
@@ -268,9 +233,26 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let run = self.world().new_run();
-        let start = self.start(run, input.into().into(), options.session.clone(), base)?;
+        let start = self.start(run, input.into(), options.session.clone(), base)?;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+    }
+
+    /// Prepares a run that does a task of another one, under an id that the other one gave it.
+    ///
+    /// # Errors
+    /// The instructions cannot be rendered.
+    pub(crate) fn prepare_child(
+        &self,
+        run: RunId,
+        parent: RunId,
+        input: RunMessages,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
+        let mut start = self.start(run, input, None, None)?;
+        start.parent = Some(parent);
+        let start = What::Start(Box::new(start));
+        Ok(self.driver(State::new(run), Some(start), self.first_fence(), options))
     }
 
     /// Continues a run that a limit cut, with limits set anew (in the unit that people write). Nothing is done again.
@@ -300,7 +282,8 @@ impl Agent {
         }
         let session = base.session().cloned();
         let fresh = self.world().new_run();
-        let mut start = self.start(fresh, RunInput::Continue(base.carried()), session, Some(&base))?;
+        let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
+        start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
         start.policy = Self::raised(base.policy(), &raised);
         let state = State::on_base(fresh, &base);

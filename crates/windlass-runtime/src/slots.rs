@@ -54,7 +54,11 @@ impl Slots {
             }
             match slot.action.work {
                 Work::SetTimer { .. } | Work::Ask { .. } => false,
-                Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. } => {
+                Work::CallModel { .. }
+                | Work::RunTool { .. }
+                | Work::Delegate { .. }
+                | Work::RunHook
+                | Work::CheckCall { .. } => {
                     slot.stopping = true;
                     slot.cancel.cancel();
                     true

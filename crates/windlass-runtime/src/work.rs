@@ -12,11 +12,13 @@ use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
     ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request,
-    State, Text, Usage, What,
+    State, Stop, Text, ToolChoice, ToolSpec, Usage, What, Wire, fenced_prompt, plain_schema,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Secret};
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
+use crate::delegates::{Delegate, Task, TaskEnd};
+use crate::hooks::{self, Step, StepHook};
 use crate::people::People;
 use crate::updates::{Publisher, Update};
 use crate::world::World;
@@ -26,6 +28,9 @@ const BYTES_A_TOKEN: u64 = 4;
 /// How many pieces of a reply are taken before others have their turn: a model that never waits must not keep a request
 /// to stop from being heard.
 const PIECES_AT_ONCE: usize = 64;
+
+/// The name of a reply's format, where a reply in text must be an output.
+const OUTPUT_NAME: &str = "output";
 
 /// A model call: from the state's view to a whole reply.
 pub(crate) struct ModelWork {
@@ -40,14 +45,34 @@ pub(crate) struct ModelWork {
 
 /// Builds the request of a model call from the state; only shared parts are cloned.
 pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) -> ModelRequest {
+    let (state, policy) = (request.state, request.state.policy());
+    let mut model = request.model.clone();
+    model.temperature = model.temperature.or(policy.temperature);
+    let fenced = (policy.wire == Wire::Fenced).then_some(policy.results);
+    let (prompt, tools, choice) = match fenced {
+        // The tools stand in the prompt, and no provider is told of them.
+        Some(results) => {
+            let offered: &[ToolSpec] = if *request.choice == ToolChoice::None { &[] } else { state.tools() };
+            let prompt = fenced_prompt(state.prompt(), offered, results);
+            (Arc::new(prompt), Arc::default(), ToolChoice::None)
+        }
+        None => (state.prompt().clone(), state.tools().clone(), request.choice.clone()),
+    };
+    let response_schema = match state.output_schema() {
+        Some(schema) if policy.stop == Stop::Text => {
+            Some((OUTPUT_NAME.into(), Arc::new(plain_schema(schema))))
+        }
+        _ => None,
+    };
     ModelRequest {
-        model: request.model.clone(),
+        model,
         purpose: request.purpose,
-        prompt: request.state.prompt().clone(),
-        history: request.state.history().clone(),
-        tools: request.state.tools().clone(),
-        choice: request.choice.clone(),
-        response_schema: None,
+        prompt,
+        history: state.history().clone(),
+        tools,
+        choice,
+        response_schema,
+        fenced,
         stream,
         prefix: prefix.clone(),
     }
@@ -379,4 +404,43 @@ pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQue
 /// Whether the person at hand would answer that; one that panics would not.
 pub(crate) fn answers(people: &dyn People, state: &State, question: &OpenQuestion) -> bool {
     catch_unwind(AssertUnwindSafe(|| people.answers(state, question))).unwrap_or(false)
+}
+
+/// Asks the agent's hook about a step.
+pub(crate) async fn ask_hook(action: ActionId, hook: Option<Arc<dyn StepHook>>, state: State) -> What {
+    let answer = match hook {
+        Some(hook) => {
+            let asked = AssertUnwindSafe(async { hook.on_step(Step::of(&state)).await }).catch_unwind().await;
+            asked.unwrap_or_else(|panic| Err(format!("the hook panicked: {}", words(&*panic))))
+        }
+        // Whoever resumes a run with an agent that has no hook goes on without one.
+        None => Ok(Step::of(&state)),
+    };
+    What::Stepped { action, edits: Box::new(hooks::edits(&state, answer)) }
+}
+
+/// Lets another agent do a task.
+pub(crate) async fn delegate(action: ActionId, delegate: Option<Arc<dyn Delegate>>, task: Task) -> What {
+    let failed = |message: String| TaskEnd::Done {
+        outcome: CallOutcome::Error { kind: None, message: message.into() },
+        usage: Usage::default(),
+        cost: Some(0),
+    };
+    let end = match delegate {
+        Some(delegate) => {
+            let run = AssertUnwindSafe(async { delegate.run(task).await }).catch_unwind().await;
+            run.unwrap_or_else(|panic| failed(format!("the delegate panicked: {}", words(&*panic))))
+        }
+        None => failed("the agent has no such delegate any more".to_owned()),
+    };
+    match end {
+        TaskEnd::Done { outcome, usage, cost } => What::Delegated { action, outcome, usage, cost },
+        TaskEnd::Asks(asked) => What::DelegateAsks {
+            action,
+            question: asked.id,
+            kind: asked.kind,
+            text: asked.text,
+            suggestions: asked.suggestions,
+        },
+    }
 }

@@ -101,6 +101,10 @@ impl EventLog for CrashLog {
         self.inner.release(run, fence)
     }
 
+    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.inner.park(run, fence)
+    }
+
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         self.inner.list(filter)
     }

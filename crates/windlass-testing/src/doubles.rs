@@ -9,7 +9,8 @@ use futures_util::future::{Either, select};
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use windlass_core::{
-    Answer, CallOutcome, FailureKind, ModelFailure, OpenQuestion, QuestionKind, State, ToolSpec, What,
+    Answer, CallOutcome, FailureKind, ModelFailure, OpenQuestion, QuestionKind, State, ToolChoice, ToolSpec,
+    What,
 };
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::{People, World};
@@ -76,6 +77,15 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
             model_failure(&request, FailureKind::BadRequest, "the script has no entry for this call");
         return Box::pin(stream::iter([Err(failed)]));
     };
+    if entry.tool_choice_unsupported && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_))
+    {
+        // The entry answers the repeat.
+        script.lock().next_entry -= 1;
+        flight.done = true;
+        let mut failed = model_failure(&request, FailureKind::Unsupported, "tool_choice is not supported");
+        failed.status = Some(400);
+        return Box::pin(stream::iter([Err(failed)]));
+    }
     check_entry(&script, &entry, &request, number);
     let (cancelled, steered) = {
         let mut inner = script.lock();

@@ -33,6 +33,8 @@ pub struct FaultLog {
     appends: AtomicU64,
     slow: AtomicU32,
     broken: AtomicBool,
+    /// How many bytes of events there is room for; all ones: as many as come.
+    room: AtomicU64,
 }
 
 impl FaultLog {
@@ -44,6 +46,7 @@ impl FaultLog {
             appends: AtomicU64::new(0),
             slow: AtomicU32::new(0),
             broken: AtomicBool::new(false),
+            room: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -56,6 +59,12 @@ impl FaultLog {
     /// and looks into the inbox are done at once and answered late.
     pub fn slow(&self, turns: u32) {
         self.slow.store(turns, Ordering::SeqCst);
+    }
+
+    /// From here on there is room for so many bytes of events, counted as their JSON; an append that needs more fails
+    /// with [`StoreError::Full`] and takes none. Call it again to make room. Default: no bound.
+    pub fn room(&self, bytes: u64) {
+        self.room.store(bytes, Ordering::SeqCst);
     }
 
     /// Lets everything fail, reading too, or nothing any more.
@@ -78,15 +87,26 @@ impl FaultLog {
         }
     }
 
+    fn take_room(&self, append: &Append) -> Result<(), StoreError> {
+        if self.room.load(Ordering::SeqCst) == u64::MAX {
+            return Ok(());
+        }
+        let bodies = append.events.iter().map(|event| event.fact.body().map_or(0, |body| body.len() as u64));
+        let bytes = bodies.sum();
+        let taken =
+            self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| room.checked_sub(bytes));
+        taken.map(drop).map_err(|_| full())
+    }
+
     fn fault(&self, append: &Append) -> Result<(), StoreError> {
         self.check()?;
         let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
         let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
         let (run, expected) = (append.run, append.expected);
         Err(match fault {
-            None => return Ok(()),
+            None => return self.take_room(append),
             Some(Fault::Failed) => failed(),
-            Some(Fault::Full) => StoreError::Full { path: "simulated".into(), source: "simulated".into() },
+            Some(Fault::Full) => full(),
             Some(Fault::Conflict) => StoreError::Conflict { run, expected, found: expected + 1 },
             Some(Fault::Fenced) => {
                 let ours = append.fence.epoch;
@@ -94,6 +114,10 @@ impl FaultLog {
             }
         })
     }
+}
+
+fn full() -> StoreError {
+    StoreError::Full { path: "simulated".into(), source: "simulated".into() }
 }
 
 fn failed() -> StoreError {
@@ -157,6 +181,16 @@ impl EventLog for FaultLog {
         Box::pin(async move {
             self.check()?;
             self.inner.release(run, &fence).await?;
+            self.rest().await;
+            Ok(())
+        })
+    }
+
+    fn park(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        let fence = fence.clone();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.park(run, &fence).await?;
             self.rest().await;
             Ok(())
         })

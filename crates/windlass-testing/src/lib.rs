@@ -1,4 +1,12 @@
 //! Testing agents without network, keys or real time: scripted conversations and what they are run with.
+//!
+//! # The fault kit
+//! What goes wrong around an agent, on demand:
+//! - [`FaultLog`]: a log that fails at the nth append, fills up ([`FaultLog::room`]), is slow or wholly broken;
+//! - [`CrashLog`]: the process dies right after a chosen event;
+//! - [`VolatileLog`]: the power goes, and what was not synced is lost;
+//! - [`SimWorld`]: a clock that jumps forward ([`SimWorld::jump`]) and back ([`SimWorld::jump_back`]);
+//! - [`run_and_kill`]: a real process that is killed at a chosen [`Moment`].
 
 mod crash;
 mod doubles;
@@ -6,13 +14,17 @@ mod fault;
 pub mod fixture;
 mod fn_model;
 mod fn_tool;
+mod killer;
 mod runner;
 mod script;
 mod sim;
+mod volatile;
 
 pub use crash::CrashLog;
 pub use fault::{Fault, FaultLog};
 pub use fn_model::{FnModel, any_object, called, model_failure, said};
 pub use fn_tool::{FnPeople, FnTool};
-pub use runner::{CaseFailure, CaseReport, RunnerOptions, cancel_everywhere, run_case};
+pub use killer::{Moment, ProcessEnd, run_and_kill};
+pub use runner::{CaseFailure, CaseReport, RunnerOptions, appends_of_case, cancel_everywhere, run_case};
 pub use sim::{BEGINNING, SimWorld, step_aside};
+pub use volatile::VolatileLog;

@@ -47,6 +47,12 @@ impl SimWorld {
         inner.now = inner.now.saturating_add(ms);
     }
 
+    /// Sets the clock back, as somebody who corrects it does. Timers wait for their time to come again.
+    pub fn jump_back(&self, ms: u64) {
+        let mut inner = self.lock();
+        inner.now = inner.now.saturating_sub(ms);
+    }
+
     /// Drives a future until it ends. Whenever nothing can go on, the clock jumps to the next timer.
     /// `None`: nothing can go on, and no timer is set; or `stop` said so after a step.
     pub fn run<F: Future>(&self, future: F, stop: impl Fn() -> bool) -> Option<F::Output> {

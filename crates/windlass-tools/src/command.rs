@@ -1,6 +1,7 @@
 //! Tools that are programs: a command line with places for arguments, run without a shell.
 
 mod child;
+mod left_behind;
 mod words;
 
 use std::ffi::OsString;
@@ -23,6 +24,9 @@ use words::Word;
 
 /// What a command inherits; nothing else of the environment reaches it (E53).
 pub const INHERITED: [&str; 2] = ["PATH", "HOME"];
+
+/// The variable that tells a command its idempotency key, and by which what a dead process left running is found.
+const KEY_VARIABLE: &str = "WINDLASS_IDEMPOTENCY_KEY";
 
 /// How much a command may write to stdout, in bytes, if its settings do not say otherwise.
 pub const MAX_STDOUT: usize = 50 * 1000 * 1000;
@@ -74,6 +78,7 @@ pub struct CommandSettings {
 ///   what [`env`](Self::env) adds.
 /// - It runs in its folder, and leads a process group. A cancel sends SIGTERM to the group, and SIGKILL after the grace
 ///   or as soon as the call is dropped. When the program ends, what it left running in its group is killed (E20).
+/// - What a process that died left running of a call is stopped in the same way before the call is settled (E30; Linux).
 ///
 /// Process groups are those of Unix; elsewhere only the program itself is killed.
 pub struct CommandTool {
@@ -191,7 +196,7 @@ impl CommandTool {
         command.current_dir(&self.folder).env_clear();
         command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.env("WINDLASS_IDEMPOTENCY_KEY", context.idempotency_key.as_ref());
+        command.env(KEY_VARIABLE, context.idempotency_key.as_ref());
         command.env("WINDLASS_RUN", context.run.to_string());
         command.env("WINDLASS_CALL", context.call.as_str());
         Ok(command)
@@ -228,6 +233,10 @@ impl Tool for CommandTool {
                 _ => Err(failure(&finished)),
             }
         })
+    }
+
+    fn stop_left_behind(&self, context: ToolContext) -> BoxFuture<'_, ()> {
+        Box::pin(async move { left_behind::stop(&context.idempotency_key, self.limits.grace).await })
     }
 }
 

@@ -83,4 +83,8 @@ impl Tool for Overridden {
     ) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
         self.tool.check(context, args)
     }
+
+    fn stop_left_behind(&self, context: ToolContext) -> BoxFuture<'_, ()> {
+        self.tool.stop_left_behind(context)
+    }
 }

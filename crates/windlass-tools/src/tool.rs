@@ -65,4 +65,11 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
         let _ = (context, args);
         Box::pin(async { Err(ToolError::new("this tool cannot say whether the call happened")) })
     }
+
+    /// After a crash, before anything else about this call: stops what the process that died may have left running of
+    /// it, so that it cannot have its effect after the call was settled. Default: nothing outlives its process.
+    fn stop_left_behind(&self, context: ToolContext) -> BoxFuture<'_, ()> {
+        let _ = context;
+        Box::pin(std::future::ready(()))
+    }
 }

@@ -71,6 +71,7 @@ pub(crate) fn run(run: &Run, failure: Option<&Failure>) -> Value {
         "agent": state.agent(),
         "session": state.session(),
         "text": run.text(),
+        "output": run.output(),
         "error": run.error(),
         "usage": run.usage(),
         "cost_usd": run.cost_usd(),

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::io;
 
 use windlass_core::{
-    ActionId, CallDecided, CallFinished, CallId, CallStarted, Decision, Event, Fact, LimitReached, Message,
-    Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed,
+    ActionId, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message, Rejection, RunEnded, State,
+    Status, Text, TurnCompleted, TurnFailed,
 };
 use windlass_runtime::Update;
 
@@ -164,7 +164,14 @@ impl Plain {
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
             Fact::CallDecided(decided) => self.decided(decided),
-            Fact::CallStarted(started) => self.call_started(started),
+            Fact::CallStarted(started) => self.call_started(&started.call, started.attempt),
+            Fact::DelegationStarted(started) => {
+                self.call_started(&started.call, started.attempt);
+                if self.verbose {
+                    self.remark(&format!("{} works on it in run {}", started.agent, started.run));
+                }
+            }
+            Fact::DelegationFinished(finished) => self.result(&finished.call, &outcome(&finished.outcome)),
             Fact::CallRetried(retried) => {
                 let wait = span(retried.retry_at.saturating_sub(event.at));
                 let text = format!("{}; again in {wait}", outcome(&retried.outcome));
@@ -174,7 +181,7 @@ impl Plain {
                 let name = self.name(&doubted.call);
                 self.warn(&format!("in doubt: {name} had started when the process died"));
             }
-            Fact::CallFinished(finished) => self.call_finished(finished),
+            Fact::CallFinished(finished) => self.result(&finished.call, &outcome(&finished.outcome)),
             Fact::InputRequested(asked) if self.questions => {
                 self.warn(&format!("asked: {} ({}): {}", asked.question, asked.kind, asked.text));
             }
@@ -183,7 +190,16 @@ impl Plain {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
             }
             Fact::Steered(steered) => self.remark(&format!("steered: {}", cut(&steered.text, LINE_CHARS))),
-            Fact::Adjusted(_) => self.remark("the tools have changed"),
+            Fact::Adjusted(adjusted) => {
+                let what = [
+                    adjusted.tools.as_ref().map(|_| "tools"),
+                    adjusted.models.as_ref().map(|_| "model settings"),
+                    adjusted.prompt.as_ref().map(|_| "instructions"),
+                ];
+                let what: Vec<_> = what.into_iter().flatten().collect();
+                self.remark(&format!("changed: {}", what.join(", ")));
+            }
+            Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
             Fact::OutputRejected(rejected) => {
                 self.warn(&format!("not accepted: {}", rejection(rejected.reason)));
             }
@@ -259,13 +275,13 @@ impl Plain {
         }
     }
 
-    fn call_started(&mut self, started: &CallStarted) {
-        self.tool_calls += u64::from(started.attempt == 1);
-        let (name, args) = match self.calls.get(&started.call) {
+    fn call_started(&mut self, call: &CallId, attempt: u32) {
+        self.tool_calls += u64::from(attempt == 1);
+        let (name, args) = match self.calls.get(call) {
             Some((name, args)) => (name.to_string(), cut(args, LINE_CHARS)),
-            None => (started.call.to_string(), String::new()),
+            None => (call.to_string(), String::new()),
         };
-        let again = if started.attempt > 1 { format!(" (try {})", started.attempt) } else { String::new() };
+        let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
         if !self.quiet {
             self.end_line();
             let name = out::plain(&name).into_owned();
@@ -275,10 +291,6 @@ impl Plain {
                 out::styled(Style::Dim, &args)
             ));
         }
-    }
-
-    fn call_finished(&mut self, finished: &CallFinished) {
-        self.result(&finished.call, &outcome(&finished.outcome));
     }
 
     fn result(&mut self, call: &CallId, text: &str) {
@@ -292,8 +304,15 @@ impl Plain {
     }
 
     fn ended(&mut self, end: &RunEnded, at: u64) {
-        let text = end.text.as_deref().unwrap_or_default();
+        let output = end.output.as_ref().map(|output| format!("{output:#}"));
+        let text = output.as_deref().or(end.text.as_deref()).unwrap_or_default();
         match end.status {
+            // An output that a forced finish gave is one all the same.
+            Status::Limit(_) if output.is_some() => {
+                self.end_line();
+                self.turn = Turn::default();
+                self.settle(text);
+            }
             Status::Answered | Status::Concluded | Status::Clarification
                 if self.turn.text.trim() != text.trim() =>
             {

@@ -27,6 +27,7 @@ pub(crate) fn outcome(outcome: &CallOutcome) -> String {
         },
         CallOutcome::TimedOut { after_ms } => format!("out of time after {}", span(*after_ms)),
         CallOutcome::Malformed { message } => message.to_string(),
+        CallOutcome::Rejected { message } => format!("the output does not fit: {message}"),
         CallOutcome::UnknownTool { nearest } if nearest.is_empty() => "there is no such tool".to_owned(),
         CallOutcome::UnknownTool { nearest } => {
             format!("there is no such tool; near: {}", nearest.join(", "))

@@ -38,6 +38,27 @@ fn e30_a_call_with_an_effect_is_asked_about() {
     assert_eq!(lines(&home.path("sums")), 1, "it ran once");
 }
 
+/// The tool of a killed process goes on without it. Here it waits for the file `go`, and so does its second try.
+#[test]
+fn e30_what_a_dead_process_left_running_is_stopped_before_its_call_is_settled() {
+    let home = Home::new();
+    let run =
+        r#"run: [sh, -c, "echo >> began; while [ ! -e go ]; do sleep 0.02; done; echo sum >> sums; echo 7"]"#;
+    let tool = SLOW.replacen("effect: read_only", "effect: once\n      check: [test, -e, sums]", 1);
+    let (before, after) = (tool.find("run:").unwrap(), tool.find("\n      description").unwrap());
+    home.write("agent.yaml", &format!("{}{run}{}", &tool[..before], &tool[after..]));
+    let mut child = home.start(["run", "agent.yaml", "What is 2 + 5?"]);
+    until("the sum has begun", || lines(&home.path("began")) == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let second = home.start(["runs", "resume", "last"]);
+    until("the sum has begun again, since the check found none", || lines(&home.path("began")) == 2);
+    home.write("go", "");
+    let end = finish(second);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    assert_eq!(lines(&home.path("sums")), 1, "both tries had their effect");
+}
+
 #[test]
 fn e32_two_processes_resume_one_run_and_one_of_them_is_told_who_holds_it() {
     let home = Home::new();

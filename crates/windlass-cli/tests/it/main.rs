@@ -9,6 +9,7 @@
 mod agents;
 mod chat;
 mod crash;
+mod durable;
 mod effects;
 mod errors;
 mod forks;

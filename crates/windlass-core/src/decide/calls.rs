@@ -1,22 +1,26 @@
 //! The calls of a turn: which may run, in what order, and what follows from their ends.
 
+use sha2::{Digest, Sha256};
+
+use super::finish::Finish;
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::action::Found;
 use crate::args::check_args;
 use crate::event::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict,
-    InputRequested, TurnFailed,
+    DelegationFinished, DelegationStarted, InputReceived, InputRequested, TurnFailed,
 };
-use crate::ids::{ActionId, CallId, Text};
+use crate::ids::{ActionId, CallId, RunId, Text};
+use crate::message::ToolCall;
 use crate::nearest::nearest_or_any;
 use crate::open_call::{OpenCall, Stage};
-use crate::outcome::CallOutcome;
+use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind};
-use crate::question::QuestionKind;
+use crate::question::{Answer, QuestionKind};
 use crate::reply::{FailureKind, ModelFailure, Usage};
 use crate::state::{Phase, State};
-use crate::tool::{Effect, ToolKind};
+use crate::tool::{Effect, ToolKind, ToolSpec};
 
 /// Calls of one turn that run at once where the batch is `staged`.
 const STAGED_AT_ONCE: usize = 10;
@@ -26,16 +30,23 @@ const CALLS_USED_UP: &str = "the limit on tool calls is reached";
 impl Decision {
     /// A reply with calls was recorded: decides on each of them, in order, and starts what may run.
     pub(super) fn begin_calls(&mut self) {
-        if let Some((limit, reached)) = self.limit_after_usage() {
+        let finish = self.finish_in_turn();
+        if let Finish::Valid(call, output) = &finish
+            && self.state.steering.is_empty()
+        {
+            self.finish_with(call, output.clone(), Status::Answered);
+            return;
+        }
+        if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
             self.skip_all("a limit was reached");
             self.reach(limit, reached);
             return;
         }
-        self.admit_calls();
+        self.admit_calls(&finish);
     }
 
     /// Decides on each call of the turn that nothing has been decided on yet, in order, and starts what may run.
-    pub(super) fn admit_calls(&mut self) {
+    fn admit_calls(&mut self, finish: &Finish) {
         let queued = |(_, open): &(usize, &OpenCall)| matches!(open.stage, Stage::Queued);
         let calls = self.open_calls().iter().enumerate().filter(queued);
         let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
@@ -43,6 +54,9 @@ impl Decision {
             .iter()
             .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open)?)))
             .collect();
+        if !self.finish_goes_on(finish) {
+            return;
+        }
         let malformed: Vec<_> = faults
             .iter()
             .filter(|(_, outcome)| matches!(outcome, CallOutcome::Malformed { .. }))
@@ -55,7 +69,10 @@ impl Decision {
         let mut sure = self.state.counters.tool_calls;
         for (place, open) in calls {
             let id = open.call.id.clone();
-            if place > 0 && self.state.policy.batch == Batch::First {
+            if self.is_finish(&open.call) {
+                self.finish_call(id, finish.outcome(&open.call.id));
+                continue;
+            } else if place > 0 && self.state.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 self.finish_call(id, outcome.clone());
@@ -104,6 +121,11 @@ impl Decision {
             }
             // It stays queued, and starts as soon as there is room.
             ToolKind::Run => {}
+            ToolKind::Delegate if approve || policy.wants_approval(name) => {
+                self.hold(open);
+                return false;
+            }
+            ToolKind::Delegate | ToolKind::Finish(_) => {}
         }
         true
     }
@@ -119,6 +141,7 @@ impl Decision {
             call: Some(open.call.id.clone()),
             text: text.into(),
             suggestions: suggestions.filter_map(|item| item.as_str().map(Text::from)).collect(),
+            child: None,
         });
     }
 
@@ -133,6 +156,7 @@ impl Decision {
             call: Some(call),
             text: format!("May `{}` run with {}?", open.call.name, open.args()).into(),
             suggestions: Vec::new(),
+            child: None,
         });
     }
 
@@ -161,18 +185,94 @@ impl Decision {
         }
     }
 
+    pub(super) fn is_finish(&self, call: &ToolCall) -> bool {
+        call.fault.is_none()
+            && self
+                .state
+                .tool(&call.name)
+                .is_some_and(|tool| tool.offered && matches!(tool.kind, ToolKind::Finish(_)))
+    }
+
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
-        let known = self.state.open_call(&call).filter(|open| matches!(open.stage, Stage::Queued));
-        if let Some(open) = known.cloned() {
-            match open.known().map(|known| &known.outcome) {
-                Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
-                Some(None) if self.effect(&open).0 == Effect::Once => return self.doubt(&open),
-                _ => {}
+        let Some(open) = self.state.open_call(&call) else { return };
+        let delegate = self.state.tool(&open.call.name).filter(|tool| tool.kind == ToolKind::Delegate);
+        let known = open.known().filter(|_| matches!(open.stage, Stage::Queued));
+        let child = known.and_then(|known| known.child);
+        match known.map(|known| &known.outcome) {
+            Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
+            Some(None) if delegate.is_none() && self.effect(open).0 == Effect::Once => {
+                return self.doubt(&open.clone());
             }
+            _ => {}
         }
-        let attempt = self.state.open_call(&call).map_or(1, |open| open.attempt + 1);
-        self.record(CallStarted { call, attempt });
+        let attempt = open.attempt + 1;
+        match delegate.map(|tool| tool.name.clone()) {
+            Some(agent) => {
+                // A take-over goes on with the same run, and with the same answer to it.
+                let (run, answer) = match &open.stage {
+                    Stage::Delegated { run, answer, .. } => (*run, answer.clone()),
+                    _ => (child.unwrap_or_else(|| self.child_run(&call)), None),
+                };
+                self.record(DelegationStarted { call, agent, run, attempt, answer });
+            }
+            None => self.record(CallStarted { call, attempt }),
+        }
+    }
+
+    /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
+    fn child_run(&self, call: &CallId) -> RunId {
+        let mut hash = Sha256::new();
+        hash.update(self.state.run.0.as_bytes());
+        hash.update(call.as_str().as_bytes());
+        let mut random = [0_u8; 10];
+        random.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+        RunId(uuid::Builder::from_unix_timestamp_millis(self.at, &random).into_uuid())
+    }
+
+    fn delegated(&self, action: ActionId) -> Option<OpenCall> {
+        let is = |open: &&OpenCall| matches!(open.stage, Stage::Delegated { seq, .. } if self.state.action(seq) == action);
+        self.open_calls().iter().find(is).cloned()
+    }
+
+    /// A question of another agent is put to people here; its task goes on with their answer.
+    pub(super) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
+        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
+        if self.state.stopping() {
+            let outcome = CallOutcome::Interrupted { abandoned: false };
+            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
+        }
+        let (question, child) = (self.next_question(), Some(asked.question));
+        self.record(InputRequested { question, child, call: Some(open.call.id), ..asked });
+        self.go_on();
+        Ok(())
+    }
+
+    /// Goes on with another agent's task, whose question was answered.
+    pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
+        let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
+        let call = open.call.id.clone();
+        let agent = open.call.name.clone();
+        let answer = Some(InputReceived { question, answer });
+        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer });
+    }
+
+    pub(super) fn delegation_ended(
+        &mut self,
+        action: ActionId,
+        outcome: CallOutcome,
+        usage: Usage,
+        cost: Option<u64>,
+    ) -> Decided {
+        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
+        let outcome = if self.state.stopping() && outcome.may_retry() {
+            CallOutcome::Interrupted { abandoned: false }
+        } else {
+            outcome
+        };
+        self.record(DelegationFinished { call: open.call.id, outcome, usage, cost });
+        self.go_on();
+        Ok(())
     }
 
     fn running(&self, action: ActionId) -> Option<OpenCall> {
@@ -188,6 +288,9 @@ impl Decision {
     }
 
     pub(super) fn call_ended(&mut self, action: ActionId, mut outcome: CallOutcome) -> Decided {
+        if self.delegated(action).is_some() {
+            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
+        }
         let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. }))
         else {
             return Err(self.unknown(action));
@@ -267,6 +370,7 @@ impl Decision {
             )
             .into(),
             suggestions: Vec::new(),
+            child: None,
         });
     }
 
@@ -275,7 +379,12 @@ impl Decision {
         let lost: Vec<OpenCall> = self
             .open_calls()
             .iter()
-            .filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { asked: false, .. }))
+            .filter(|open| {
+                matches!(
+                    open.stage,
+                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
+                )
+            })
             .cloned()
             .collect();
         for open in lost {
@@ -295,6 +404,7 @@ impl Decision {
         match self.effect(open).0 {
             Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
             _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
+            _ if matches!(open.stage, Stage::Delegated { .. }) => self.start_call(id),
             Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
             Effect::Once => self.doubt(open),
         }
@@ -370,9 +480,13 @@ impl Decision {
             .open_calls()
             .iter()
             .filter(|open| match open.stage {
-                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Retrying { .. } => true,
+                Stage::Queued
+                | Stage::Held { .. }
+                | Stage::Asking
+                | Stage::DelegateAsks { .. }
+                | Stage::Retrying { .. } => true,
                 Stage::Doubted { asked, .. } => asked,
-                Stage::Running { .. } | Stage::Done(_) => false,
+                Stage::Running { .. } | Stage::Delegated { .. } | Stage::Done(_) => false,
             })
             .map(|open| open.call.id.clone())
             .collect();
@@ -394,9 +508,25 @@ fn near(state: &State, name: &str) -> Vec<Text> {
 
 /// What is wrong with a call before any policy looks at it.
 fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
+    if let Some(fault) = &open.call.fault {
+        return Some(CallOutcome::Malformed { message: fault.clone() });
+    }
+    let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
+    if open.call.delegate {
+        // KAOS names all agents, not the nearest ones.
+        return match state.tool(&open.call.name).filter(delegates) {
+            Some(_) => None,
+            None => Some(CallOutcome::UnknownTool {
+                nearest: state.tools.iter().filter(delegates).map(|tool| tool.name.clone()).collect(),
+            }),
+        };
+    }
     let Some(tool) = state.tool(&open.call.name).filter(|tool| tool.offered) else {
         return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name) });
     };
+    if matches!(tool.kind, ToolKind::Finish(_)) {
+        return None;
+    }
     check_args(tool, &open.call.args).err().map(|message| CallOutcome::Malformed { message: message.into() })
 }
 
@@ -404,7 +534,10 @@ fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
 fn next_to_start(state: &State) -> Option<CallId> {
     let Phase::Acting(calls) = &state.phase else { return None };
     let busy = |open: &OpenCall| {
-        matches!(open.stage, Stage::Running { .. } | Stage::Retrying { .. } | Stage::Doubted { .. })
+        matches!(
+            open.stage,
+            Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } | Stage::Doubted { .. }
+        )
     };
     let unfinished = |open: &OpenCall| !matches!(open.stage, Stage::Done(_));
     let running = calls.iter().filter(|open| busy(open)).count();

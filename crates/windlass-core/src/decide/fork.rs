@@ -4,9 +4,9 @@
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
 
 use super::Decision;
-use crate::event::LimitReached;
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
+use crate::outcome::Status;
 use crate::state::{Calling, Phase};
 
 impl Decision {
@@ -22,6 +22,8 @@ impl Decision {
             Phase::Waiting { next, .. } => self.call_again(next),
             Phase::Acting(_) => self.go_on_with_calls(),
             Phase::Between => self.go_on_between(),
+            // The hook is asked anew.
+            Phase::Stepping { .. } => {}
             Phase::New | Phase::Calling(_) | Phase::Ended(_) => {}
         }
     }
@@ -40,39 +42,38 @@ impl Decision {
 
     fn go_on_with_calls(&mut self) {
         if let Some(closing) = self.state.closing.clone() {
-            if Self::closing_call_began(&closing.reached) {
+            if !closing.begun {
+                self.close_idle_calls();
+                self.after_limit(&closing.reached);
+            } else if !self.forced_reply() {
                 let said = self.said();
                 self.skip_all("no tool can be called any more");
                 self.finish_closing(said);
-            } else {
-                self.close_idle_calls();
-                self.after_limit(&closing.reached);
             }
         } else if let Some((reason, kind, note)) = self.cut(self.state.stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
-        } else if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
-            self.skip_all("a limit was reached");
-            self.reach(limit, reached);
         } else {
             self.settle_started();
-            self.admit_calls();
+            self.begin_calls();
         }
     }
 
-    fn some_started(&self) -> bool {
-        self.open_calls().iter().any(|open| open.attempt > 0 && !matches!(open.stage, Stage::Done(_)))
+    pub(super) fn some_started(&self) -> bool {
+        self.state.open_calls().any(|open| open.attempt > 0)
     }
 
     /// Calls that the base had started by then: its result, or as after a take-over.
     fn settle_started(&mut self) {
         let started: Vec<OpenCall> =
-            self.open_calls().iter().filter(|open| open.attempt > 0).cloned().collect();
+            self.state.open_calls().filter(|open| open.attempt > 0).cloned().collect();
         for open in started {
             let ended = open.known().and_then(|known| known.outcome.clone());
             match (&open.stage, ended) {
-                (Stage::Running { .. }, Some(outcome)) => self.finish_call(open.call.id, outcome),
-                (Stage::Running { .. }, None) => self.take_up(&open),
+                (Stage::Running { .. } | Stage::Delegated { .. }, Some(outcome)) => {
+                    self.finish_call(open.call.id, outcome);
+                }
+                (Stage::Running { .. } | Stage::Delegated { .. }, None) => self.take_up(&open),
                 // The try had failed, and the next one begins at once.
                 (Stage::Retrying { .. }, _) if !self.state.stopping() => self.start_call(open.call.id),
                 _ => {}
@@ -83,7 +84,7 @@ impl Decision {
     /// The base stood between two steps: within an append, or with a question about a limit.
     fn go_on_between(&mut self) {
         if let Some(closing) = self.state.closing.clone() {
-            if Self::closing_call_began(&closing.reached) {
+            if closing.begun {
                 let said = self.said();
                 self.finish_closing(said);
             } else {
@@ -97,13 +98,20 @@ impl Decision {
         match self.cut(self.state.stop) {
             Some((reason, kind, note)) if replied || acted => self.ask_again_after_cut(reason, kind, note),
             _ if replied => self.talked(),
-            _ if acted && self.malformed_ends(&[]) => {}
+            _ if acted && (self.malformed_ends(&[]) || self.finished()) => {}
             _ => self.next_turn(),
         }
     }
 
-    /// Whether the one call beyond a limit has begun: its note has entered the conversation.
-    fn closing_call_began(reached: &LimitReached) -> bool {
-        Self::wraps_up(&reached.then) && reached.max > 0 && reached.note.is_none()
+    /// Whether the last reply finished the run: then its end is recorded.
+    fn finished(&mut self) -> bool {
+        let Some(reply) = self.last_reply().cloned().filter(|_| self.state.steering.is_empty()) else {
+            return false;
+        };
+        let text = reply.text.filter(|text| !text.trim().is_empty());
+        let mut finishes = reply.calls.iter().filter(|call| self.is_finish(call));
+        let Some(output) = finishes.find_map(|call| self.output_of(call).ok()) else { return false };
+        self.end_with(Status::Answered, text, output, None);
+        true
     }
 }

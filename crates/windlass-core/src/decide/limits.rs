@@ -4,7 +4,7 @@ use super::Decision;
 use crate::event::{InputRequested, LimitReached, ToolChoice};
 use crate::ids::{QuestionId, Text};
 use crate::outcome::Status;
-use crate::policy::{AtLimit, LimitKind};
+use crate::policy::{AtLimit, LimitKind, Stop};
 use crate::question::QuestionKind;
 
 /// Estimated bytes of a token: a rule of thumb that needs no tokenizer.
@@ -16,6 +16,9 @@ impl Decision {
         if let Some(cut) = self.state.cut {
             let repeat = cut.limit == LimitKind::Repetition;
             return Some((cut.limit, if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) }));
+        }
+        if self.state.policy.single_turn && self.state.streaks.accepted_now {
+            return Some((LimitKind::ModelCalls, 1));
         }
         self.state.policy.limits.iter().find_map(|(kind, limit)| {
             let reached = self.reached(*kind);
@@ -94,11 +97,16 @@ impl Decision {
     fn limit_fact(&self, limit: LimitKind, reached: u64) -> LimitReached {
         let policy = &self.state.policy;
         let max = match limit {
+            LimitKind::ModelCalls if policy.single_turn => 1,
             LimitKind::Repetition => policy.repetition.map_or(0, |repetition| u64::from(repetition.stop_at)),
             _ => policy.limit(limit).unwrap_or(0),
         };
-        let then = policy.at_limit(limit).clone();
-        let note = (Self::wraps_up(&then) && max > 0).then(|| {
+        let single = policy.single_turn && limit == LimitKind::ModelCalls;
+        let then = if single { AtLimit::None } else { policy.at_limit(limit).clone() };
+        // A forced finish leaves the conversation as it is, so that the provider's cache of it holds (acorn).
+        let noted = matches!(then, AtLimit::WrapUp)
+            || matches!(then, AtLimit::ForceFinish) && policy.stop != Stop::FinishTool;
+        let note = (noted && max > 0).then(|| {
             let words = limit.name().replace('_', " ");
             fill(&policy.texts.wrap_up, "{n}", &limit.show(max)).replace("{limit}", &words).into()
         });
@@ -117,7 +125,16 @@ impl Decision {
                 self.end(status, text, None);
             }
             // A closing call goes beyond the limit, but never where the limit is 0.
-            AtLimit::WrapUp | AtLimit::ForceFinish if reached.max > 0 => self.begin_turn(ToolChoice::None),
+            AtLimit::ForceFinish if reached.max > 0 && self.state.finish_tool().is_some() => {
+                self.force_finish()
+            }
+            // Where there is no output to give, none is forced (acorn).
+            AtLimit::ForceFinish if self.state.policy.stop == Stop::FinishTool => {
+                self.end(status, None, None)
+            }
+            AtLimit::WrapUp | AtLimit::ForceFinish if reached.max > 0 => {
+                self.begin_turn(ToolChoice::None, None)
+            }
             AtLimit::WrapUp | AtLimit::ForceFinish => {
                 let text = self.state.last_text.clone();
                 self.end(status, text, None);
@@ -139,6 +156,7 @@ impl Decision {
             )
             .into(),
             suggestions: vec!["Conclude with current results".into(), "Provide final answer".into()],
+            child: None,
         });
     }
 

@@ -1,13 +1,15 @@
 //! `accept`: which facts follow when something comes from outside.
 
 mod calls;
+mod finish;
 mod fork;
+mod hooks;
 mod limits;
 mod people;
 mod turns;
 
 use crate::action::{Input, What};
-use crate::event::{Adjusted, CancelRequested, Event, Fact, RunInput, RunResumed, Steered};
+use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, Millis};
 use crate::open_call::Stage;
 use crate::pending::pending;
@@ -64,7 +66,15 @@ impl Decision {
             What::Replied { action, reply } => self.replied(action, *reply),
             What::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             What::CallEnded { action, outcome } => self.call_ended(action, outcome),
+            What::Delegated { action, outcome, usage, cost } => {
+                self.delegation_ended(action, outcome, usage, cost)
+            }
+            What::DelegateAsks { action, question, kind, text, suggestions } => {
+                let asked = InputRequested { question, kind, call: None, text, suggestions, child: None };
+                self.delegate_asks(action, asked)
+            }
             What::Checked { action, found } => self.checked(action, found),
+            What::Stepped { action, edits } => self.stepped(action, *edits),
             What::Answered { question, answer } => self.answered(&question, answer),
             What::Steer { text } => {
                 if self.state.stopping() {
@@ -75,7 +85,7 @@ impl Decision {
             }
             What::Cancel { reason } => self.cancel(CancelRequested { reason }),
             What::ToolsChanged { tools } => {
-                self.record(Adjusted { tools: Some(tools) });
+                self.record(Adjusted { tools: Some(tools), ..Adjusted::default() });
                 Ok(())
             }
             What::TimerFired { action } => self.timer_fired(action),
@@ -187,7 +197,10 @@ fn name_of(what: &What) -> &'static str {
         What::Replied { .. } => "a model's reply",
         What::ModelFailed { .. } => "a model's failure",
         What::CallEnded { .. } => "a call's end",
+        What::Delegated { .. } => "a delegate's end",
+        What::DelegateAsks { .. } => "a delegate's question",
         What::Checked { .. } => "a check's result",
+        What::Stepped { .. } => "a hook's edits",
         What::Answered { .. } => "an answer",
         What::Steer { .. } => "a steering message",
         What::Cancel { .. } => "a request to cancel",

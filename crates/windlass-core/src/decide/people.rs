@@ -26,10 +26,16 @@ impl Decision {
         if !answer.fits(open.kind) {
             return Err(Violation::WrongAnswer { question: open.id, kind: open.kind, found: answer.name() });
         }
+        let call = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned();
+        if let Some(call) = call.as_ref().filter(|call| matches!(call.stage, Stage::DelegateAsks { .. })) {
+            self.record(InputReceived { question: open.id, answer: answer.clone() });
+            self.delegate_again(call, answer);
+            return Ok(());
+        }
         if let QuestionKind::Limit(limit) = open.kind {
             return self.limit_answered(open.id, limit, answer);
         }
-        let Some(call) = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned() else {
+        let Some(call) = call else {
             return Err(Violation::UnknownQuestion { found: open.id, expected: Vec::new() });
         };
         self.call_answered(&open, &call, answer)?;

@@ -2,16 +2,18 @@
 
 use serde_json::Value;
 
+use super::limits::fill;
 use super::{Decided, Decision};
 use crate::event::{
     OutputRejected, Purpose, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
-use crate::forms;
+use crate::fenced;
+use crate::forms::{self, ReadCall};
 use crate::ids::{ActionId, CallId, Text};
-use crate::message::ToolCall;
+use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::outcome::{CallOutcome, FailKind, Status};
-use crate::policy::{AtLimit, LimitKind, Malformed, Talk, Wire};
-use crate::reply::{ModelFailure, Reply, ReplyCall, StopReason};
+use crate::policy::{LimitKind, Malformed, Talk, Wire};
+use crate::reply::{ModelFailure, Reply, StopReason};
 use crate::state::{Calling, Phase};
 
 /// How often a reply that was cut off, refused or filtered is asked for again (E3).
@@ -24,15 +26,19 @@ impl Decision {
             self.reach(limit, reached);
             return;
         }
-        // Where no call could be let run, none is offered (0 is a limit like any other).
+        // Where no call could be let run, none is offered (0 is a limit like any other): only a finish can be.
         let closed = [LimitKind::ToolRounds, LimitKind::ToolCalls].map(|kind| self.state.policy.limit(kind));
-        let choice = if closed.contains(&Some(0)) { ToolChoice::None } else { ToolChoice::Auto };
-        self.begin_turn(choice);
+        let choice = match (closed.contains(&Some(0)), self.state.finish_tool()) {
+            (false, _) => ToolChoice::Auto,
+            (true, Some(finish)) => ToolChoice::Named(finish.name.clone()),
+            (true, None) => ToolChoice::None,
+        };
+        self.begin_turn(choice, None);
     }
 
-    pub(super) fn begin_turn(&mut self, choice: ToolChoice) {
+    pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn + 1;
-        self.record(TurnStarted { turn, purpose: Purpose::Act, model: 0, attempt: 1, choice });
+        self.record(TurnStarted { turn, purpose: Purpose::Act, model: 0, attempt: 1, choice, note });
     }
 
     pub(super) fn start_turn(&mut self, next: &Calling) {
@@ -42,6 +48,7 @@ impl Decision {
             model: next.model,
             attempt: next.attempt,
             choice: next.choice.clone(),
+            note: None,
         });
     }
 
@@ -62,9 +69,11 @@ impl Decision {
             self.skip_all("the run was stopped");
             self.after_stop();
         } else if self.state.closing.is_some() {
-            let said = self.said();
-            self.skip_all("no tool can be called any more");
-            self.finish_closing(said);
+            if !self.forced_reply() {
+                let said = self.said();
+                self.skip_all("no tool can be called any more");
+                self.finish_closing(said);
+            }
         } else if let Some((reason, kind, note)) = self.cut(stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
@@ -80,13 +89,22 @@ impl Decision {
     fn read(&self, turn: u32, offered: bool, reply: Reply) -> TurnCompleted {
         let mut text = reply.text;
         let mut raw_text = None;
-        let mut calls = reply.calls;
-        if offered && calls.is_empty() && self.state.policy.wire == Wire::Auto {
-            let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
-            if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools) {
-                raw_text = text.take();
-                calls = found;
+        let mut calls: Vec<ReadCall> = reply.calls.into_iter().map(ReadCall::from).collect();
+        match self.state.policy.wire {
+            Wire::Auto if offered && calls.is_empty() => {
+                let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
+                if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools) {
+                    raw_text = text.take();
+                    calls = found.into_iter().map(ReadCall::from).collect();
+                }
             }
+            Wire::Fenced if offered && calls.is_empty() => {
+                if let Some((found, left)) = text.as_deref().and_then(fenced::blocks_in) {
+                    raw_text = text.replace(left);
+                    calls = found;
+                }
+            }
+            Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml => {}
         }
         TurnCompleted {
             turn,
@@ -101,10 +119,10 @@ impl Decision {
     }
 
     /// Gives each call an id that is new in this conversation: the provider's own where it serves (E7).
-    fn identify(&self, turn: u32, calls: Vec<ReplyCall>) -> Vec<ToolCall> {
+    fn identify(&self, turn: u32, calls: Vec<ReadCall>) -> Vec<ToolCall> {
         let mut taken: Vec<CallId> = Vec::with_capacity(calls.len());
-        for (place, call) in calls.iter().enumerate() {
-            let given = call.id.as_ref().filter(|id| !id.trim().is_empty());
+        for (place, read) in calls.iter().enumerate() {
+            let given = read.call.id.as_ref().filter(|id| !id.trim().is_empty());
             let free = |id: &CallId| !self.state.call_ids.contains(id) && !taken.contains(id);
             let own = given.map(|id| CallId(id.clone())).filter(free);
             let id = own.unwrap_or_else(|| {
@@ -117,11 +135,13 @@ impl Decision {
         calls
             .into_iter()
             .zip(taken)
-            .map(|(call, id)| ToolCall {
-                provider_id: call.id.filter(|given| **given != *id.0),
+            .map(|(read, id)| ToolCall {
+                provider_id: read.call.id.filter(|given| **given != *id.0),
                 id,
-                name: call.name,
-                args: call.args,
+                name: read.call.name,
+                args: read.call.args,
+                delegate: read.delegate,
+                fault: read.fault,
             })
             .collect()
     }
@@ -145,7 +165,7 @@ impl Decision {
             };
             self.fail(kind, error.into());
         } else {
-            self.record(OutputRejected { reason, note });
+            self.record(OutputRejected { reason, note, call: None });
             self.next_turn();
         }
     }
@@ -153,6 +173,10 @@ impl Decision {
     /// A turn without a call.
     pub(super) fn talked(&mut self) {
         let text = self.said();
+        if self.takes_text_output() {
+            self.text_output(text);
+            return;
+        }
         let policy = &self.state.policy;
         let prompt = match policy.talk {
             Talk::Answer => None,
@@ -166,22 +190,28 @@ impl Decision {
         match prompt {
             None => self.answered_with(text),
             Some((most, _)) if self.state.streaks.prompts >= most => {
-                self.fail(
-                    FailKind::NoCall,
-                    format!("the model neither called a tool nor answered after {most} prompts").into(),
-                );
+                let error = fill(&policy.texts.no_call, "{n}", &most.to_string());
+                self.fail(FailKind::NoCall, error.into());
             }
             Some((_, note)) => {
-                self.record(OutputRejected { reason: Rejection::NoCall, note });
+                self.record(OutputRejected { reason: Rejection::NoCall, note, call: None });
                 self.next_turn();
             }
+        }
+    }
+
+    /// The last reply of the conversation, if at most its results follow it.
+    pub(super) fn last_reply(&self) -> Option<&AssistantMessage> {
+        match self.state.history.last_said().map(|last| &**last) {
+            Some(Message::Assistant(said)) => Some(said),
+            _ => None,
         }
     }
 
     /// The text of the reply that the conversation ends with.
     pub(super) fn said(&self) -> Option<Text> {
         match self.state.history.last().map(|last| &**last) {
-            Some(crate::message::Message::Assistant(said)) => said.text.clone(),
+            Some(Message::Assistant(said)) => said.text.clone(),
             _ => None,
         }
     }
@@ -207,7 +237,8 @@ impl Decision {
         if faults.is_empty() && !some || !verdict {
             return false;
         }
-        let raw = self.said().or_else(|| self.state.last_text.clone().filter(|_| some));
+        // The text as the model wrote it, calls and all.
+        let raw = self.last_reply().and_then(|said| said.raw.clone().or_else(|| said.text.clone()));
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());
         }
@@ -242,6 +273,9 @@ impl Decision {
             if wait == 0 {
                 self.start_turn(&Calling { attempt: calling.attempt + 1, ..calling });
             }
+            return Ok(());
+        }
+        if self.forced_choice_refused(&calling, &failure) {
             return Ok(());
         }
         let next = calling.model + 1;
@@ -280,8 +314,18 @@ impl Decision {
     }
 
     pub(super) fn end(&mut self, status: Status, text: Option<Text>, error: Option<Text>) {
+        self.end_with(status, text, None, error);
+    }
+
+    pub(super) fn end_with(
+        &mut self,
+        status: Status,
+        text: Option<Text>,
+        output: Option<Value>,
+        error: Option<Text>,
+    ) {
         let (usage, cost) = (self.state.usage, self.state.cost);
-        self.record(RunEnded { status, text, output: None::<Value>, error, usage, cost });
+        self.record(RunEnded { status, text, output, error, usage, cost });
     }
 
     /// Work that was going on is being stopped; once all of it has ended, the run goes where the stop leads.
@@ -310,10 +354,6 @@ impl Decision {
         let reached = self.state.closing.as_ref().map(|closing| closing.reached.limit);
         let text = self.state.last_text.clone();
         self.end(Status::Limit(reached.unwrap_or(LimitKind::Seconds)), text, None);
-    }
-
-    pub(super) fn wraps_up(then: &AtLimit) -> bool {
-        matches!(then, AtLimit::WrapUp | AtLimit::ForceFinish)
     }
 }
 

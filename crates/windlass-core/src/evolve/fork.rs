@@ -37,6 +37,7 @@ impl State {
             Phase::Acting(calls) => {
                 Phase::Acting(calls.iter().map(|open| taken_over(open, fork, base.run, seq)).collect())
             }
+            Phase::Stepping { .. } if self.policy.hooks && !self.stopping() => Phase::Stepping { seq },
             _ => Phase::Between,
         };
         match &self.phase {
@@ -75,10 +76,14 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         open.in_base = Some(Arc::new(InBase {
             run: first.unwrap_or(base),
             edited: open.edited.clone(),
+            child: known.child,
             outcome: known.outcome.clone(),
         }));
     }
     open.stage = match open.stage {
+        // Another agent's task goes on in the same run; it asks anew what nobody has answered.
+        Stage::Delegated { run, answer, .. } => Stage::Delegated { seq, run, answer },
+        Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, answer: None },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         _ if started => Stage::Running { seq },
         _ => Stage::Queued,

@@ -30,6 +30,15 @@ pub struct Policy {
     pub view: View,
     /// What ends the loop.
     pub stop: Stop,
+    /// Whether the loop ends after the first turn that is accepted (acorn's single turn); a limit on model calls lifts it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub single_turn: bool,
+    /// Whether a hook is asked after the tools of each step, before the next model call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hooks: bool,
+    /// The sampling temperature of models that name none of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
     /// What follows a turn without a call.
     pub talk: Talk,
     /// What follows a call that cannot be understood.
@@ -177,6 +186,10 @@ pub enum Results {
     Plain,
     /// In SwiftAgentKit's wrapper texts.
     Announced,
+    /// Results as they are, failures in acorn's words.
+    Acorn,
+    /// In KAOS' words.
+    Kaos,
 }
 
 /// Whether another iteration follows an answer.
@@ -254,6 +267,14 @@ impl Policy {
     /// The value of a limit, if it is set.
     pub fn limit(&self, kind: LimitKind) -> Option<u64> {
         self.limits.get(&kind).map(|limit| limit.max)
+    }
+
+    /// Sets a limit, in its kept unit; what follows when it is reached stays as it was.
+    pub fn set_limit_value(&mut self, kind: LimitKind, max: u64) {
+        let at_limit = self.limits.get(&kind).and_then(|limit| limit.at_limit.clone());
+        self.limits.insert(kind, Limit { max, at_limit });
+        // Whoever says how many model calls there may be wants more than one turn.
+        self.single_turn &= kind != LimitKind::ModelCalls;
     }
 
     /// What follows when this limit is reached.

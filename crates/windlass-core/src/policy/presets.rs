@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{
-    Another, AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Repetition, Results, Stop, Talk, Texts,
-    Transport, View, Wire,
+    Another, AtLimit, Batch, Limit, LimitKind, LogTexts, Malformed, Memory, Policy, Repetition, Results,
+    Stop, Talk, Texts, Transport, View, Wire,
 };
 
 /// The five loops by name.
@@ -67,7 +67,9 @@ impl Preset {
     pub(super) fn policy(self) -> Option<Policy> {
         match self {
             Self::Chat => Some(chat()),
-            Self::Text | Self::Refine | Self::Plan | Self::Typed => None,
+            Self::Text => Some(text()),
+            Self::Typed => Some(typed()),
+            Self::Refine | Self::Plan => None,
         }
     }
 }
@@ -84,6 +86,9 @@ fn chat() -> Policy {
         wire: Wire::Auto,
         view: View::Full,
         stop: Stop::Text,
+        single_turn: false,
+        hooks: false,
+        temperature: None,
         talk: Talk::Answer,
         malformed: Malformed::FeedBack(3),
         batch: Batch::Concurrent(10),
@@ -106,5 +111,47 @@ fn chat() -> Policy {
         tool_ms: 300_000,
         transport: Transport::default(),
         texts: Texts::default(),
+    }
+}
+
+/// Texts of a preset whose system logs nothing of what SwiftAgentKit does.
+fn silent(texts: Texts) -> Texts {
+    Texts { log: LogTexts::default(), ..texts }
+}
+
+/// KAOS: one fenced block a turn, every model call is a step.
+fn text() -> Policy {
+    Policy {
+        preset: "text".into(),
+        wire: Wire::Fenced,
+        batch: Batch::First,
+        results: Results::Kaos,
+        repetition: None,
+        limits: BTreeMap::from([(LimitKind::ModelCalls, Limit { max: 5, at_limit: None })]),
+        at_limit: AtLimit::Text("Reached maximum reasoning steps ({n})".into()),
+        memory: Some(Memory { context_limit: 6, max_sessions: 1_000, max_session_events: 500 }),
+        tool_ms: 60_000,
+        texts: silent(Texts::default()),
+        ..chat()
+    }
+}
+
+/// acorn: one accepted turn, unless `max_steps` is given; the output comes through the tool `__finish__`.
+fn typed() -> Policy {
+    Policy {
+        preset: "typed".into(),
+        stop: Stop::FinishTool,
+        single_turn: true,
+        temperature: Some(0.7),
+        talk: Talk::Remind(2),
+        results: Results::Acorn,
+        repetition: None,
+        limits: BTreeMap::new(),
+        at_limit: AtLimit::ForceFinish,
+        texts: silent(Texts {
+            no_call: "No tool calls in agentic loop step after {n} retries".into(),
+            ..Texts::default()
+        }),
+        ..chat()
     }
 }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{
-    Another, AtLimit, Batch, ContextBudget, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results,
-    Stop, Talk, View, Wire,
+    Another, AtLimit, Batch, ContextBudget, Limit, LimitKind, Malformed, Memory, Policy, Preset, Repetition,
+    Results, Stop, Talk, View, Wire,
 };
 use crate::nearest::nearest;
 
@@ -116,8 +116,12 @@ const KEYS: [&str; 23] = [
 /// Values by name; `None`: this version does not have it yet.
 type Choices<T, const N: usize> = [(&'static str, Option<T>); N];
 
-const WIRES: Choices<Wire, 4> =
-    [("auto", Some(Wire::Auto)), ("native", Some(Wire::Native)), ("fenced", None), ("xml", None)];
+const WIRES: Choices<Wire, 4> = [
+    ("auto", Some(Wire::Auto)),
+    ("native", Some(Wire::Native)),
+    ("fenced", Some(Wire::Fenced)),
+    ("xml", None),
+];
 const VIEWS: Choices<View, 6> = [
     ("full", Some(View::Full)),
     ("progressive", None),
@@ -126,9 +130,14 @@ const VIEWS: Choices<View, 6> = [
     ("blackboard", None),
     ("plan", None),
 ];
-const STOPS: Choices<Stop, 3> = [("text", Some(Stop::Text)), ("finish_tool", None), ("judge", None)];
-const RESULTS: Choices<Results, 2> =
-    [("plain", Some(Results::Plain)), ("announced", Some(Results::Announced))];
+const STOPS: Choices<Stop, 3> =
+    [("text", Some(Stop::Text)), ("finish_tool", Some(Stop::FinishTool)), ("judge", None)];
+const RESULTS: Choices<Results, 4> = [
+    ("plain", Some(Results::Plain)),
+    ("announced", Some(Results::Announced)),
+    ("acorn", Some(Results::Acorn)),
+    ("kaos", Some(Results::Kaos)),
+];
 const ANOTHER: Choices<Another, 3> = [("never", Some(Another::Never)), ("always", None), ("judge", None)];
 
 impl Policy {
@@ -137,8 +146,17 @@ impl Policy {
     /// # Errors
     /// A key or value that does not exist, or that this version does not have yet.
     pub fn from_settings(settings: &Map<String, Value>) -> Result<Self, PolicyError> {
+        Self::from_settings_or(settings, Preset::Chat)
+    }
+
+    /// As [`from_settings`](Self::from_settings), with the preset of an agent that names none: `typed` for one with an
+    /// output schema, else `chat`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_settings_or(settings: &Map<String, Value>, usual: Preset) -> Result<Self, PolicyError> {
         let preset = match settings.get("preset") {
-            None => Preset::Chat,
+            None => usual,
             Some(name) => preset_of(name)?,
         };
         let mut policy = Self::preset(preset)?;
@@ -176,7 +194,8 @@ impl Policy {
             "another" => self.another = choice(&path, value, &ANOTHER)?,
             "verify" => off_only(&path, value)?,
             "repetition" => self.repetition = repetition(&path, value)?,
-            "strategy" | "memory" => return Err(later(&path, value)),
+            "strategy" => return Err(later(&path, value)),
+            "memory" => self.memory = memory(&path, value)?,
             "ask_on_replan" => match value {
                 Value::Bool(false) => {}
                 Value::Bool(true) => return Err(later(&path, value)),
@@ -231,6 +250,8 @@ impl Policy {
             .and_then(|max| kind.keep(max))
             .ok_or_else(|| bad(path, "a number from 0, or { max, at_limit }", max))?;
         self.limits.insert(kind, Limit { max, at_limit: outcome });
+        // Whoever says how many model calls there may be wants more than one turn.
+        self.single_turn &= kind != LimitKind::ModelCalls;
         Ok(())
     }
 
@@ -334,7 +355,7 @@ fn at_limit(path: &str, value: &Value) -> Result<AtLimit, PolicyError> {
         Value::String(name) => match name.as_str() {
             "last_text" => Ok(AtLimit::LastText(None)),
             "wrap_up" => Ok(AtLimit::WrapUp),
-            "force_finish" => Err(later(path, value)),
+            "force_finish" => Ok(AtLimit::ForceFinish),
             "ask" => Ok(AtLimit::Ask),
             "fail" => Ok(AtLimit::Fail),
             "none" => Ok(AtLimit::None),
@@ -364,6 +385,22 @@ fn context(path: &str, value: &Value) -> Result<Option<ContextBudget>, PolicyErr
         off_only(&format!("{path}.compact"), value)?;
     }
     Ok(None)
+}
+
+fn memory(path: &str, value: &Value) -> Result<Option<Memory>, PolicyError> {
+    if matches!(value, Value::Bool(false)) || value.as_str() == Some("off") {
+        return Ok(None);
+    }
+    let map = object(path, value)?;
+    only(path, map, &["context_limit", "max_sessions", "max_session_events"])?;
+    let number = |key: &str, default: u32| {
+        map.get(key).map_or(Ok(default), |value| count(&format!("{path}.{key}"), value))
+    };
+    Ok(Some(Memory {
+        context_limit: number("context_limit", 6)?,
+        max_sessions: number("max_sessions", 1_000)?,
+        max_session_events: number("max_session_events", 500)?,
+    }))
 }
 
 fn patterns(path: &str, value: &Value) -> Result<Vec<crate::ids::Text>, PolicyError> {

@@ -1,30 +1,75 @@
 //! The fixed texts of a preset: what the model is told, and the lines that go to the log.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ids::Text;
 
-/// What the model is told at fixed places.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Texts {
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident: $default:expr,)+) => {
+        /// What the model is told at fixed places. Stored with a run are only those that are not the usual ones.
+        #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+        #[serde(default)]
+        pub struct Texts {
+            $($(#[$doc])* pub $name: Text,)+
+            /// The preset's log lines.
+            pub log: LogTexts,
+        }
+
+        impl Default for Texts {
+            fn default() -> Self {
+                Self { $($name: $default.into(),)+ log: LogTexts::swift() }
+            }
+        }
+
+        impl Serialize for Texts {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let usual = Self::default();
+                let mut map = serializer.serialize_map(None)?;
+                $(if self.$name != usual.$name {
+                    map.serialize_entry(stringify!($name), &self.$name)?;
+                })+
+                if self.log != usual.log {
+                    map.serialize_entry("log", &self.log)?;
+                }
+                map.end()
+            }
+        }
+    };
+}
+
+texts! {
     /// `talk: {remind: n}` (acorn).
-    pub reminder: Text,
+    reminder: "You must respond by calling one of the available tools. Use the provided tools to take action, \
+               or call __finish__ with the appropriate arguments to complete the task.",
     /// `talk: {clarify: n}` (PromptChain).
-    pub clarification: Text,
+    clarification: "Please either call a tool or provide the final answer.",
     /// `talk: {correct: n}` (SwiftAgentKit's orchestrator).
-    pub correction: Text,
+    correction: "You must call a tool or indicate you are done.",
+    /// The error of a run that ends because no prompt helped; `{n}` is how many there were.
+    no_call: "the model neither called a tool nor answered after {n} prompts",
     /// After a reply that the token limit cut off.
-    pub truncated: Text,
+    truncated: "Your last reply was cut off at the token limit and was not used. \
+                Reply again, and be brief enough to finish.",
     /// After a reply in which the model declined.
-    pub refused: Text,
+    refused: "Your last reply was a refusal and was not used. \
+              Answer as far as you can, or say plainly what you cannot do.",
     /// After a reply that the provider's filter cut off.
-    pub filtered: Text,
+    filtered: "Your last reply was stopped by a content filter and was not used. Reply again in other words.",
     /// After `note_at` equal calls in a row; `{n}` is their number, `{tool}` the tool.
-    pub repeated: Text,
+    repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
+               The result will not change: use what you have, or do something else.",
     /// Before the closing call of `wrap_up`; `{limit}` is the limit's name, `{n}` its value.
-    pub wrap_up: Text,
-    /// The preset's log lines.
-    pub log: LogTexts,
+    wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
+              Sum up what was done and found, and give the best answer that this allows.",
+    /// Where a forced call of the finish tool is not to be had (acorn's fallback); `{form}` is what to fill in.
+    xml_form: "You must provide your final answer now. Respond with your answer in the following XML structure:\n\n\
+               {form}\n\nFill in the values. Do not repeat the descriptions.",
+    /// After such an answer that does not fit; `{error}` says why.
+    xml_again: "Error: Output validation failed: {error}\n\n\
+                Please respond again with the XML structure, filled in with valid values.",
+    /// After an answer that is to be JSON and does not fit; `{error}` says why.
+    json_again: "Error: Output validation failed: {error}\n\nReply again with JSON that fits the schema.",
 }
 
 /// Lines that a preset logs; `None`: nothing is logged there.
@@ -52,34 +97,14 @@ impl Texts {
     }
 }
 
-impl Default for Texts {
-    fn default() -> Self {
+impl LogTexts {
+    /// SwiftAgentKit's four lines.
+    fn swift() -> Self {
         Self {
-            reminder: "You must respond by calling one of the available tools. Use the provided tools to take action, \
-                       or call __finish__ with the appropriate arguments to complete the task."
-                .into(),
-            clarification: "Please either call a tool or provide the final answer.".into(),
-            correction: "You must call a tool or indicate you are done.".into(),
-            truncated: "Your last reply was cut off at the token limit and was not used. \
-                        Reply again, and be brief enough to finish."
-                .into(),
-            refused: "Your last reply was a refusal and was not used. \
-                      Answer as far as you can, or say plainly what you cannot do."
-                .into(),
-            filtered: "Your last reply was stopped by a content filter and was not used. Reply again in other words."
-                .into(),
-            repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
-                       The result will not change: use what you have, or do something else."
-                .into(),
-            wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
-                      Sum up what was done and found, and give the best answer that this allows."
-                .into(),
-            log: LogTexts {
-                turn: Some("Agentic iteration {i}/{max}".into()),
-                calls: Some("Executing {k} tool call(s)".into()),
-                answer: Some("Final response received (no tool calls)".into()),
-                limit: Some("Max agentic iterations reached without final response".into()),
-            },
+            turn: Some("Agentic iteration {i}/{max}".into()),
+            calls: Some("Executing {k} tool call(s)".into()),
+            answer: Some("Final response received (no tool calls)".into()),
+            limit: Some("Max agentic iterations reached without final response".into()),
         }
     }
 }

@@ -33,6 +33,7 @@ fn outcomes() -> impl Strategy<Value = AtLimit> {
         Just(AtLimit::LastText(None)),
         Just(AtLimit::LastText(Some("else".into()))),
         Just(AtLimit::WrapUp),
+        Just(AtLimit::ForceFinish),
         Just(AtLimit::Ask),
         Just(AtLimit::Fail),
         Just(AtLimit::None),

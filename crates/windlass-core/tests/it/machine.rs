@@ -8,14 +8,13 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     ActionId, CallOutcome, Event, Fact, FailureKind, Found, Input, LimitKind, ModelFailure, Policy, Preset,
-    QuestionId, RunStanding, State, ToolSpec, What, Work, accept, decide, evolve, pending, replay,
+    QuestionId, State, ToolSpec, What, Work, accept, decide, evolve, pending, replay,
 };
 
-use crate::generate::{QUIET, Step, answer, failure, found, outcome, policies, reply, steps};
-use crate::invariants::{assert_ids, fork_invariants, invariants};
-use crate::world::{self, BEGINNING};
-
 use crate::forks;
+use crate::generate::{QUIET, Step, answer, failure, found, outcome, policies, reply, steps};
+use crate::monitor::Monitor;
+use crate::world::{self, BEGINNING};
 
 /// A run under test, with what a driver would know of it.
 pub(crate) struct Machine {
@@ -32,6 +31,7 @@ pub(crate) struct Machine {
     begun: BTreeMap<ActionId, Work>,
     /// All work there ever was.
     known: BTreeMap<ActionId, Work>,
+    monitor: Monitor,
     now: u64,
 }
 
@@ -56,6 +56,7 @@ impl Machine {
             tools,
             begun: BTreeMap::new(),
             known: BTreeMap::new(),
+            monitor: Monitor::default(),
             now: start.at,
         };
         assert!(machine.offer(start), "a run can be started");
@@ -71,20 +72,19 @@ impl Machine {
             assert_eq!(before, self.state, "a violation leaves the state as it was");
             return false;
         };
-        assert!(!events.is_empty(), "what is taken is recorded: {input:?}");
         for event in &events {
-            assert!(self.state.ended().is_none(), "nothing follows the end: {event:?}");
             self.state = evolve(self.state.clone(), event);
         }
         assert_eq!(self.state, decided, "the state is the fold of its events (invariant 3)");
+        if self.before.is_empty() {
+            self.monitor.see(&input.what, &before, &events, &self.state).unwrap();
+        }
         self.events.extend(events);
         self.appends.push(self.events.len());
-        self.reconcile(&before);
-        if self.before.is_empty() {
-            invariants(&self.state, &self.events);
-        } else {
-            fork_invariants(&self.state, &self.before, &self.events);
+        if !self.before.is_empty() {
+            forks::holds(&self.state, &self.before, &self.events);
         }
+        self.reconcile(&before);
         if ends_work(&input.what) {
             assert!(accept(&self.state, input.clone()).is_err(), "a double is refused: {input:?}");
         }
@@ -94,7 +94,6 @@ impl Machine {
     /// What a driver does: begins what is new, stops what is gone. Timers and questions that are gone simply end.
     fn reconcile(&mut self, before: &State) {
         let wanted = pending(&self.state);
-        assert_ids(&self.state, &wanted);
         for action in &wanted {
             let known = self.known.entry(action.id).or_insert_with(|| action.work.clone());
             assert_eq!(*known, action.work, "an id stands for the same work as long as it is wanted");
@@ -109,10 +108,6 @@ impl Machine {
             !wanted.is_empty() || self.state.is_finished() || !self.begun.is_empty(),
             "somebody can bring the run on: {before:?}"
         );
-        if self.state.standing() == RunStanding::Suspended {
-            let asks = wanted.iter().any(|action| matches!(action.work, Work::Ask { .. }));
-            assert!(asks, "who is suspended waits for somebody");
-        }
     }
 
     fn step(&mut self, step: Step) {
@@ -173,6 +168,20 @@ impl Machine {
             }
             Work::CallModel { .. } => What::Replied { action, reply: Box::new(reply(step)) },
             Work::RunTool { .. } => What::CallEnded { action, outcome: outcome(step) },
+            Work::Delegate { .. } if step.more.is_multiple_of(4) => What::DelegateAsks {
+                action,
+                question: QuestionId::from("q1"),
+                kind: windlass_core::QuestionKind::Clarify,
+                text: "which?".into(),
+                suggestions: Vec::new(),
+            },
+            Work::Delegate { .. } => What::Delegated {
+                action,
+                outcome: outcome(step),
+                usage: windlass_core::Usage { input: 3, output: 1, ..Default::default() },
+                cost: Some(0),
+            },
+            Work::RunHook => What::Stepped { action, edits: Box::default() },
             Work::CheckCall { .. } => What::Checked { action, found: found(step) },
             Work::Ask { question } => What::Answered { question: question.clone(), answer: answer(step) },
             Work::SetTimer { .. } => What::TimerFired { action },
@@ -211,11 +220,11 @@ impl Machine {
                     let failure = ModelFailure { kind: FailureKind::Cancelled, ..failure(QUIET) };
                     What::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
                 }
-                Work::RunTool { .. } => {
+                Work::RunTool { .. } | Work::Delegate { .. } => {
                     What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } }
                 }
                 Work::CheckCall { .. } => What::Checked { action, found: Found::Unsure },
-                Work::Ask { .. } | Work::SetTimer { .. } => continue,
+                Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook => continue,
             };
             self.offer(&Input { at: self.now, what });
         }
@@ -319,8 +328,14 @@ fn random_runs_see_every_kind_of_fact_and_end() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// How many random runs there are: `WINDLASS_RUNS=100000 cargo nextest run -p windlass-core random_runs` makes more.
+#[expect(clippy::disallowed_methods, reason = "a setting of the test, not of the core")]
+fn runs() -> u32 {
+    std::env::var("WINDLASS_RUNS").map_or(2_000, |count| count.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: runs(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_runs_hold_the_invariants(policy in policies(), steps in steps()) {

@@ -58,6 +58,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         ..ModelChoice::default()
     };
     let started = RunStarted {
+        output: None,
         run: run_id(),
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
-use windlass_core::{Message, ToolChoice, ToolSpec};
+use windlass_core::{Message, Results, ToolChoice, ToolSpec};
 
 use self::content::message;
 use super::json::{field, json_string, json_value};
@@ -30,6 +30,7 @@ pub struct Dialect {
 struct Encoded {
     dialect: Dialect,
     prompt: Arc<Vec<Arc<Message>>>,
+    fenced: Option<Results>,
     edits: u64,
     /// How many messages of the history are in `messages`, and the last of them.
     count: usize,
@@ -107,6 +108,7 @@ impl Encoded {
         let mut encoded = Self {
             dialect: dialect.clone(),
             prompt: request.prompt.clone(),
+            fenced: request.fenced,
             edits: request.history.edits(),
             count: 0,
             last: None,
@@ -129,13 +131,14 @@ impl Encoded {
         self.edits == history.edits()
             && self.count <= history.len()
             && same_last
-            && Arc::ptr_eq(&self.prompt, &request.prompt)
+            && (Arc::ptr_eq(&self.prompt, &request.prompt) || self.prompt == request.prompt)
+            && self.fenced == request.fenced
             && self.dialect == *dialect
     }
 
     fn go_on(&mut self, request: &ModelRequest) {
         for new in request.history.since(self.count) {
-            self.add(new);
+            self.add(&request.outgoing(new));
         }
         self.count = request.history.len();
         self.last = request.history.last().cloned();

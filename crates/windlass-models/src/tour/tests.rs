@@ -29,6 +29,7 @@ fn request(messages: Vec<Message>, tools: Vec<ToolSpec>) -> ModelRequest {
         tools: Arc::new(tools),
         choice: ToolChoice::Auto,
         response_schema: None,
+        fenced: None,
         stream: false,
         prefix: PrefixCell::default(),
     }
@@ -62,6 +63,7 @@ fn answered(before: &[Message], reply: &Reply, results: &[(&str, bool)]) -> Vec<
             name: call.name.clone(),
             args: call.args.clone(),
             provider_id: None,
+            ..ToolCall::default()
         })
         .collect();
     let results = calls.iter().zip(results).map(|(call, (text, failed))| {

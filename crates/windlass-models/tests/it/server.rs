@@ -195,6 +195,7 @@ pub const HELLO_WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","con
 /// A request to say something.
 pub fn request(stream: bool) -> ModelRequest {
     ModelRequest {
+        fenced: None,
         model: ModelChoice { name: "test/m1".into(), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::default(),

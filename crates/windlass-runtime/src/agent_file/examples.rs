@@ -73,6 +73,7 @@ pub(super) fn messages(examples: &[Example]) -> Vec<Message> {
                 name: call.name.as_str().into(),
                 args: call.args.to_string().into(),
                 provider_id: None,
+                ..ToolCall::default()
             });
             messages.push(Message::Assistant(AssistantMessage {
                 calls: calls.collect(),

@@ -139,12 +139,6 @@ impl AgentFile {
         if let Some(delegate) = self.agents.first() {
             return Err(self.later("agents", delegate.name()));
         }
-        if self.input_schema.is_some() {
-            return Err(self.later("input.schema", "{ ... }".to_owned()));
-        }
-        if self.output_schema.is_some() {
-            return Err(self.later("output.schema", "{ ... }".to_owned()));
-        }
         if self.code.enabled {
             return Err(self.later("code.enabled", "true".to_owned()));
         }

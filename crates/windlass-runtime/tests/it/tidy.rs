@@ -24,6 +24,7 @@ const ROOMS: &[(&str, u8)] = &[
     ("windlass-testing", 3),
     ("windlass-server", 3),
     ("windlass", 4),
+    ("windlass-harness", 4),
     ("windlass-cli", 5),
     ("windlass-bench", 5),
 ];

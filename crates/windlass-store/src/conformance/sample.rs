@@ -28,6 +28,7 @@ pub(super) fn id(number: u32) -> RunId {
 
 pub(super) fn started(number: u32, said: &str) -> Result<RunStarted, String> {
     Ok(RunStarted {
+        output: None,
         run: id(number),
         agent: AgentRef { name: "librarian".into(), digest: "d1".into() },
         session: None,

@@ -14,6 +14,8 @@ use crate::error::StoreError;
 const APPLICATION_ID: i32 = 0x5764_6c73;
 /// The newest format that this version reads and writes; `schema.sql` makes it.
 pub(super) const FORMAT: u32 = 1;
+/// `SQLITE_IOERR_SHMSIZE` (SQLite, "Result and Error Codes").
+const SHM_SIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 /// How long to wait between tries while another process makes the same file.
 const RETRY: Duration = Duration::from_millis(5);
 
@@ -129,12 +131,17 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 pub(super) fn failure(path: &Path, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { path: path.to_owned(), source: Box::new(error) },
+        // The index beside the write-ahead file could not grow: it is as large as the log has frames.
+        Some(ErrorCode::SystemIoFailure) if error.sqlite_extended_error_code() == Some(SHM_SIZE) => {
+            StoreError::Full { path: path.to_owned(), source: Box::new(error) }
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked(path),
         Some(ErrorCode::NotADatabase) => unusable(path, "the file is no Windlass log"),
         Some(
             ErrorCode::ReadOnly
             | ErrorCode::CannotOpen
             | ErrorCode::PermissionDenied
+            | ErrorCode::SystemIoFailure
             | ErrorCode::DatabaseCorrupt,
         ) => unusable(path, error),
         _ => StoreError::Failed(Box::new(error)),

@@ -18,6 +18,7 @@ pub(crate) fn fence(name: &str, epoch: u64) -> Fence {
 
 pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
     let fact = RunStarted {
+        output: None,
         run,
         agent: AgentRef { name: "librarian".into(), digest: "d".into() },
         session: None,

@@ -7,12 +7,13 @@ use windlass_runtime::Agent;
 use windlass_runtime::agent_file::{AgentFile, Builtin, ModelEntry, ModelNames, ToolEntry};
 use windlass_tools::{Tool, builtin};
 
-use super::pass::refusal;
+use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
 use crate::doubles::{ScriptedToolDouble, shared_model};
 use crate::fixture::{Case, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimWorld;
+use windlass_runtime::in_full as refusal;
 
 /// The name of the scripted model where the agent names none.
 const MODEL: &str = "scripted";
@@ -50,6 +51,18 @@ pub(crate) fn build(
     }
     for tool in &case.tools {
         builder = builder.tool(double(tool, &file, script, world));
+    }
+    if let Some(schema) = &file.input_schema {
+        builder = builder.input_schema(schema.clone());
+    }
+    if let Some(schema) = &file.output_schema {
+        builder = builder.output_schema(schema.clone());
+    }
+    if !case.hooks.is_empty() {
+        for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
+            builder = builder.known_model(name, shared_model(script, world));
+        }
+        builder = builder.on_step(Arc::new(ScriptedHook { edits: case.hooks.clone() }));
     }
     builder.build().map_err(|error| refusal(&error))
 }

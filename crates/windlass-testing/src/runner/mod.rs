@@ -2,11 +2,15 @@
 
 mod agent;
 mod check;
+mod hook;
 mod pass;
 mod record;
 mod sound;
 
 use std::fmt;
+
+use windlass_core::RunId;
+use windlass_store::Batch;
 
 use crate::fixture::{Case, Crash, Mismatch, SentRequest};
 use pass::{Mode, Outcome, Pass};
@@ -112,6 +116,18 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
         }
     }
     report
+}
+
+/// Runs a case once, blocking, and gives what its runs appended, in order: a log to try things on.
+///
+/// # Errors
+/// The case is refused, or belongs to a later version.
+pub fn appends_of_case(case: &Case) -> Result<Vec<(RunId, Vec<Batch>)>, String> {
+    if let Some(key) = case.later() {
+        return Err(format!("`{}` (line {}) is not available in this version", key.path, key.line));
+    }
+    let outcome = pass::run(case, Pass::plain(Mode::Blocking))?;
+    Ok(outcome.runs.into_iter().map(|run| (run.state.run(), run.batches)).collect())
 }
 
 /// Runs a case once more for every event position, with a cancel there. Whatever the case expects, each run must end by

@@ -8,7 +8,8 @@ use futures_util::future::join;
 use serde_json::{Value, json};
 use windlass_core::{Event, Fact, Message, SessionId, State, What};
 use windlass_runtime::{
-    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World, load,
+    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World,
+    in_full as refusal, load,
 };
 use windlass_store::{Batch, EventLog};
 
@@ -149,6 +150,7 @@ impl Stage<'_> {
             executed: since(&executed, &script.executed),
             virtual_ms: self.world.now() - begun,
             state,
+            batches,
         })
     }
 
@@ -164,9 +166,7 @@ impl Stage<'_> {
         let mut messages = match &run.input {
             CaseInput::Text(text) => vec![Message::user(text.as_str())],
             CaseInput::Messages(messages) => messages.iter().map(|message| Message::clone(message)).collect(),
-            CaseInput::Object(_) => {
-                return Err("the agent has no input schema, but the input is an object".to_owned());
-            }
+            CaseInput::Object(_) => Vec::new(),
         };
         let mut script = self.script.lock();
         let first = script.requests.len() as u32 + 1;
@@ -174,7 +174,11 @@ impl Stage<'_> {
             std::mem::take(&mut script.steer).into_iter().partition(|steer| steer.before_model_call == first);
         script.steer = later;
         messages.extend(now.into_iter().map(|steer| Message::user(steer.text)));
-        Ok(RunMessages(messages))
+        let input = match &run.input {
+            CaseInput::Object(object) => RunMessages::from(object.clone()),
+            CaseInput::Text(_) | CaseInput::Messages(_) => RunMessages::default(),
+        };
+        Ok(messages.into_iter().fold(input, RunMessages::and))
     }
 
     /// Drives the run in the simulated world. `None`: it crashed, or nothing can go on.
@@ -277,17 +281,6 @@ fn since(before: &Executed, after: &Executed) -> BTreeMap<String, Vec<Value>> {
             .collect()
     };
     after.iter().map(|(name, all)| (name.clone(), fresh(name, all))).collect()
-}
-
-/// The whole message of an error: what, and why.
-pub(crate) fn refusal(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// What a subscriber sees, as the format writes it.

@@ -14,6 +14,8 @@ pub(crate) struct RunRecord {
     pub(crate) state: State,
     /// All events, without those that only a restart caused.
     pub(crate) events: Vec<Event>,
+    /// All events as they were appended.
+    pub(crate) batches: Vec<Batch>,
     pub(crate) log_lines: Vec<String>,
     pub(crate) updates: Vec<Update>,
     pub(crate) asked: Vec<AskedQuestion>,

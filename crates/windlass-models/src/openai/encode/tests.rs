@@ -18,6 +18,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         tools: Arc::default(),
         choice: ToolChoice::Auto,
         response_schema: None,
+        fenced: None,
         stream: false,
         prefix: PrefixCell::default(),
     }
@@ -45,6 +46,7 @@ fn with_calls(args: &[&str]) -> Message {
         name: "f".into(),
         args: (*args).into(),
         provider_id: Some("theirs".into()),
+        ..ToolCall::default()
     });
     Message::Assistant(AssistantMessage { calls: calls.collect(), ..AssistantMessage::default() })
 }

@@ -1,0 +1,257 @@
+//! Typed output: what follows from calls of the finish tool, and from text that must be an output.
+
+use serde_json::Value;
+
+use super::Decision;
+use super::limits::fill;
+use crate::args::check_args;
+use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
+use crate::ids::{CallId, Text};
+use crate::message::ToolCall;
+use crate::open_call::OpenCall;
+use crate::outcome::{CallOutcome, FailKind, Status};
+use crate::policy::{AtLimit, Stop, Wire};
+use crate::reply::{FailureKind, ModelFailure};
+use crate::state::Calling;
+use crate::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
+use crate::xml::{from_xml, xml_form};
+
+/// The root of an output in XML (acorn's default).
+const XML_ROOT: &str = "output";
+/// Why other calls of a turn that finishes the run are not run (E8).
+const RUN_FINISHED: &str = "the run finished";
+
+/// What the calls of a turn say about the end of the run.
+pub(super) enum Finish {
+    /// None of them is a call of the finish tool.
+    None,
+    /// The first one whose output fits, and the output.
+    Valid(CallId, Option<Value>),
+    /// None fits: each with what is wrong.
+    Rejected(Vec<(CallId, Text)>),
+}
+
+impl Finish {
+    /// How this call of the finish tool ends in a turn that does not finish the run.
+    pub(super) fn outcome(&self, call: &CallId) -> CallOutcome {
+        let rejected = match self {
+            Self::Rejected(all) => all.iter().find(|(id, _)| id == call).map(|(_, message)| message.clone()),
+            Self::None | Self::Valid(..) => None,
+        };
+        match rejected {
+            Some(message) => CallOutcome::Rejected { message },
+            // Somebody spoke while the model finished: they are heard before the run ends (E21).
+            None => CallOutcome::Skipped { reason: "the user has said more".into() },
+        }
+    }
+}
+
+impl Decision {
+    /// What the calls of the current turn say about the end of the run.
+    pub(super) fn finish_in_turn(&self) -> Finish {
+        let mut rejected = Vec::new();
+        for open in self.open_calls().iter().filter(|open| self.is_finish(&open.call)) {
+            match self.output_of(&open.call) {
+                Ok(output) => return Finish::Valid(open.call.id.clone(), output),
+                Err(message) => rejected.push((open.call.id.clone(), message.into())),
+            }
+        }
+        if rejected.is_empty() { Finish::None } else { Finish::Rejected(rejected) }
+    }
+
+    pub(super) fn output_of(&self, call: &ToolCall) -> Result<Option<Value>, String> {
+        let Some(tool) = self.state.tool(&call.name) else { return Ok(None) };
+        let ToolKind::Finish(form) = tool.kind else { return Ok(None) };
+        if form == OutputForm::None {
+            return Ok(None);
+        }
+        let mut args = check_args(tool, &call.args)?;
+        Ok(match form {
+            OutputForm::Value => args.get_mut(OUTPUT_FIELD).map(Value::take),
+            OutputForm::Object | OutputForm::None => Some(args),
+        })
+    }
+
+    /// Ends the run with the output of this call: the others get a result all the same (E8).
+    pub(super) fn finish_with(&mut self, call: &CallId, output: Option<Value>, status: Status) {
+        let text = self.said().filter(|text| !text.trim().is_empty());
+        let all: Vec<OpenCall> = self.state.open_calls().cloned().collect();
+        for open in all {
+            let id = open.call.id.clone();
+            let outcome = if id == *call {
+                CallOutcome::Ok { content: "The run finished.".into() }
+            } else {
+                match self.is_finish(&open.call).then(|| self.output_of(&open.call)) {
+                    Some(Err(message)) => CallOutcome::Rejected { message: message.into() },
+                    _ => CallOutcome::Skipped { reason: RUN_FINISHED.into() },
+                }
+            };
+            self.finish_call(id, outcome);
+        }
+        self.end_with(status, text, output, None);
+    }
+
+    /// After outputs that do not fit: whether the model may try again. If not, the run has failed.
+    pub(super) fn finish_goes_on(&mut self, finish: &Finish) -> bool {
+        let Finish::Rejected(rejected) = finish else { return true };
+        let Some((call, message)) = rejected.first().cloned() else { return true };
+        self.reject(Some(call), &message)
+    }
+
+    /// Records an output that does not fit. `false`: that was one too many, and the run has failed.
+    fn reject(&mut self, call: Option<CallId>, message: &str) -> bool {
+        let most = self.state.policy.parse_retries;
+        if self.state.streaks.rejected >= most {
+            let error =
+                format!("Failed to validate output after {most} retries: {message}{}", self.raw_output(call));
+            self.skip_all("the output was not accepted");
+            self.fail(FailKind::Parse, error.into());
+            return false;
+        }
+        let note = match &call {
+            Some(_) => message.into(),
+            None => {
+                let texts = &self.state.policy.texts;
+                let form =
+                    if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
+                fill(form, "{error}", message).into()
+            }
+        };
+        self.record(OutputRejected { reason: Rejection::Invalid, note, call });
+        true
+    }
+
+    /// What the model gave in the end, for the error of a run that failed for it.
+    fn raw_output(&self, call: Option<CallId>) -> String {
+        let raw = match call {
+            Some(id) => self.state.open_call(&id).map(|open| open.call.args.clone()),
+            None => self.said(),
+        };
+        raw.map_or(String::new(), |raw| format!("\nraw output: {raw}"))
+    }
+
+    /// One more call that must finish: the tool choice is forced, the conversation stays as it is.
+    pub(super) fn force_finish(&mut self) {
+        let native = !matches!(self.state.policy.wire, Wire::Fenced | Wire::Xml);
+        match self.state.finish_tool() {
+            Some(finish) if native => {
+                let choice = ToolChoice::Named(finish.name.clone());
+                self.begin_turn(choice, None);
+            }
+            _ => self.ask_for_xml(),
+        }
+    }
+
+    /// Where a forced call is not to be had: the output as text.
+    fn ask_for_xml(&mut self) {
+        let Some(schema) = self.output_form_schema() else {
+            self.finish_closing(None);
+            return;
+        };
+        let form = xml_form(XML_ROOT, &schema);
+        let note = fill(&self.state.policy.texts.xml_form, "{form}", &form);
+        self.begin_turn(ToolChoice::None, Some(note.into()));
+    }
+
+    /// The schema of what a finish tool's arguments are.
+    fn output_form_schema(&self) -> Option<std::sync::Arc<Value>> {
+        self.state.finish_tool().map(|tool| tool.parameters.clone())
+    }
+
+    /// The reply of a closing call that must finish. `false`: no such call is going on.
+    pub(super) fn forced_reply(&mut self) -> bool {
+        let Some(closing) = self.state.closing.clone() else { return false };
+        if closing.reached.then != AtLimit::ForceFinish || self.state.finish_tool().is_none() {
+            return false;
+        }
+        let status = Status::Limit(closing.reached.limit);
+        match self.finish_in_turn() {
+            Finish::Valid(call, output) => self.finish_with(&call, output, status),
+            Finish::Rejected(rejected) => {
+                let Some((call, message)) = rejected.first().cloned() else { return false };
+                if self.reject(Some(call), &message) {
+                    let finish = Finish::Rejected(rejected);
+                    let all: Vec<OpenCall> = self.state.open_calls().cloned().collect();
+                    for open in all {
+                        let outcome = if self.is_finish(&open.call) {
+                            finish.outcome(&open.call.id)
+                        } else {
+                            CallOutcome::Skipped { reason: "no tool can be called any more".into() }
+                        };
+                        self.finish_call(open.call.id, outcome);
+                    }
+                    self.force_finish();
+                }
+            }
+            Finish::None if self.asked_for_text() => self.xml_reply(status),
+            Finish::None => {
+                self.skip_all("no tool can be called any more");
+                self.ask_for_xml();
+            }
+        }
+        true
+    }
+
+    /// Whether the closing call that was answered asked for the output as text.
+    fn asked_for_text(&self) -> bool {
+        self.state.closing.as_ref().is_some_and(|closing| closing.text_asked)
+    }
+
+    fn xml_reply(&mut self, status: Status) {
+        self.skip_all("no tool can be called any more");
+        let text = self.said().unwrap_or_else(|| "".into());
+        let Some(schema) = self.output_form_schema() else { return };
+        let read = from_xml(XML_ROOT, &text, &schema).and_then(|args| {
+            let Some(tool) = self.state.finish_tool() else { return Ok(args) };
+            let mut args = check_args(tool, &args.to_string())?;
+            match tool.kind {
+                ToolKind::Finish(OutputForm::Value) => {
+                    Ok(args.get_mut(OUTPUT_FIELD).map(Value::take).unwrap_or_default())
+                }
+                _ => Ok(args),
+            }
+        });
+        match read {
+            Ok(output) => self.end_with(status, None, Some(output), None),
+            Err(message) => {
+                if self.reject(None, &message) {
+                    self.begin_turn(ToolChoice::None, None);
+                }
+            }
+        }
+    }
+
+    /// A provider that knows no forced tool choice: the output is asked for as text instead (acorn).
+    pub(super) fn forced_choice_refused(&mut self, calling: &Calling, failure: &ModelFailure) -> bool {
+        let refused = matches!(failure.kind, FailureKind::Unsupported | FailureKind::BadRequest);
+        if self.state.closing.is_none() || !refused || !matches!(calling.choice, ToolChoice::Named(_)) {
+            return false;
+        }
+        let failure = failure.clone();
+        self.record(TurnFailed { turn: calling.turn, failure, retry_at: None, next_model: None });
+        self.ask_for_xml();
+        true
+    }
+
+    /// Whether an answer in text must be an output: the schema goes to the provider as the reply's format.
+    pub(super) fn takes_text_output(&self) -> bool {
+        self.state.policy.stop == Stop::Text && self.state.output.is_some()
+    }
+
+    /// A reply in text where an output is wanted: JSON that fits the schema.
+    pub(super) fn text_output(&mut self, text: Option<Text>) {
+        let said = text.clone().unwrap_or_else(|| "".into());
+        let Some(schema) = self.state.output.clone() else { return };
+        match crate::args::check_output(&schema, &said) {
+            Ok(output) if self.state.steering.is_empty() => {
+                self.end_with(Status::Answered, text, Some(output), None);
+            }
+            Ok(_) => self.next_turn(),
+            Err(message) => {
+                if self.reject(None, &message) {
+                    self.next_turn();
+                }
+            }
+        }
+    }
+}

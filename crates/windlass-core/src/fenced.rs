@@ -1,0 +1,221 @@
+//! The fenced wire: tools described in the system prompt, calls as fenced JSON blocks in the text (KAOS).
+//!
+//! The conversation is kept in the same form for every wire; here it is put into text for models that know no calls.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::forms::ReadCall;
+use crate::ids::Text;
+use crate::message::{AssistantMessage, Content, Message};
+use crate::policy::Results;
+use crate::reply::ReplyCall;
+use crate::tool::{ToolKind, ToolSpec};
+
+const TOOL_FENCE: &str = "```tool_call";
+const DELEGATE_FENCE: &str = "```delegate";
+/// The most blocks of one reply.
+const MOST_BLOCKS: usize = 64;
+
+const TOOL_INSTRUCTIONS: &str = "To use a tool, respond with a JSON block in this exact format:\n\
+    ```tool_call\n{\"tool\": \"tool_name\", \"arguments\": {\"arg1\": \"value1\"}}\n```\n\
+    Wait for the tool result before providing your final answer.";
+const DELEGATE_INSTRUCTIONS: &str = "To delegate a task to another agent, respond with:\n\
+    ```delegate\n{\"agent\": \"agent_name\", \"task\": \"task description\"}\n```\n\
+    Wait for the agent's response before providing your final answer.";
+
+/// The messages before the conversation, with the offered tools and agents described in the system prompt.
+pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: Results) -> Vec<Arc<Message>> {
+    let sections = sections(tools);
+    let mut messages = Vec::with_capacity(prompt.len() + 1);
+    let mut rest = prompt.iter();
+    let instructions = match prompt.first().map(|first| &**first) {
+        Some(Message::System { text }) => {
+            rest.next();
+            Some(text.clone())
+        }
+        _ => None,
+    };
+    if instructions.is_some() || !sections.is_empty() {
+        let parts: Vec<&str> =
+            instructions.as_deref().into_iter().chain(sections.iter().map(String::as_str)).collect();
+        messages.push(Arc::new(Message::system(parts.join("\n").trim_start_matches('\n'))));
+    }
+    messages.extend(rest.map(|message| match fenced_message(message, results) {
+        Cow::Borrowed(_) => message.clone(),
+        Cow::Owned(written) => Arc::new(written),
+    }));
+    messages
+}
+
+fn sections(tools: &[ToolSpec]) -> Vec<String> {
+    let offered = || tools.iter().filter(|tool| tool.offered);
+    let described: Vec<String> = offered()
+        .filter(|tool| tool.kind != ToolKind::Delegate)
+        .map(|tool| {
+            let schema = serde_json::to_string_pretty(&*tool.parameters).unwrap_or_default();
+            format!("- **{}**: {}\n  Parameters: {schema}", tool.name, tool.description)
+        })
+        .collect();
+    let delegates: Vec<&ToolSpec> = tools.iter().filter(|tool| tool.kind == ToolKind::Delegate).collect();
+    let mut sections = Vec::new();
+    if !described.is_empty() {
+        sections.push(format!("\n## Available Tools\n{}", described.join("\n")));
+        sections.push(TOOL_INSTRUCTIONS.to_owned());
+    }
+    if !delegates.is_empty() {
+        let line = |tool: &&ToolSpec| format!("- **{}**: {}", tool.name, tool.description);
+        let (there, gone): (Vec<_>, Vec<_>) = delegates.into_iter().partition(|tool| tool.offered);
+        let mut lines: Vec<String> = there.iter().map(line).collect();
+        if !gone.is_empty() {
+            lines.push("\n**Unavailable agents:**".to_owned());
+            lines.extend(gone.iter().map(|tool| format!("- **{}**: (unavailable)", tool.name)));
+        }
+        sections.push(format!("\n## Available Agents for Delegation\n{}", lines.join("\n")));
+        sections.push(DELEGATE_INSTRUCTIONS.to_owned());
+    }
+    sections
+}
+
+/// A message in text: calls as blocks, results as user messages.
+pub fn fenced_message(message: &Message, results: Results) -> Cow<'_, Message> {
+    match message {
+        Message::Assistant(said) if !said.calls.is_empty() => {
+            let text = said.raw.clone().unwrap_or_else(|| with_blocks(said).into());
+            Cow::Owned(Message::Assistant(AssistantMessage {
+                text: Some(text),
+                reasoning: said.reasoning.clone(),
+                ..AssistantMessage::default()
+            }))
+        }
+        Message::Tool(result) => {
+            // KAOS' results say themselves what they are.
+            let head = match (results, result.failed) {
+                (Results::Kaos, _) => "",
+                (_, false) => "Tool result: ",
+                (_, true) => "Tool execution failed: ",
+            };
+            let content = match &result.content {
+                Content::Text(text) => Content::Text(format!("{head}{text}").into()),
+                Content::Parts(parts) if head.is_empty() => Content::Parts(parts.clone()),
+                Content::Parts(parts) => {
+                    let head = crate::message::Part::Text { text: head.trim_end().into() };
+                    Content::Parts(std::iter::once(head).chain(parts.iter().cloned()).collect())
+                }
+            };
+            Cow::Owned(Message::User { content })
+        }
+        other => Cow::Borrowed(other),
+    }
+}
+
+/// Calls that were made natively, written as the blocks that they would have been.
+fn with_blocks(said: &AssistantMessage) -> String {
+    let mut parts: Vec<String> = said.text.iter().map(ToString::to_string).collect();
+    for call in &said.calls {
+        let args: Value = serde_json::from_str(&call.args).unwrap_or_default();
+        let block = if call.delegate {
+            format!("{DELEGATE_FENCE}\n{}\n```", json!({ "agent": &*call.name, "task": args.get("task") }))
+        } else {
+            format!("{TOOL_FENCE}\n{}\n```", json!({ "tool": &*call.name, "arguments": args }))
+        };
+        parts.push(block);
+    }
+    parts.join("\n\n")
+}
+
+/// The calls in a text, tools before delegations, and the text that is left. `None`: there is no block.
+pub(crate) fn blocks_in(text: &str) -> Option<(Vec<ReadCall>, Text)> {
+    let (tools, left) = take_blocks(text, TOOL_FENCE, tool_call);
+    let (delegations, left) = take_blocks(&left, DELEGATE_FENCE, delegation);
+    let calls: Vec<ReadCall> = tools.into_iter().chain(delegations).take(MOST_BLOCKS).collect();
+    (!calls.is_empty()).then(|| (calls, left.trim().into()))
+}
+
+fn take_blocks(
+    text: &str,
+    fence: &str,
+    read: fn(Result<Map<String, Value>, String>) -> ReadCall,
+) -> (Vec<ReadCall>, String) {
+    let (mut calls, mut left, mut rest) = (Vec::new(), String::new(), text);
+    while let Some((before, after)) = rest.split_once(fence) {
+        left.push_str(before);
+        // A fence of another name that begins the same way is text.
+        let Some((info, body)) = after.split_once('\n').filter(|(info, _)| info.trim().is_empty()) else {
+            left.push_str(fence);
+            rest = after;
+            continue;
+        };
+        let (body, after) = match closing(body) {
+            Some((body, after)) => (Ok(body), after),
+            None => (Err("the block is not closed by a line of ```".to_owned()), ""),
+        };
+        let _blank = info;
+        calls.push(read(body.and_then(object)));
+        rest = after;
+    }
+    left.push_str(rest);
+    (calls, left)
+}
+
+/// The body up to the fence that closes it, and what follows.
+fn closing(body: &str) -> Option<(&str, &str)> {
+    if let Some(after) = body.strip_prefix("```") {
+        return Some(("", after));
+    }
+    body.split_once("\n```")
+}
+
+fn object(body: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str::<Value>(body.trim()) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err("the block must hold one JSON object".to_owned()),
+        Err(error) => Err(format!("the block is not valid JSON: {error}")),
+    }
+}
+
+fn tool_call(body: Result<Map<String, Value>, String>) -> ReadCall {
+    let map = match body {
+        Ok(map) => map,
+        Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), false),
+    };
+    let name = map.get("tool").and_then(Value::as_str).unwrap_or_default();
+    if name.is_empty() {
+        return faulty("tool_call", "Tool execution failed: Tool name not specified".to_owned(), false);
+    }
+    let args = match map.get("arguments") {
+        None | Some(Value::Null) => "{}".to_owned(),
+        Some(args) => args.to_string(),
+    };
+    ReadCall {
+        call: ReplyCall { id: None, name: name.into(), args: args.into() },
+        delegate: false,
+        fault: None,
+    }
+}
+
+fn delegation(body: Result<Map<String, Value>, String>) -> ReadCall {
+    let map = match body {
+        Ok(map) => map,
+        Err(fault) => return faulty("delegate", format!("Invalid delegation: {fault}"), true),
+    };
+    let field = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    match (field("agent"), field("task")) {
+        (Some(agent), Some(task)) => {
+            let args = json!({ "task": task }).to_string();
+            let call = ReplyCall { id: None, name: agent.into(), args: args.into() };
+            ReadCall { call, delegate: true, fault: None }
+        }
+        _ => faulty("delegate", "Invalid delegation: missing 'agent' or 'task'".to_owned(), true),
+    }
+}
+
+fn faulty(name: &str, fault: String, delegate: bool) -> ReadCall {
+    let call = ReplyCall { id: None, name: name.into(), args: "{}".into() };
+    ReadCall { call, delegate, fault: Some(fault.into()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{blocks_in, fenced_message, fenced_prompt};
+use crate::message::{AssistantMessage, Message};
+use crate::policy::Results;
+use crate::tool::{ToolKind, ToolSpec};
+
+fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
+    blocks_in(text).map_or_else(Vec::new, |(calls, _)| {
+        calls
+            .into_iter()
+            .map(|read| {
+                let fault = read.fault.map(|fault| fault.to_string());
+                (read.call.name.to_string(), read.call.args.to_string(), read.delegate, fault)
+            })
+            .collect()
+    })
+}
+
+fn block(kind: &str, body: &str) -> String {
+    format!("Let me see.\n\n```{kind}\n{body}\n```\nThen.")
+}
+
+#[test]
+fn k6_a_block_with_text_around_it_is_a_call() {
+    let text = block("tool_call", r#"{"tool": "add", "arguments": {"a": 1}}"#);
+    assert_eq!(read(&text), [("add".into(), r#"{"a":1}"#.into(), false, None)]);
+    assert_eq!(&*blocks_in(&text).unwrap().1, "Let me see.\n\n\nThen.");
+    assert_eq!(read(&text.replace('\n', "\r\n")).len(), 1);
+}
+
+#[test]
+fn k7_a_delegation_hands_a_task_over() {
+    let text = block("delegate", r#"{"agent": "researcher", "task": "Find it"}"#);
+    assert_eq!(read(&text), [("researcher".into(), r#"{"task":"Find it"}"#.into(), true, None)]);
+    let missing = block("delegate", r#"{"agent": "researcher"}"#);
+    assert_eq!(read(&missing)[0].3.as_deref(), Some("Invalid delegation: missing 'agent' or 'task'"));
+}
+
+#[test]
+fn k8_tools_come_before_delegations() {
+    let text = format!(
+        "{}{}",
+        block("delegate", r#"{"agent": "a", "task": "t"}"#),
+        block("tool_call", r#"{"tool": "add"}"#)
+    );
+    let names: Vec<_> = read(&text).into_iter().map(|call| call.0).collect();
+    assert_eq!(names, ["add", "a"]);
+}
+
+#[test]
+fn e5_a_block_that_cannot_be_read_says_why() {
+    let fault = |text: &str| read(text)[0].3.clone().unwrap();
+    assert!(
+        fault(&block("tool_call", r#"{"tool": "#))
+            .starts_with("Invalid tool call: the block is not valid JSON: ")
+    );
+    assert!(fault("```tool_call\n{\"tool\": \"a\"}").contains("not closed"));
+    assert!(fault("```tool_call\n[1]\n```").contains("one JSON object"));
+    assert!(fault("```tool_call\n```").contains("not valid JSON"));
+    assert_eq!(fault(&block("tool_call", "{}")), "Tool execution failed: Tool name not specified");
+}
+
+#[test]
+fn e12_other_fences_are_text() {
+    for text in [
+        "```json\n{\"tool\": \"a\"}\n```",
+        "```tool_calls\n{\"tool\": \"a\"}\n```",
+        "```tool_call {} ```",
+        "",
+        "plain",
+    ] {
+        assert!(blocks_in(text).is_none(), "{text}");
+    }
+}
+
+#[test]
+fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
+    let tool = ToolSpec::new("echo", "Says it again.", json!({ "type": "object" }));
+    let mut agent = ToolSpec::new("researcher", "Finds things.", json!({ "type": "object" }));
+    agent.kind = ToolKind::Delegate;
+    let mut gone = agent.clone();
+    (gone.name, gone.offered) = ("writer".into(), false);
+    let prompt = [Arc::new(Message::system("Be brief.")), Arc::new(Message::user("example"))];
+    let written = fenced_prompt(&prompt, &[tool, agent, gone], Results::Kaos);
+    let Message::System { text } = &*written[0] else { panic!("{written:?}") };
+    assert_eq!(
+        &**text,
+        "Be brief.\n\n## Available Tools\n- **echo**: Says it again.\n  Parameters: {\n  \"type\": \"object\"\n}\n\
+         To use a tool, respond with a JSON block in this exact format:\n```tool_call\n\
+         {\"tool\": \"tool_name\", \"arguments\": {\"arg1\": \"value1\"}}\n```\n\
+         Wait for the tool result before providing your final answer.\n\n\
+         ## Available Agents for Delegation\n- **researcher**: Finds things.\n\n**Unavailable agents:**\n\
+         - **writer**: (unavailable)\nTo delegate a task to another agent, respond with:\n```delegate\n\
+         {\"agent\": \"agent_name\", \"task\": \"task description\"}\n```\n\
+         Wait for the agent's response before providing your final answer."
+    );
+    assert_eq!(*written[1], Message::user("example"));
+    assert_eq!(fenced_prompt(&prompt[1..], &[], Results::Kaos), prompt[1..]);
+}
+
+#[test]
+fn a_native_call_is_written_as_its_block() {
+    let call =
+        crate::message::ToolCall { name: "add".into(), args: "{\"a\":1}".into(), ..Default::default() };
+    let said =
+        AssistantMessage { text: Some("So:".into()), calls: vec![call], ..AssistantMessage::default() };
+    let written = fenced_message(&Message::Assistant(said), Results::Plain).into_owned();
+    let block = "So:\n\n```tool_call\n{\"tool\":\"add\",\"arguments\":{\"a\":1}}\n```";
+    assert_eq!(written, Message::assistant(block));
+}

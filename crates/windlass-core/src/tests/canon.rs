@@ -1,0 +1,91 @@
+//! When two states are one: all that decisions look at is equal, up to the numbers of events.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use super::explore::Node;
+use super::scenarios::Scenario;
+use crate::open_call::Stage;
+use crate::state::{Phase, State};
+use crate::{ActionId, Work};
+
+/// Numbers of events in the order in which they are met: only which are equal matters, not what they are.
+#[derive(Default)]
+struct Names(Vec<u64>);
+
+impl Names {
+    fn rename(&mut self, seq: &mut u64) {
+        let place = self.0.iter().position(|known| known == seq);
+        *seq = place.unwrap_or_else(|| {
+            self.0.push(*seq);
+            self.0.len() - 1
+        }) as u64;
+    }
+}
+
+/// A hash of what a node's future depends on. 64 bits: among a million states two are taken for one with a chance of
+/// one in 37 million.
+///
+/// New parts of a state take part by themselves, since the whole of it is printed. A part that holds numbers of
+/// events and is not renamed here only costs time: some states are then looked at several times.
+pub(super) fn canon(scenario: &Scenario, node: &Node) -> u64 {
+    let state = bare(scenario, &node.state);
+    let mut names = Names::default();
+    let state = renamed(state, &mut names);
+    let work: BTreeMap<u64, &Work> = node
+        .begun
+        .iter()
+        .map(|(&ActionId { mut seq, .. }, work)| {
+            names.rename(&mut seq);
+            (seq, work)
+        })
+        .collect();
+    let mut hash = DefaultHasher::new();
+    let tools = scenario.tools.iter().position(|tools| Arc::ptr_eq(tools, &node.state.tools));
+    format!("{state:?} {work:?} {tools:?} {:?} {:?} {}", node.monitor, node.left, node.now).hash(&mut hash);
+    hash.finish()
+}
+
+/// The state without what never changes in a scenario: printing that takes most of the time.
+fn bare(scenario: &Scenario, state: &State) -> State {
+    let mut bare = State { version: 0, ..state.clone() };
+    let empty = State::new(state.run);
+    if Arc::ptr_eq(&bare.policy, &scenario.policy) {
+        bare.policy = empty.policy;
+    }
+    bare.tools = empty.tools;
+    bare.models = empty.models;
+    bare.prompt = empty.prompt;
+    bare.agent = None;
+    bare
+}
+
+fn renamed(mut state: State, names: &mut Names) -> State {
+    match &mut state.phase {
+        Phase::Calling(calling) => names.rename(&mut calling.seq),
+        Phase::Waiting { seq, next, .. } => {
+            names.rename(seq);
+            names.rename(&mut next.seq);
+        }
+        Phase::Acting(calls) => {
+            for call in calls {
+                if let Stage::Running { seq } | Stage::Retrying { seq, .. } | Stage::Doubted { seq, .. } =
+                    &mut call.stage
+                {
+                    names.rename(seq);
+                }
+            }
+        }
+        Phase::Stepping { seq } => names.rename(seq),
+        Phase::New | Phase::Between | Phase::Ended(_) => {}
+    }
+    for question in &mut state.questions {
+        names.rename(&mut question.seq);
+    }
+    if let Some(closing) = &mut state.closing {
+        names.rename(&mut closing.seq);
+    }
+    names.rename(&mut state.deadline_seq);
+    state
+}

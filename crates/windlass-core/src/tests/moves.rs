@@ -1,0 +1,213 @@
+//! What may come in next: everything that the edge of a run can bring, each within what is left of it.
+
+use super::explore::Node;
+use super::scenarios::Scenario;
+use crate::{
+    ActionId, Answer, CallOutcome, FailureKind, Found, Input, ModelFailure, QuestionKind, Usage, What, Work,
+    pending,
+};
+
+/// How much may still happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) crashes: u8,
+    pub(super) cancels: u8,
+    pub(super) steers: u8,
+    pub(super) model_failures: u8,
+    pub(super) tool_failures: u8,
+    pub(super) tool_changes: u8,
+    pub(super) raises: u8,
+    /// How many replies there were: the next one is chosen among those of that number.
+    pub(super) replies: u8,
+}
+
+/// One thing that may come in, and what is left after it.
+pub(super) struct Move {
+    pub(super) input: Input,
+    pub(super) left: Left,
+    /// Everything that was going on is lost.
+    pub(super) crash: bool,
+}
+
+/// All that may come in now.
+pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
+    let mut all = Moves { scenario, node, found: Vec::new() };
+    if node.state.is_finished() {
+        return all.found;
+    }
+    let wanted = pending(&node.state);
+    for (id, work) in &node.begun {
+        let live = wanted.iter().any(|action| action.id == *id);
+        all.ends(*id, work, live);
+    }
+    let left = node.left;
+    if left.crashes > 0 {
+        let what = What::Resumed { holder: "another".into(), epoch: 2 };
+        let input = Input { at: node.now, what };
+        let left = Left { crashes: left.crashes - 1, ..left };
+        all.found.push(Move { input, left, crash: true });
+    }
+    if left.cancels > 0 && !node.state.cancelled {
+        all.add(What::Cancel { reason: None }, Left { cancels: left.cancels - 1, ..left });
+    }
+    if left.steers > 0 && !node.state.stopping() {
+        all.add(What::Steer { text: "Also this.".into() }, Left { steers: left.steers - 1, ..left });
+    }
+    if left.tool_changes > 0 {
+        for tools in scenario.tools.iter().skip(1) {
+            let left = Left { tool_changes: left.tool_changes - 1, ..left };
+            all.add(What::ToolsChanged { tools: tools.clone() }, left);
+        }
+    }
+    all.found
+}
+
+struct Moves<'n> {
+    scenario: &'n Scenario,
+    node: &'n Node,
+    found: Vec<Move>,
+}
+
+impl Moves<'_> {
+    fn add(&mut self, what: What, left: Left) {
+        self.found.push(Move { input: Input { at: self.node.now, what }, left, crash: false });
+    }
+
+    /// How a piece of work may end: as it likes, or because it was stopped.
+    fn ends(&mut self, action: ActionId, work: &Work, live: bool) {
+        let left = self.node.left;
+        match work {
+            Work::CallModel { .. } => self.model_ends(action, live),
+            Work::RunTool { .. } => {
+                self.add(
+                    What::CallEnded { action, outcome: CallOutcome::Ok { content: "done".into() } },
+                    left,
+                );
+                if !live {
+                    let outcome = CallOutcome::Interrupted { abandoned: true };
+                    self.add(What::CallEnded { action, outcome }, left);
+                }
+                if left.tool_failures > 0 {
+                    let left = Left { tool_failures: left.tool_failures - 1, ..left };
+                    let burnt = CallOutcome::Error { kind: None, message: "it burns".into() };
+                    self.add(What::CallEnded { action, outcome: burnt }, left);
+                    self.add(
+                        What::CallEnded { action, outcome: CallOutcome::TimedOut { after_ms: 9 } },
+                        left,
+                    );
+                }
+            }
+            // The scenarios hand nothing over and have no hooks.
+            Work::Delegate { .. } | Work::RunHook => {}
+            Work::CheckCall { .. } => {
+                let happened = Found::Happened(CallOutcome::Ok { content: "paid".into() });
+                for found in [happened, Found::NotHappened, Found::Unsure] {
+                    self.add(What::Checked { action, found }, left);
+                }
+            }
+            Work::Ask { question } => {
+                let open = self.node.state.questions.iter().find(|open| open.id == *question);
+                for answer in open.map(|open| self.answers(open.kind)).unwrap_or_default() {
+                    let raises = left.raises - u8::from(matches!(answer, Answer::Raise(_)));
+                    let what = What::Answered { question: question.clone(), answer };
+                    self.add(what, Left { raises, ..left });
+                }
+            }
+            Work::SetTimer { at } => {
+                let input = Input { at: self.node.now.max(*at), what: What::TimerFired { action } };
+                self.found.push(Move { input, left, crash: false });
+            }
+        }
+    }
+
+    fn model_ends(&mut self, action: ActionId, live: bool) {
+        let left = self.node.left;
+        let options = self.scenario.replies(left.replies);
+        for reply in options.iter().take(if live { usize::MAX } else { 1 }) {
+            let left = Left { replies: left.replies.saturating_add(1), ..left };
+            self.add(What::Replied { action, reply: Box::new(reply.clone()) }, left);
+        }
+        if !live {
+            self.add(failed(action, FailureKind::Cancelled), left);
+        } else if left.model_failures > 0 {
+            let left = Left { model_failures: left.model_failures - 1, ..left };
+            for kind in [FailureKind::RateLimited, FailureKind::Auth, FailureKind::BadRequest] {
+                self.add(failed(action, kind), left);
+            }
+        }
+    }
+
+    fn answers(&self, kind: QuestionKind) -> Vec<Answer> {
+        match kind {
+            QuestionKind::Approval => vec![
+                Answer::Approve,
+                Answer::ApproveWith { args: serde_json::json!({ "n": 2 }) },
+                Answer::Deny { reason: None },
+            ],
+            QuestionKind::Clarify => vec![Answer::Text("blue".into())],
+            QuestionKind::Outcome => {
+                vec![Answer::Result("paid".into()), Answer::RunAgain, Answer::Unknown]
+            }
+            QuestionKind::Limit(limit) => {
+                let mut answers = vec![Answer::Conclude("enough".into())];
+                let reached = self.node.state.closing.as_ref().map_or(0, |closing| closing.reached.reached);
+                if self.node.left.raises > 0 {
+                    answers.push(Answer::Raise((reached + 2) as f64 / limit.scale()));
+                }
+                answers
+            }
+        }
+    }
+}
+
+fn failed(action: ActionId, kind: FailureKind) -> What {
+    let failure = ModelFailure {
+        kind,
+        status: None,
+        message: "it failed".into(),
+        retry_after_ms: None,
+        usage: Usage { input: 3, ..Usage::default() },
+        model: "m1".into(),
+    };
+    What::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
+}
+
+/// What does not fit: work of another kind, of another run or none, questions that nobody asked, wrong answers.
+pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
+    let state = &node.state;
+    let mut all = vec![What::Start(Box::new(scenario.start()))];
+    let reply = |action| What::Replied { action, reply: Box::default() };
+    let ended = |action| What::CallEnded { action, outcome: CallOutcome::Unknown };
+    let checked = |action| What::Checked { action, found: Found::Unsure };
+    let fired = |action| What::TimerFired { action };
+    let nobody = ActionId { run: state.run, seq: state.version + 1 };
+    let foreign = ActionId { run: crate::RunId::from_number(99), seq: 2 };
+    for action in [nobody, foreign] {
+        all.extend([reply(action), failed(action, FailureKind::Auth), ended(action), checked(action)]);
+        all.push(fired(action));
+    }
+    for (id, work) in &node.begun {
+        let foreign = ActionId { run: foreign.run, ..*id };
+        match work {
+            Work::CallModel { .. } => all.extend([ended(*id), checked(*id), fired(*id), reply(foreign)]),
+            Work::RunTool { .. } => all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]),
+            Work::CheckCall { .. } => all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]),
+            Work::Ask { .. } | Work::SetTimer { .. } | Work::Delegate { .. } | Work::RunHook => {
+                all.extend([reply(*id), ended(*id), checked(*id), fired(foreign)]);
+            }
+        }
+    }
+    let every =
+        [Answer::Approve, Answer::Text("blue".into()), Answer::Unknown, Answer::Conclude("enough".into())];
+    for number in 0..=state.asked + 1 {
+        let question: crate::QuestionId = format!("q{number}").into();
+        let open = state.questions.iter().find(|open| open.id == question);
+        all.extend(
+            every
+                .iter()
+                .filter(|answer| open.is_none_or(|open| !answer.fits(open.kind)))
+                .map(|answer| What::Answered { question: question.clone(), answer: answer.clone() }),
+        );
+    }
+    all
+}

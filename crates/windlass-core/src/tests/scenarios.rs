@@ -1,0 +1,361 @@
+//! The bounds of the search: policies, tools, replies, and how much may happen. A new policy slot takes part once its
+//! values stand in one of the lists here.
+
+use std::sync::Arc;
+
+use super::moves::Left;
+use super::world;
+use crate::policy::{
+    AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Transport,
+};
+use crate::{Effect, Reply, RunStarted, StopReason, ToolSpec, Usage, What};
+
+/// One small world to look at in full.
+pub(super) struct Scenario {
+    pub(super) name: String,
+    pub(super) policy: Arc<Policy>,
+    /// The tools at the start, and what they may become.
+    pub(super) tools: Vec<Arc<Vec<ToolSpec>>>,
+    /// What the model may say: at its first call, its second one, …; the last list holds from then on.
+    replies: Vec<Vec<Reply>>,
+    pub(super) left: Left,
+}
+
+impl Scenario {
+    pub(super) fn replies(&self, call: u8) -> &[Reply] {
+        let place = usize::from(call).min(self.replies.len() - 1);
+        &self.replies[place]
+    }
+
+    pub(super) fn start(&self) -> RunStarted {
+        let What::Start(start) = world::start(Policy::clone(&self.policy), &self.tools[0]).what else {
+            panic!("a start starts");
+        };
+        RunStarted { policy: self.policy.clone(), ..*start }
+    }
+}
+
+/// What a set of scenarios is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// Two calls in every order of ends, under every kind of batch, with a crash and a cancel.
+    Calls,
+    /// Two approvals or questions, with steering, a crash, a cancel and tools that change.
+    People,
+    /// Two crashes around calls with an effect.
+    Doubts,
+    /// Each limit at 0, 1 and 2 with each outcome.
+    Limits,
+    /// Failing model calls, and replies of every kind under every talk and malformed policy.
+    Models,
+}
+
+/// How far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Seconds in a debug build.
+    Quick,
+    /// Minutes: every value with every other one.
+    Deep,
+}
+
+const BATCHES: [Batch; 5] =
+    [Batch::Concurrent(1), Batch::Concurrent(2), Batch::First, Batch::Serial, Batch::Staged];
+const TALKS: [Talk; 6] =
+    [Talk::Answer, Talk::Remind(0), Talk::Remind(1), Talk::Clarify(1), Talk::Correct(0), Talk::Correct(1)];
+const MALFORMED: [Malformed; 4] =
+    [Malformed::FeedBack(0), Malformed::FeedBack(1), Malformed::Answer, Malformed::Fail];
+const LIMITS: [LimitKind; 8] = [
+    LimitKind::ModelCalls,
+    LimitKind::ToolRounds,
+    LimitKind::ToolCalls,
+    LimitKind::Retries,
+    LimitKind::Seconds,
+    LimitKind::Tokens,
+    LimitKind::OutputTokens,
+    LimitKind::CostUsd,
+];
+/// Tokens that each reply costs: so that limits on tokens and cost are reached after one or two.
+const TOKENS: u64 = 10;
+
+fn outcomes() -> [AtLimit; 7] {
+    [
+        AtLimit::Text("limit {n}".into()),
+        AtLimit::LastText(Some("else".into())),
+        AtLimit::WrapUp,
+        AtLimit::ForceFinish,
+        AtLimit::Ask,
+        AtLimit::Fail,
+        AtLimit::None,
+    ]
+}
+
+/// The value of a limit after that many steps, in its kept unit.
+fn max(kind: LimitKind, steps: u64) -> u64 {
+    match kind {
+        LimitKind::Seconds => steps * 1_000,
+        LimitKind::Tokens => steps * 2 * TOKENS,
+        LimitKind::OutputTokens => steps * TOKENS,
+        LimitKind::CostUsd => steps * 3 * TOKENS * 1_000_000,
+        _ => steps,
+    }
+}
+
+fn policy(change: impl FnOnce(&mut Policy)) -> Arc<Policy> {
+    let mut policy = Policy::preset(Preset::Chat).unwrap();
+    policy.limits.clear();
+    policy.repetition = None;
+    policy.retry_wait_ms = 20;
+    policy.transport = Transport { retries: 1, wait_ms: 10, max_wait_ms: 10 };
+    change(&mut policy);
+    Arc::new(policy)
+}
+
+fn text(text: &str) -> Reply {
+    calls(Some(text), &[])
+}
+
+fn calls(text: Option<&str>, names: &[&str]) -> Reply {
+    let usage = Usage { input: TOKENS, output: TOKENS, ..Usage::default() };
+    world::reply(text, names.iter().map(|name| call(name)).collect(), usage)
+}
+
+/// `name` or `name!`, a call whose arguments are no JSON.
+fn call(name: &str) -> (&str, &str, Option<&'static str>) {
+    match name.strip_suffix('!') {
+        Some(name) => (name, "{\"n\":", None),
+        None => (name, "{\"n\":1}", None),
+    }
+}
+
+fn tools() -> Vec<Arc<Vec<ToolSpec>>> {
+    let mut tools = world::tools();
+    let mut post = ToolSpec::new("post", "", serde_json::json!({ "type": "object" }));
+    post.effect = Effect::Once;
+    tools.push(post);
+    vec![Arc::new(tools)]
+}
+
+/// With what the tools may become while a run is on: one that waits for approval changes, then it is taken away.
+fn changing_tools() -> Vec<Arc<Vec<ToolSpec>>> {
+    let mut all = tools();
+    let change = |edit: &dyn Fn(&mut Vec<ToolSpec>)| {
+        let mut changed = (*tools()[0]).clone();
+        edit(&mut changed);
+        Arc::new(changed)
+    };
+    all.push(change(&|tools| {
+        for tool in tools.iter_mut().filter(|tool| &*tool.name == "book") {
+            tool.description = "Other words.".into();
+        }
+    }));
+    all.push(change(&|tools| tools.retain(|tool| !["book", "pay"].contains(&&*tool.name))));
+    all
+}
+
+pub(super) fn scenarios(family: Family, depth: Depth) -> Vec<Scenario> {
+    match family {
+        Family::Calls => orders(depth),
+        Family::People => people(depth),
+        Family::Doubts => doubts(depth),
+        Family::Limits => limits(depth),
+        Family::Models => models(depth),
+    }
+}
+
+/// All pairs of these, in both orders.
+fn pairs<'n>(names: &[&'n str]) -> Vec<[&'n str; 2]> {
+    names.iter().flat_map(|one| names.iter().map(move |other| [*one, *other])).collect()
+}
+
+fn orders(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let pairs = if deep {
+        pairs(&["read", "put", "pay", "post", "book", "ask", "nobody", "read!"])
+    } else {
+        vec![["read", "read"], ["put", "pay"], ["post", "read"], ["book", "ask"], ["nobody", "put"]]
+    };
+    let mut found = Vec::new();
+    for batch in BATCHES {
+        for pair in &pairs {
+            found.push(Scenario {
+                name: format!("{batch:?} {pair:?}"),
+                policy: policy(|policy| {
+                    policy.batch = batch;
+                    policy.retries = 1;
+                    if deep {
+                        policy.results = Results::Announced;
+                    }
+                }),
+                tools: tools(),
+                replies: vec![vec![calls(None, pair)], vec![text("done")]],
+                left: Left {
+                    crashes: 1,
+                    cancels: 1,
+                    steers: u8::from(deep),
+                    tool_failures: 1 + u8::from(deep),
+                    ..Left::default()
+                },
+            });
+        }
+    }
+    found
+}
+
+fn people(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let sets: &[&[&str]] = if deep {
+        &[
+            &["book", "book"],
+            &["book", "ask"],
+            &["ask", "ask"],
+            &["book", "pay"],
+            &["book", "read", "book"],
+            &["put", "book", "ask"],
+        ]
+    } else {
+        &[&["book", "book"], &["ask", "book"], &["read", "book"]]
+    };
+    let batches: &[Batch] = if deep { &BATCHES } else { &[Batch::Concurrent(2), Batch::Serial] };
+    let mut found = Vec::new();
+    for batch in batches {
+        for set in sets {
+            found.push(Scenario {
+                name: format!("people {batch:?} {set:?}"),
+                policy: policy(|policy| {
+                    policy.batch = *batch;
+                    policy.limits.insert(LimitKind::Seconds, Limit { max: 1_000, at_limit: None });
+                }),
+                tools: changing_tools(),
+                replies: vec![vec![calls(Some("Let me."), set)], vec![text("done")]],
+                left: Left {
+                    crashes: 1,
+                    cancels: 1,
+                    steers: 1,
+                    tool_changes: u8::from(set.len() <= 2),
+                    ..Left::default()
+                },
+            });
+        }
+    }
+    found
+}
+
+fn doubts(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let names = ["pay", "post", "put"];
+    let batches: &[Batch] = if deep { &BATCHES } else { &[Batch::Concurrent(2), Batch::Staged] };
+    let mut found = Vec::new();
+    for batch in batches {
+        for pair in pairs(&names) {
+            found.push(Scenario {
+                name: format!("doubts {batch:?} {pair:?}"),
+                policy: policy(|policy| {
+                    policy.batch = *batch;
+                    policy.retries = 1;
+                    policy.limits.insert(LimitKind::ToolCalls, Limit { max: 2, at_limit: None });
+                }),
+                tools: if deep { changing_tools() } else { tools() },
+                replies: vec![vec![calls(None, &pair)], vec![text("done")]],
+                left: Left {
+                    crashes: 2,
+                    cancels: 1,
+                    tool_failures: u8::from(deep),
+                    tool_changes: u8::from(deep),
+                    ..Left::default()
+                },
+            });
+        }
+    }
+    found
+}
+
+fn limits(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let mut found = Vec::new();
+    for kind in LIMITS {
+        for steps in 0..=2 {
+            for at_limit in outcomes() {
+                // A limit that is cut while others wait: beside a time limit, or alone.
+                for hurry in if deep { vec![false, true] } else { vec![false] } {
+                    found.push(limited(kind, steps, at_limit.clone(), hurry, depth));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn limited(kind: LimitKind, steps: u64, at_limit: AtLimit, hurry: bool, depth: Depth) -> Scenario {
+    let deep = depth == Depth::Deep;
+    let pair: &[&str] = if deep { &["put", "book"] } else { &["put", "pay"] };
+    Scenario {
+        name: format!("{kind} {steps} {at_limit:?}{}", if hurry { ", in a hurry" } else { "" }),
+        policy: policy(|policy| {
+            if hurry {
+                policy.limits.insert(LimitKind::Seconds, Limit { max: 500, at_limit: None });
+            }
+            policy.limits.insert(kind, Limit { max: max(kind, steps), at_limit: Some(at_limit) });
+            policy.retries = u32::from(kind == LimitKind::Retries) * 2;
+            policy.at_limit = AtLimit::Ask;
+        }),
+        tools: tools(),
+        replies: vec![
+            vec![calls(Some("First."), pair), text("at once")],
+            vec![calls(None, &["read"]), text("done")],
+            vec![text("done")],
+        ],
+        left: Left {
+            crashes: u8::from(deep),
+            cancels: 1,
+            steers: u8::from(deep),
+            tool_failures: if kind == LimitKind::Retries { 2 } else { 0 },
+            model_failures: u8::from(deep),
+            raises: 1,
+            ..Left::default()
+        },
+    }
+}
+
+fn models(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let cut = |stop| Reply { stop, ..calls(Some("Half"), &["read"]) };
+    let replies = vec![
+        text("an answer"),
+        Reply { text: None, ..text("") },
+        calls(Some("Both."), &["read", "read!"]),
+        calls(None, &["read!"]),
+        calls(None, &["strict", "nobody"]),
+        cut(StopReason::Length),
+        cut(StopReason::Refused),
+        Reply { stop: StopReason::Filtered, ..text("Ha") },
+        text("read(n=1)"),
+    ];
+    let mut found = Vec::new();
+    for talk in TALKS {
+        for malformed in MALFORMED {
+            let most = if deep { 3 } else { 2 };
+            let mut rounds = vec![replies.clone(); most];
+            rounds.push(vec![text("done"), calls(None, &["read"])]);
+            rounds.push(vec![text("done")]);
+            found.push(Scenario {
+                name: format!("{talk:?} {malformed:?}"),
+                policy: policy(|policy| {
+                    policy.talk = talk;
+                    policy.malformed = malformed;
+                    policy.repetition = Some(Repetition { note_at: 2, stop_at: 3 });
+                }),
+                tools: tools(),
+                replies: rounds,
+                left: Left {
+                    crashes: u8::from(deep),
+                    cancels: u8::from(deep),
+                    steers: u8::from(deep),
+                    model_failures: 1 + u8::from(deep),
+                    ..Left::default()
+                },
+            });
+        }
+    }
+    found
+}

@@ -1,0 +1,317 @@
+//! Values as XML and back, as acorn writes typed input and reads forced output.
+//!
+//! Fields are elements, their schema's `description` an attribute, list items are `<item>`, absent values are left out,
+//! booleans are lower case. Text that is itself well-formed XML is embedded as elements.
+
+use roxmltree::{Document, Node, ParsingOptions};
+use serde_json::{Map, Number, Value};
+
+use crate::schema::resolved;
+
+/// How many elements and texts a reply's XML may have.
+const MOST_NODES: u32 = 100_000;
+/// How deep values may nest: beyond it they are written as JSON.
+const MOST_DEPTH: usize = 64;
+
+/// An object as XML under that root, indented by two blanks. `schema` gives descriptions and the order of fields.
+pub fn to_xml(root: &str, value: &Map<String, Value>, schema: &Value) -> String {
+    let mut out = String::new();
+    let mut writer = Writer { out: &mut out, root: schema };
+    writer.object(root, "", value, Some(schema), 0);
+    out
+}
+
+struct Writer<'w> {
+    out: &'w mut String,
+    root: &'w Value,
+}
+
+impl Writer<'_> {
+    fn object(
+        &mut self,
+        tag: &str,
+        attributes: &str,
+        map: &Map<String, Value>,
+        schema: Option<&Value>,
+        depth: usize,
+    ) {
+        let properties = schema.and_then(|schema| resolved(schema, self.root).get("properties")?.as_object());
+        let known = properties.into_iter().flat_map(Map::keys).filter(|key| map.contains_key(*key));
+        let others = map.keys().filter(|key| properties.is_none_or(|known| !known.contains_key(*key)));
+        let fields: Vec<(String, Value, Option<Value>)> = known
+            .chain(others)
+            .filter_map(|key| {
+                let value = map.get(key).filter(|value| !value.is_null())?;
+                Some((key.clone(), value.clone(), properties.and_then(|known| known.get(key)).cloned()))
+            })
+            .collect();
+        if fields.is_empty() {
+            self.out.push_str(&format!("<{tag}{attributes} />"));
+            return;
+        }
+        self.open(tag, attributes);
+        for (key, value, schema) in &fields {
+            self.line(depth + 1);
+            self.field(key, value, schema.as_ref(), depth + 1);
+        }
+        self.line(depth);
+        self.close(tag);
+    }
+
+    fn field(&mut self, key: &str, value: &Value, schema: Option<&Value>, depth: usize) {
+        // An empty list or object stands as an empty element, without its description.
+        let empty = matches!(value, Value::Array(items) if items.is_empty())
+            || matches!(value, Value::Object(map) if map.is_empty());
+        let description = schema
+            .and_then(|schema| {
+                schema.get("description").or_else(|| resolved(schema, self.root).get("description"))
+            })
+            .and_then(Value::as_str)
+            .filter(|_| !empty);
+        let attributes =
+            description.map_or(String::new(), |text| format!(" description=\"{}\"", escaped(text, true)));
+        self.value(&tag_name(key), &attributes, value, schema, depth);
+    }
+
+    fn value(&mut self, tag: &str, attributes: &str, value: &Value, schema: Option<&Value>, depth: usize) {
+        match value {
+            _ if depth > MOST_DEPTH => self.text(tag, attributes, &value.to_string()),
+            Value::Null => self.out.push_str(&format!("<{tag}{attributes} />")),
+            Value::Object(map) => self.object(tag, attributes, map, schema, depth),
+            Value::Array(items) if items.is_empty() => self.out.push_str(&format!("<{tag}{attributes} />")),
+            Value::Array(items) => {
+                let item = schema.and_then(|schema| resolved(schema, self.root).get("items")).cloned();
+                self.open(tag, attributes);
+                for value in items {
+                    self.line(depth + 1);
+                    self.value("item", "", value, item.as_ref(), depth + 1);
+                }
+                self.line(depth);
+                self.close(tag);
+            }
+            Value::Bool(flag) => self.text(tag, attributes, if *flag { "true" } else { "false" }),
+            Value::Number(number) => self.text(tag, attributes, &number.to_string()),
+            Value::String(text) => self.string(tag, attributes, text, depth),
+        }
+    }
+
+    fn string(&mut self, tag: &str, attributes: &str, text: &str, depth: usize) {
+        let wrapped = text.contains('<').then(|| format!("<w>{text}</w>"));
+        match wrapped.as_deref().and_then(|text| parse(text).ok()) {
+            Some(document) => {
+                self.open(tag, attributes);
+                self.embedded(document.root_element(), depth);
+                self.close(tag);
+            }
+            None => self.text(tag, attributes, text),
+        }
+    }
+
+    /// The content of an element that a value brought along, indented where it holds elements only.
+    fn embedded(&mut self, node: Node<'_, '_>, depth: usize) {
+        let blank =
+            |child: Node<'_, '_>| child.is_text() && child.text().is_none_or(|text| text.trim().is_empty());
+        let elements = node.children().any(|child| child.is_element());
+        for child in node.children().filter(|child| !(elements && blank(*child))) {
+            if child.is_element() {
+                self.line(depth + 1);
+                let tag = child.tag_name().name();
+                let attributes: String = child
+                    .attributes()
+                    .map(|attribute| {
+                        format!(" {}=\"{}\"", attribute.name(), escaped(attribute.value(), true))
+                    })
+                    .collect();
+                if child.has_children() {
+                    self.open(tag, &attributes);
+                    self.embedded(child, depth + 1);
+                    self.close(tag);
+                } else {
+                    self.out.push_str(&format!("<{tag}{attributes} />"));
+                }
+            } else if let Some(text) = child.text().filter(|_| child.is_text()) {
+                self.out.push_str(&escaped(text, false));
+            }
+        }
+        if elements {
+            self.line(depth);
+        }
+    }
+
+    fn text(&mut self, tag: &str, attributes: &str, text: &str) {
+        self.open(tag, attributes);
+        self.out.push_str(&escaped(text, false));
+        self.close(tag);
+    }
+
+    fn open(&mut self, tag: &str, attributes: &str) {
+        self.out.push_str(&format!("<{tag}{attributes}>"));
+    }
+
+    fn close(&mut self, tag: &str) {
+        self.out.push_str(&format!("</{tag}>"));
+    }
+
+    fn line(&mut self, depth: usize) {
+        self.out.push('\n');
+        self.out.extend(std::iter::repeat_n("  ", depth));
+    }
+}
+
+/// An element's name: what a key holds that no name may hold becomes `_` (XML 1.0, 2.3).
+fn tag_name(key: &str) -> String {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let name: String = key.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    if name.starts_with(|c: char| c.is_alphabetic() || c == '_') { name } else { format!("_{name}") }
+}
+
+fn escaped(text: &str, attribute: bool) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    if attribute { text.replace('"', "&quot;").replace('\n', "&#10;") } else { text }
+}
+
+/// What a model is to fill in: one element a field, with its description.
+pub fn xml_form(root: &str, schema: &Value) -> String {
+    let properties = resolved(schema, schema).get("properties").and_then(Value::as_object);
+    let mut form = format!("<{root}>");
+    for (key, field) in properties.into_iter().flatten() {
+        let description = field
+            .get("description")
+            .or_else(|| resolved(field, schema).get("description"))
+            .and_then(Value::as_str);
+        let attribute =
+            description.map_or(String::new(), |text| format!(" description=\"{}\"", escaped(text, true)));
+        let tag = tag_name(key);
+        form.push_str(&format!("\n    <{tag}{attribute}></{tag}>"));
+    }
+    form.push_str(&format!("\n</{root}>"));
+    form
+}
+
+/// The value that a reply's `<root>…</root>` holds, typed by the schema where it can be.
+///
+/// # Errors
+/// There is no such element, or it is not well-formed.
+pub fn from_xml(root: &str, text: &str, schema: &Value) -> Result<Value, String> {
+    let (open, close) = (format!("<{root}"), format!("</{root}>"));
+    let start = text.find(&open).ok_or_else(|| format!("there is no <{root}> element in the reply"))?;
+    let end = text.rfind(&close).ok_or_else(|| format!("the <{root}> element is not closed"))? + close.len();
+    let part = text.get(start..end).ok_or_else(|| format!("</{root}> comes before <{root}>"))?;
+    let document = parse(part).map_err(|error| format!("the XML is not well-formed: {error}"))?;
+    Ok(object_of(document.root_element(), schema, schema))
+}
+
+fn parse(text: &str) -> Result<Document<'_>, roxmltree::Error> {
+    Document::parse_with_options(
+        text,
+        ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() },
+    )
+}
+
+fn object_of(node: Node<'_, '_>, schema: &Value, root: &Value) -> Value {
+    let properties = resolved(schema, root).get("properties").and_then(Value::as_object);
+    let mut map = Map::new();
+    for child in node.children().filter(Node::is_element) {
+        let tag = child.tag_name().name();
+        let key = properties
+            .and_then(|known| known.keys().find(|key| tag_name(key) == tag))
+            .map_or_else(|| tag.to_owned(), Clone::clone);
+        let field = properties.and_then(|known| known.get(&key));
+        let Some(value) = value_of(child, field, root) else { continue };
+        match map.get_mut(&key) {
+            // A field that comes several times is a list.
+            Some(Value::Array(items)) => items.push(value),
+            Some(earlier) => *earlier = Value::Array(vec![earlier.take(), value]),
+            None => {
+                map.insert(key, value);
+            }
+        }
+    }
+    Value::Object(map)
+}
+
+/// `None`: an empty element of a field that is neither a list, an object nor a text is absent.
+fn value_of(node: Node<'_, '_>, schema: Option<&Value>, root: &Value) -> Option<Value> {
+    let schema = schema.map(|schema| resolved(schema, root));
+    let kinds: Vec<&str> = match schema.and_then(|schema| schema.get("type")) {
+        Some(Value::String(kind)) => vec![kind],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let is = |kind: &str| kinds.contains(&kind);
+    let mut elements = node.children().filter(Node::is_element).peekable();
+    if elements.peek().is_some() {
+        let items = elements.clone().all(|child| child.tag_name().name() == "item");
+        if is("array") || (kinds.is_empty() && items) {
+            let item = schema.and_then(|schema| schema.get("items"));
+            return Some(elements.map(|child| value_of(child, item, root).unwrap_or_default()).collect());
+        }
+        if is("string") && !is("object") {
+            return Some(Value::String(inner(node)));
+        }
+        return Some(object_of(node, schema.unwrap_or(&Value::Null), root));
+    }
+    let text = node.children().filter(Node::is_text).filter_map(|child| child.text()).collect::<String>();
+    let text = text.trim();
+    if text.is_empty() {
+        return match () {
+            () if is("array") => Some(Value::Array(Vec::new())),
+            () if is("object") => Some(Value::Object(Map::new())),
+            () if is("null") => Some(Value::Null),
+            () if is("string") => Some("".into()),
+            () => None,
+        };
+    }
+    let scalar = || -> Option<Value> {
+        if is("boolean") {
+            match text.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" => return Some(true.into()),
+                "false" | "0" | "no" => return Some(false.into()),
+                _ => {}
+            }
+        }
+        if is("integer") || is("number") {
+            if let Ok(number) = text.parse::<Number>() {
+                return Some(number.into());
+            }
+        }
+        (is("null") && text == "null").then_some(Value::Null)
+    };
+    if is("array") {
+        let item = schema.and_then(|schema| schema.get("items"));
+        return Some(vec![leaf(text, item, root)].into());
+    }
+    Some(scalar().unwrap_or_else(|| choice(text, schema)))
+}
+
+/// A text where a list of items was expected: its one item.
+fn leaf(text: &str, item: Option<&Value>, root: &Value) -> Value {
+    let kind = item.map(|item| resolved(item, root)).and_then(|item| item.get("type")?.as_str());
+    match kind {
+        Some("integer" | "number") => text.parse::<Number>().map_or_else(|_| text.into(), Value::Number),
+        Some("boolean") => text.parse::<bool>().map_or_else(|_| text.into(), Value::Bool),
+        _ => text.into(),
+    }
+}
+
+/// A text that equals a choice of another type when written out is that choice.
+fn choice(text: &str, schema: Option<&Value>) -> Value {
+    let choices = schema.and_then(|schema| schema.get("enum")?.as_array()).into_iter().flatten();
+    let same = |choice: &&Value| !choice.is_string() && choice.to_string() == text;
+    choices
+        .chain(schema.and_then(|schema| schema.get("const")))
+        .find(same)
+        .cloned()
+        .unwrap_or_else(|| text.into())
+}
+
+/// The markup within an element, as it stands in the source.
+fn inner(node: Node<'_, '_>) -> String {
+    let source = node.document().input_text();
+    let start = node.first_child().map_or(0, |child| child.range().start);
+    let end = node.last_child().map_or(0, |child| child.range().end);
+    source.get(start..end).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

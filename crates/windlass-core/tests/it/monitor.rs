@@ -1,0 +1,317 @@
+//! What must hold of a run whatever happens to it, watched fact by fact. Random runs and the exhaustive search share it:
+//! it is small and comparable, so that a search may take it as a part of its states.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_core::{
+    ActionId, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact, Found,
+    LimitKind, Message, QuestionKind, RunStanding, State, Usage, What, Work, pending,
+};
+
+/// What has been seen of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    /// The model asked for it.
+    Wanted,
+    /// It waits for a person's decision.
+    Held,
+    /// A person allowed it.
+    Allowed,
+    /// It must not run.
+    Forbidden,
+    /// It is a question to a person.
+    Asking,
+    /// It runs, or its process died while it ran.
+    Running,
+    /// A try failed; whether it ran out of time.
+    Failed { out_of_time: bool },
+    /// It had started when the process died.
+    Doubted,
+    /// It has its result.
+    Done,
+}
+
+/// The promises of a run, checked with every input that is taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Monitor {
+    calls: BTreeMap<CallId, (String, Seen)>,
+    cancelled: bool,
+    ended: bool,
+    usage: Usage,
+    counts: BTreeMap<LimitKind, u64>,
+    /// Whether a limit has cut the loop and only a closing call may follow.
+    closing: bool,
+    closing_turns: BTreeSet<u32>,
+    turn: u32,
+    round: u32,
+}
+
+type Held = Result<(), String>;
+
+macro_rules! hold {
+    ($condition:expr, $($words:tt)+) => {
+        if !$condition {
+            return Err(format!($($words)+));
+        }
+    };
+}
+
+impl Monitor {
+    /// Takes note of what followed from an input, and checks it and the state after it.
+    pub(crate) fn see(&mut self, input: &What, before: &State, events: &[Event], after: &State) -> Held {
+        hold!(!events.is_empty(), "what is taken is recorded");
+        let events_before = before.version();
+        hold!(after.version() == events_before + events.len() as u64, "the version counts the facts");
+        for event in events {
+            hold!(!self.ended, "nothing follows the end: {:?}", event.fact.kind());
+            self.fact(input, &event.fact, after)?;
+        }
+        hold!(self.ended == after.is_finished(), "the end is a fact");
+        hold!(self.usage == *after.usage(), "usage is counted on every way (E41)");
+        for (kind, count) in &self.counts {
+            if let Some(max) = after.policy().limit(*kind) {
+                hold!(*count <= max, "{kind} is {max}, and there were {count}");
+            }
+        }
+        hold!(self.closing_turns.len() <= 1, "one closing call at most: {:?}", self.closing_turns);
+        valid_history(after)?;
+        self.work(before, after)
+    }
+
+    fn fact(&mut self, input: &What, fact: &Fact, state: &State) -> Held {
+        if self.cancelled {
+            let starts = matches!(
+                fact,
+                Fact::TurnStarted(_)
+                    | Fact::CallStarted(_)
+                    | Fact::CallRetried(_)
+                    | Fact::CallHeld(_)
+                    | Fact::CallDoubted(_)
+                    | Fact::InputRequested(_)
+                    | Fact::LimitRaised(_)
+            );
+            hold!(!starts, "nothing begins after a cancel: {}", fact.kind());
+        }
+        self.count(fact)?;
+        match fact {
+            Fact::TurnStarted(_) => {
+                hold!(self.open().next().is_none(), "all calls are answered before a model is asked");
+            }
+            Fact::TurnCompleted(turn) => {
+                self.usage.add(&turn.usage);
+                for call in &turn.calls {
+                    let fresh = (call.name.to_string(), Seen::Wanted);
+                    let new = self.calls.insert(call.id.clone(), fresh).is_none();
+                    hold!(new, "call ids are unique: {}", call.id);
+                }
+            }
+            Fact::TurnFailed(turn) => self.usage.add(&turn.failure.usage),
+            Fact::CallHeld(held) => {
+                self.step(&held.call, Seen::Held, fact, |seen| matches!(seen, Seen::Wanted | Seen::Held))?;
+            }
+            Fact::CallDecided(decided) => {
+                let allowed = matches!(decided.decision, Decision::Approved | Decision::Edited { .. });
+                let by_person = !matches!(decided.decision, Decision::Forbidden { .. });
+                let next = if allowed { Seen::Allowed } else { Seen::Forbidden };
+                self.step(&decided.call, next, fact, |seen| {
+                    if by_person { *seen == Seen::Held } else { *seen == Seen::Wanted }
+                })?;
+            }
+            Fact::CallStarted(started) => self.started(input, started, state)?,
+            Fact::CallRetried(retried) => {
+                let out_of_time = matches!(retried.outcome, CallOutcome::TimedOut { .. });
+                self.step(&retried.call, Seen::Failed { out_of_time }, fact, |seen| *seen == Seen::Running)?;
+            }
+            Fact::CallDoubted(doubted) => {
+                hold!(matches!(input, What::Resumed { .. }), "only a take-over doubts a call");
+                self.step(&doubted.call, Seen::Doubted, fact, |seen| {
+                    matches!(seen, Seen::Running | Seen::Doubted)
+                })?;
+            }
+            Fact::InputRequested(asked) => self.asked(asked.kind, asked.call.as_ref(), fact)?,
+            Fact::CallFinished(finished) => {
+                let ran = matches!(
+                    finished.outcome,
+                    CallOutcome::Ok { .. } | CallOutcome::Error { .. } | CallOutcome::TimedOut { .. }
+                );
+                self.step(&finished.call, Seen::Done, fact, |seen| match seen {
+                    Seen::Done => false,
+                    Seen::Running | Seen::Doubted | Seen::Asking => true,
+                    _ => !ran,
+                })?;
+            }
+            Fact::CancelRequested(_) => self.cancelled = true,
+            Fact::RunEnded(_) => {
+                self.ended = true;
+                let open: Vec<_> = self.open().collect();
+                hold!(open.is_empty(), "every call has its result at the end: {open:?}");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> impl Iterator<Item = &CallId> {
+        self.calls.iter().filter(|(_, (_, seen))| *seen != Seen::Done).map(|(id, _)| id)
+    }
+
+    fn step(&mut self, call: &CallId, next: Seen, fact: &Fact, fits: impl Fn(&Seen) -> bool) -> Held {
+        let Some((_, seen)) = self.calls.get_mut(call) else {
+            return Err(format!("nobody asked for call {call}: {fact:?}"));
+        };
+        hold!(fits(seen), "call {call} is {seen:?}, and then comes {fact:?}");
+        *seen = next;
+        Ok(())
+    }
+
+    fn asked(&mut self, kind: QuestionKind, call: Option<&CallId>, fact: &Fact) -> Held {
+        match (kind, call) {
+            (QuestionKind::Limit(_), None) => Ok(()),
+            (QuestionKind::Clarify, Some(call)) => {
+                self.step(call, Seen::Asking, fact, |seen| *seen == Seen::Wanted)
+            }
+            (QuestionKind::Approval, Some(call)) => {
+                self.step(call, Seen::Held, fact, |seen| *seen == Seen::Held)
+            }
+            (QuestionKind::Outcome, Some(call)) => {
+                self.step(call, Seen::Doubted, fact, |seen| *seen == Seen::Doubted)
+            }
+            _ => Err(format!("a question without what it is about: {fact:?}")),
+        }
+    }
+
+    /// A call with an effect is not begun a second time unless it is known that it did not happen (E30, E36).
+    fn started(&mut self, input: &What, started: &CallStarted, state: &State) -> Held {
+        let Some((name, seen)) = self.calls.get(&started.call) else {
+            return Err(format!("nobody asked for call {}", started.call));
+        };
+        let once = state.tool(name).is_none_or(|tool| tool.effect == Effect::Once);
+        let settled = matches!(
+            input,
+            What::Checked { found: Found::NotHappened, .. } | What::Answered { answer: Answer::RunAgain, .. }
+        );
+        let may = match seen {
+            Seen::Wanted => !state.tool(name).is_some_and(|tool| tool.approve),
+            Seen::Allowed => true,
+            Seen::Running => matches!(input, What::Resumed { .. }) && !once,
+            Seen::Failed { out_of_time } => !(once && *out_of_time),
+            Seen::Doubted => settled,
+            Seen::Held | Seen::Forbidden | Seen::Asking | Seen::Done => false,
+        };
+        hold!(may, "call {} of {name} is {seen:?} and must not begin: {input:?}", started.call);
+        let first = matches!(seen, Seen::Wanted | Seen::Allowed);
+        hold!(first == (started.attempt == 1), "attempts are counted: {started:?} while {seen:?}");
+        if let Some((_, seen)) = self.calls.get_mut(&started.call) {
+            *seen = Seen::Running;
+        }
+        Ok(())
+    }
+
+    /// What was let happen is never more than the limits, but for one closing call.
+    fn count(&mut self, fact: &Fact) -> Held {
+        let kind = match fact {
+            Fact::LimitReached(reached) => {
+                self.closing = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish);
+                let fair = reached.reached >= reached.max || reached.limit == LimitKind::CostUsd;
+                hold!(fair, "a limit is reached when it is: {reached:?}");
+                return Ok(());
+            }
+            Fact::LimitRaised(_) => {
+                self.closing = false;
+                return Ok(());
+            }
+            Fact::TurnStarted(started) => {
+                self.turn = started.turn;
+                if self.closing {
+                    self.closing_turns.insert(started.turn);
+                }
+                return Ok(());
+            }
+            Fact::TurnCompleted(done) if !self.closing_turns.contains(&done.turn) => LimitKind::ModelCalls,
+            Fact::CallRetried(_) => LimitKind::Retries,
+            Fact::CallStarted(CallStarted { attempt: 1, .. }) => LimitKind::ToolCalls,
+            Fact::InputRequested(asked) if asked.kind == QuestionKind::Clarify => LimitKind::ToolCalls,
+            _ => return Ok(()),
+        };
+        *self.counts.entry(kind).or_default() += 1;
+        if kind == LimitKind::ToolCalls {
+            hold!(!self.closing_turns.contains(&self.turn), "no call runs once a limit cut the loop");
+            if self.round != self.turn {
+                self.round = self.turn;
+                *self.counts.entry(LimitKind::ToolRounds).or_default() += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What should be going on now, against what should have been before.
+    fn work(&self, before: &State, after: &State) -> Held {
+        let wanted = pending(after);
+        let ids: BTreeSet<ActionId> = wanted.iter().map(|action| action.id).collect();
+        hold!(ids.len() == wanted.len(), "ids of actions are unique: {wanted:?}");
+        if self.ended || self.cancelled {
+            hold!(wanted.is_empty(), "a run that ended or is cancelled wants nothing: {wanted:?}");
+        }
+        let earlier = pending(before);
+        for action in &wanted {
+            hold!(action.id.run == after.run(), "an action belongs to its run: {action:?}");
+            hold!((1..=after.version()).contains(&action.id.seq), "an action is made by a fact: {action:?}");
+            // A timer of a deadline may be set aside and come back.
+            let new = action.id.seq > before.version() || matches!(action.work, Work::SetTimer { .. });
+            let same = earlier.iter().find(|other| other.id == action.id);
+            hold!(
+                same.map_or(new, |other| other.work == action.work),
+                "an id stands for the same work as long as it is wanted, and never comes again: {action:?}"
+            );
+            let fits = match &action.work {
+                Work::RunTool { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
+                Work::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
+                Work::CallModel { .. } => self.open().next().is_none(),
+                Work::Ask { .. } | Work::SetTimer { .. } | Work::Delegate { .. } | Work::RunHook => true,
+            };
+            hold!(fits, "nothing is done for a call that does not want it: {action:?}");
+        }
+        let ask = |action: &windlass_core::Action| matches!(action.work, Work::Ask { .. });
+        let timer = |action: &windlass_core::Action| matches!(action.work, Work::SetTimer { .. });
+        match after.standing() {
+            RunStanding::Suspended => {
+                let waits =
+                    wanted.iter().any(ask) && wanted.iter().all(|action| ask(action) || timer(action));
+                hold!(waits, "who is suspended waits for somebody, and for nothing else: {wanted:?}");
+            }
+            RunStanding::Running => {
+                let only_asks = !wanted.is_empty() && wanted.iter().all(ask);
+                hold!(!only_asks, "who waits only for people is suspended: {wanted:?}");
+            }
+            RunStanding::Ended(_) => hold!(self.ended, "an end is recorded"),
+        }
+        Ok(())
+    }
+}
+
+/// A provider would take the conversation as it is whenever a model is asked (invariant 6).
+fn valid_history(state: &State) -> Held {
+    let mut waiting: Vec<&CallId> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for message in state.history().iter() {
+        match &**message {
+            Message::Tool(result) => {
+                hold!(waiting.first() == Some(&&result.call), "results follow their calls, in call order");
+                waiting.remove(0);
+            }
+            other => {
+                hold!(waiting.is_empty(), "calls without results before {other:?}: {waiting:?}");
+                if let Message::Assistant(said) = other {
+                    waiting = said.calls.iter().map(|call| &call.id).collect();
+                    hold!(waiting.iter().all(|id| seen.insert(*id)), "ids are unique over the conversation");
+                }
+            }
+        }
+    }
+    let calling = pending(state).iter().any(|action| matches!(action.work, Work::CallModel { .. }));
+    hold!(
+        waiting.is_empty() || !(calling || state.is_finished()),
+        "all calls are answered before a model is asked: {waiting:?}"
+    );
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! Drives the real `windlass` binary through everything that can happen to a process and its disk, and holds it to its
+//! promises: the same end, no event lost, none half-written, no finished effect repeated, no doubt unasked.
+mod calls;
+mod chance;
+mod disk;
+mod error;
+mod ground;
+mod home;
+mod kills;
+mod life;
+mod look;
+mod mock;
+mod page;
+mod prefixes;
+mod scene;
+mod sound;
+
+pub use calls::calls;
+pub use chance::Chance;
+pub use disk::{DISK_FAULTS, disks, locked, may_mount};
+pub use error::HarnessError;
+pub use ground::Ground;
+pub use home::{Home, Receipt, Step};
+pub use kills::{KillPlan, KillReport, kills};
+pub use life::{Ending, Fate, Life, Lived, Story, reference, undisturbed};
+pub use look::{Look, all, newest};
+pub use mock::{Mock, Reply, Script, ScriptedCall};
+pub use page::Matrix;
+pub use prefixes::{Files, Lengths, played, prefixes, scripted};
+pub use scene::{INPUT, Kind, Scene};
+pub use sound::{kept, not_again, receipts};

@@ -1,0 +1,235 @@
+//! The life of a run, over as many processes as it takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windlass_core::{OpenQuestion, QuestionKind};
+use windlass_testing::{Moment, ProcessEnd, run_and_kill};
+
+use crate::error::HarnessError;
+use crate::ground::Ground;
+use crate::home::{Home, Step};
+use crate::look::Look;
+use crate::scene::Scene;
+use crate::sound;
+
+/// How many processes a run may take. One that is killed at random for so long makes no progress.
+const MOST_PROCESSES: u32 = 400;
+/// How long one process may take: far more than it needs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// The exit codes of a run that ended well, or that waits for somebody.
+const WELL: [i32; 2] = [0, 75];
+
+/// How a run ended: what every interrupted run of the same scene must come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    /// Its status.
+    pub status: String,
+    /// Its text.
+    pub text: Option<String>,
+    /// Its whole conversation.
+    pub conversation: Value,
+}
+
+impl Ending {
+    fn of(look: &Look) -> Option<Self> {
+        let end = look.state.ended()?;
+        let messages: Vec<_> = look.state.history().iter().collect();
+        Some(Self {
+            status: end.status.name().to_owned(),
+            text: end.text.as_deref().map(str::to_owned),
+            conversation: json!(messages),
+        })
+    }
+}
+
+/// What happened on the way.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// How many processes there were.
+    pub processes: u32,
+    /// How many of them were killed.
+    pub kills: u32,
+    /// The kinds of questions that a person was asked.
+    pub asked: BTreeSet<&'static str>,
+    /// The kind of the last durable event at each kill, and how often it was that.
+    pub killed_after: BTreeMap<&'static str, u64>,
+    /// What processes that were not killed said last when they failed: exit code and first line.
+    pub failures: BTreeSet<(i32, String)>,
+}
+
+/// How one process was let go.
+#[derive(Debug)]
+pub struct Lived {
+    /// How it ended.
+    pub end: ProcessEnd,
+    /// Whether it may have ended with an error: something was made to fail for it.
+    pub troubled: bool,
+}
+
+/// Lets a process live: it is given its home and its step, and says how it ended.
+pub type Fate<'f> = dyn FnMut(&Home, &Step) -> io::Result<Lived> + 'f;
+
+/// Lets a process live to its end.
+///
+/// # Errors
+/// It cannot be started.
+pub fn undisturbed(home: &Home, step: &Step) -> io::Result<Lived> {
+    let end = run_and_kill(&mut home.command(step, &[]), Moment::Never, PATIENCE)?;
+    Ok(Lived { end, troubled: false })
+}
+
+/// How a scene ends when nothing happens to it.
+///
+/// # Errors
+/// It does not end well.
+pub fn reference(ground: &Ground, scene: Scene) -> Result<Ending, HarnessError> {
+    let home = Home::new(ground, scene, &format!("reference-{}", scene.name()))?;
+    let (_, ending) = Life::of(&home).play(&mut undisturbed)?;
+    home.remove()?;
+    Ok(ending)
+}
+
+/// A run whose processes come and go, checked after each.
+#[derive(Debug)]
+pub struct Life<'h> {
+    home: &'h Home,
+    story: Story,
+    before: Option<Look>,
+    finished: BTreeMap<(String, u32), usize>,
+}
+
+impl<'h> Life<'h> {
+    /// The life of a home's run.
+    pub fn of(home: &'h Home) -> Self {
+        Self { home, story: Story::default(), before: None, finished: BTreeMap::new() }
+    }
+
+    /// Plays it to its end and gives that.
+    ///
+    /// # Errors
+    /// A promise was broken on the way.
+    pub fn play(mut self, fate: &mut Fate<'_>) -> Result<(Story, Ending), HarnessError> {
+        while self.story.processes < MOST_PROCESSES {
+            if let Some(ending) = self.before.as_ref().and_then(Ending::of) {
+                self.nothing_is_missing()?;
+                return Ok((self.story, ending));
+            }
+            self.one(fate)?;
+        }
+        Err(self
+            .home
+            .broken("going on", format!("no end after {MOST_PROCESSES} processes: {:?}", self.story)))
+    }
+
+    /// As [`Life::play`]; the end must be that one.
+    ///
+    /// # Errors
+    /// As there, or it is another end.
+    pub fn play_to(self, expected: &Ending, fate: &mut Fate<'_>) -> Result<Story, HarnessError> {
+        let home = self.home;
+        let (story, ending) = self.play(fate)?;
+        if ending == *expected {
+            return Ok(story);
+        }
+        Err(home.broken("at the end", format!("expected {expected:?}\nfound {ending:?}")))
+    }
+
+    /// One process.
+    fn one(&mut self, fate: &mut Fate<'_>) -> Result<(), HarnessError> {
+        let step = self.step()?;
+        let lived =
+            fate(self.home, &step).map_err(HarnessError::system(format!("let `{}` live", step.name())))?;
+        self.story.processes += 1;
+        let after = self.home.look()?;
+        self.judge(&lived, &step, after.as_ref())?;
+        if let Some(before) = &self.before {
+            let Some(after) = &after else {
+                return Err(self.home.broken(step.name(), "the run is gone from the log".to_owned()));
+            };
+            sound::kept(before, after).map_err(|breach| self.home.broken(step.name(), breach))?;
+        }
+        let finished = sound::receipts(after.as_ref(), &self.home.receipts()?)
+            .map_err(|breach| self.home.broken(step.name(), breach))?;
+        sound::not_again(&self.finished, &finished)
+            .map_err(|breach| self.home.broken(step.name(), breach))?;
+        self.finished = finished;
+        self.before = after;
+        Ok(())
+    }
+
+    /// A process that nothing happened to ends well and says why it stops.
+    fn judge(&mut self, lived: &Lived, step: &Step, after: Option<&Look>) -> Result<(), HarnessError> {
+        let Lived { end, troubled } = lived;
+        if end.killed {
+            self.story.kills += 1;
+            *self.story.killed_after.entry(after.map_or("nothing", Look::last)).or_insert(0) += 1;
+            return Ok(());
+        }
+        let code = end.code.unwrap_or(-1);
+        let waits = after.is_some_and(|look| !look.state.questions().is_empty());
+        if WELL.contains(&code) {
+            let ended = after.is_some_and(|look| look.state.is_finished());
+            if ended != (code == 0) || waits != (code == 75) {
+                let breach = format!("exit code {code}, but ended: {ended}, waits: {waits}\n{}", end.stderr);
+                return Err(self.home.broken(step.name(), breach));
+            }
+            return Ok(());
+        }
+        let said = end.stderr.lines().find(|line| line.starts_with("error:"));
+        match said {
+            Some(said) if *troubled => {
+                self.story.failures.insert((code, said.to_owned()));
+                Ok(())
+            }
+            _ => {
+                Err(self.home.broken(step.name(), format!("exit code {code}\n{}{}", end.stdout, end.stderr)))
+            }
+        }
+    }
+
+    /// What comes next for the run.
+    fn step(&mut self) -> Result<Step, HarnessError> {
+        let Some(look) = &self.before else { return Ok(Step::Run) };
+        // An answer that waits in the inbox was given already.
+        match look.state.questions().first().filter(|_| look.posts == 0) {
+            None => Ok(Step::Resume),
+            Some(question) => {
+                self.story.asked.insert(question.kind.name());
+                let words = self.answer(look, question)?;
+                Ok(Step::Answer(question.id.to_string(), words))
+            }
+        }
+    }
+
+    /// A person who looks before they speak.
+    fn answer(&self, look: &Look, question: &OpenQuestion) -> Result<Vec<String>, HarnessError> {
+        let call = question.call.as_ref().and_then(|call| look.state.open_call(call));
+        match (question.kind, call) {
+            (QuestionKind::Approval, Some(_)) => Ok(vec!["approve".to_owned()]),
+            (QuestionKind::Outcome, Some(call)) => {
+                // Whoever asked has made sure that nothing of the call is alive any more.
+                let receipt =
+                    self.home.receipts()?.into_iter().find(|receipt| receipt.call == call.call.id.as_str());
+                Ok(match receipt {
+                    Some(receipt) => {
+                        vec!["result".to_owned(), format!("{} {} done", receipt.tool, receipt.n)]
+                    }
+                    None => vec!["run_again".to_owned()],
+                })
+            }
+            _ => Err(self.home.broken("asked", format!("nobody expected this question: {question:?}"))),
+        }
+    }
+
+    fn nothing_is_missing(&self) -> Result<(), HarnessError> {
+        let effects = self.home.effects()?;
+        if effects == self.finished {
+            return Ok(());
+        }
+        let breach = format!("the effects are {effects:?}, those of finished calls {:?}", self.finished);
+        Err(self.home.broken("at the end", breach))
+    }
+}

@@ -1,0 +1,110 @@
+//! What a log says: read whole, folded whole.
+
+use std::error::Error;
+use std::path::Path;
+
+use windlass_core::{Event, Fact, RunId, State, evolve};
+use windlass_runtime::load;
+use windlass_store::{Batch, EventLog, RunFilter, RunSummary, SqliteLog, SqliteOptions};
+
+/// How many runs a log of the harness has at most.
+const RUNS: usize = 1_000;
+
+/// A run as its log has it.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// The run.
+    pub run: RunId,
+    /// Its appends, each with its boundary.
+    pub batches: Vec<Batch>,
+    /// Their fold.
+    pub state: State,
+    /// How many inputs wait in its inbox.
+    pub posts: usize,
+}
+
+impl Look {
+    /// All events in order.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.batches.iter().flat_map(|batch| batch.events.iter())
+    }
+
+    /// The kind of the last event.
+    pub fn last(&self) -> &'static str {
+        self.events().last().map_or("nothing", |event| event.fact.kind())
+    }
+}
+
+/// All runs of a log file. An error says what cannot be read.
+///
+/// # Errors
+/// The log cannot be opened, read or folded, or contradicts itself.
+pub fn all(file: &Path) -> Result<Vec<Look>, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    runtime.block_on(read(file))
+}
+
+/// The newest run of a log file.
+///
+/// # Errors
+/// As for [`all`].
+pub fn newest(file: &Path) -> Result<Option<Look>, String> {
+    all(file).map(|runs| runs.into_iter().next())
+}
+
+async fn read(file: &Path) -> Result<Vec<Look>, String> {
+    let options = SqliteOptions { readers: 1, ..SqliteOptions::default() };
+    let log = SqliteLog::open_with(file, options).map_err(|error| words(&error))?;
+    let listed = log.list(RunFilter { limit: RUNS, ..RunFilter::default() }).await;
+    let mut looks = Vec::new();
+    for line in listed.map_err(|error| words(&error))? {
+        looks.push(one(&log, &line).await?);
+    }
+    Ok(looks)
+}
+
+async fn one(log: &SqliteLog, line: &RunSummary) -> Result<Look, String> {
+    let run = line.run;
+    let batches = log.read(run, 1, usize::MAX).await.map_err(|error| words(&error))?;
+    let state = load(log, run).await.map_err(|error| words(&error))?;
+    let posts = log.inbox(run, None).await.map_err(|error| words(&error))?.len();
+    let look = Look { run, batches, state, posts };
+    whole(&look, line)?;
+    Ok(look)
+}
+
+/// Nothing half-written: numbers without a gap, a listing that fits, and a fold that is the same piece by piece.
+fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
+    let mut next = 1;
+    for batch in &look.batches {
+        if batch.first != next || batch.events.is_empty() {
+            return Err(format!("an append begins at event {}, expected {next}", batch.first));
+        }
+        next = batch.last() + 1;
+    }
+    if line.version + 1 != next {
+        return Err(format!("the listing says {} events, there are {}", line.version, next - 1));
+    }
+    let based = matches!(look.events().next().map(|event| &event.fact), Some(Fact::RunStarted(start)) if start.base.is_some());
+    if !based && look.events().fold(State::new(look.run), evolve) != look.state {
+        return Err("the fold of the events is another state than the one that was loaded".to_owned());
+    }
+    let name = match look.state.standing() {
+        windlass_core::RunStanding::Ended(status) => status.name(),
+        _ => "running or suspended",
+    };
+    let listed = line.standing.name();
+    let fits = listed == name || !look.state.is_finished() && matches!(listed, "running" | "suspended");
+    if fits { Ok(()) } else { Err(format!("the run is listed as {listed}, its fold is {name}")) }
+}
+
+/// An error with its causes.
+pub(crate) fn words(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,237 @@
+//! `windlass-harness`: drives the real binary through everything that can happen to it. See the library.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use clap::{Args, Parser, Subcommand};
+use windlass_harness::{
+    DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, calls, disks, kills, locked,
+    may_mount, played, prefixes, scripted,
+};
+
+/// Set in the process that was started anew with the right to mount.
+const MAY_MOUNT: &str = "WINDLASS_HARNESS_MAY_MOUNT";
+
+#[derive(Debug, Parser)]
+#[command(name = "windlass-harness", max_term_width = 100)]
+/// Drives the real windlass through kills, failing system calls, cut files and full disks
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// The binary under test [default: the one beside this]
+    #[arg(long, value_name = "FILE", global = true)]
+    windlass: Option<PathBuf>,
+    /// Where homes are made [default: /dev/shm, else the temporary folder]
+    #[arg(long, value_name = "FOLDER", global = true)]
+    folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// Kill -9 at random times
+    #[command(after_help = "Example: windlass-harness kills --count 10000 --seed 7")]
+    Kills(KillArgs),
+    /// strace kills it before, or fails, each call on a file of the log
+    Calls(CallArgs),
+    /// Its write-ahead file is cut at every byte, and that of scripted conversations at the edges of frames
+    Prefixes(PrefixArgs),
+    /// Its disk is full, read-only or locked
+    Disks(DiskArgs),
+    /// All of it; the matrix is a page
+    #[command(after_help = "Example: windlass-harness matrix --write")]
+    Matrix(MatrixArgs),
+}
+
+#[derive(Debug, Args)]
+struct KillArgs {
+    /// Stop after so many kills
+    #[arg(long, default_value_t = 10_000)]
+    count: u64,
+    /// Stop after so many seconds
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// What the moments are drawn from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
+struct CallArgs {
+    /// Play only every nth trial
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+}
+
+#[derive(Debug, Args)]
+struct PrefixArgs {
+    /// Scripted conversations whose logs are cut too
+    #[arg(long, default_value = "fixtures")]
+    fixtures: PathBuf,
+    /// Cut all files at the edges of frames only
+    #[arg(long)]
+    edges: bool,
+}
+
+#[derive(Debug, Args)]
+struct DiskArgs {
+    /// Leave out what needs a file system of its own, if none can be mounted here
+    #[arg(long)]
+    no_mount: bool,
+}
+
+#[derive(Debug, Args)]
+struct MatrixArgs {
+    /// The page
+    #[arg(long, value_name = "FILE", default_value = "docs/faults.md")]
+    page: PathBuf,
+    /// Write the page instead of comparing with it
+    #[arg(long)]
+    write: bool,
+    /// How long to kill at random times, in seconds
+    #[arg(long, default_value_t = 120)]
+    kill_seconds: u64,
+    /// What the moments are drawn from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    prefixes: PrefixArgs,
+    #[command(flatten)]
+    disks: DiskArgs,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                eprintln!("  caused by: {cause}");
+                source = cause.source();
+            }
+            if let Some(help) = error.help() {
+                eprintln!("hint: {help}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<ExitCode, HarnessError> {
+    let windlass = cli.common.windlass.clone().unwrap_or_else(Ground::beside);
+    let mut ground = Ground::new(&windlass, cli.common.folder.as_deref())?;
+    let wants_to_mount = match &cli.part {
+        Part::Disks(args) => !args.no_mount,
+        Part::Matrix(args) => !args.disks.no_mount,
+        _ => false,
+    };
+    if wants_to_mount && let Err(error) = may_mount(&ground) {
+        drop(ground);
+        return again_as_one_who_may(error);
+    }
+    let done = part(cli, &ground);
+    if matches!(done, Err(HarnessError::Broken { .. })) {
+        ground.keep();
+    }
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+/// Starts the same command anew in a user namespace of its own, where everybody may mount.
+fn again_as_one_who_may(error: HarnessError) -> Result<ExitCode, HarnessError> {
+    let own = std::env::current_exe();
+    let (Ok(own), None) = (own, std::env::var_os(MAY_MOUNT)) else { return Err(error) };
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "--"]).arg(own).args(std::env::args_os().skip(1));
+    // Whether that is allowed shows only by trying.
+    let allowed = Command::new("unshare").args(["--map-root-user", "--mount", "true"]).output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        return Err(error);
+    }
+    let status = command
+        .env(MAY_MOUNT, "1")
+        .status()
+        .map_err(|source| HarnessError::NoProgram { program: "unshare", source })?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn part(cli: &Cli, ground: &Ground) -> Result<(), HarnessError> {
+    match &cli.part {
+        Part::Kills(args) => {
+            let time = args.seconds.map(Duration::from_secs);
+            print!("{}", kills(ground, KillPlan { count: args.count, time, seed: args.seed })?);
+        }
+        Part::Calls(args) => println!("{}", all_calls(ground, args.every)?.page()),
+        Part::Prefixes(args) => all_prefixes(ground, args)?,
+        Part::Disks(args) => println!("{}", all_disks(ground, args)?.page()),
+        Part::Matrix(args) => matrix(ground, args)?,
+    }
+    Ok(())
+}
+
+fn all_calls(ground: &Ground, every: usize) -> Result<Matrix, HarnessError> {
+    let begun = Instant::now();
+    let (matrix, hits) = calls(ground, every)?;
+    println!(
+        "system calls: {hits} faults, each run came to the same end, {:.0} s",
+        begun.elapsed().as_secs_f64()
+    );
+    Ok(matrix)
+}
+
+fn all_prefixes(ground: &Ground, args: &PrefixArgs) -> Result<(), HarnessError> {
+    let lengths = if args.edges { Lengths::Edges } else { Lengths::Every };
+    let begun = Instant::now();
+    for scene in [Scene::Short, Scene::Approval, Scene::Tools] {
+        let files = played(ground, scene)?;
+        let tried = prefixes(ground, &files, lengths)?;
+        println!("{}: write-ahead file of {} bytes cut at {tried} lengths", files.name, files.ahead.len());
+    }
+    let all = scripted(ground, &args.fixtures)?;
+    let mut tried = 0;
+    for files in &all {
+        tried += prefixes(ground, files, Lengths::Edges)?;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("{} scripted conversations cut at {tried} lengths; all of this in {seconds:.0} s", all.len());
+    Ok(())
+}
+
+fn all_disks(ground: &Ground, args: &DiskArgs) -> Result<Matrix, HarnessError> {
+    let mut matrix = locked(ground)?;
+    if args.no_mount {
+        eprintln!("warning: full and read-only disks are left out (--no-mount)");
+    } else {
+        matrix.merge(disks(ground)?);
+    }
+    println!("disks: {} faults", matrix.len());
+    Ok(matrix)
+}
+
+fn matrix(ground: &Ground, args: &MatrixArgs) -> Result<(), HarnessError> {
+    let mut matrix = all_disks(ground, &args.disks)?;
+    matrix.merge(all_calls(ground, 1)?);
+    all_prefixes(ground, &args.prefixes)?;
+    let cut = "every run opens and folds to a beginning of what it was";
+    matrix.note("the write-ahead file is cut off", "at any byte", cut, "nothing half-written is seen");
+    let plan =
+        KillPlan { count: u64::MAX, time: Some(Duration::from_secs(args.kill_seconds)), seed: args.seed };
+    print!("{}", kills(ground, plan)?);
+    for afterwards in ["the same end", "asked, then the same end"] {
+        matrix.note("kill -9", "at random times", "the process dies", afterwards);
+    }
+    if args.write {
+        let failed = |source| HarnessError::System { what: format!("write {}", args.page.display()), source };
+        return std::fs::write(&args.page, matrix.page()).map_err(failed);
+    }
+    let left_out: &[&str] = if args.disks.no_mount { &DISK_FAULTS } else { &[] };
+    matrix.check(&args.page, left_out)?;
+    println!("{} says what was seen", args.page.display());
+    Ok(())
+}

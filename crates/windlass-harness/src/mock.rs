@@ -1,0 +1,194 @@
+//! A model server on the loopback address. It keeps no state: how far a run has come is read from the request, by the
+//! number of tool results in it, so that a request that is made again gets the same reply again.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// How long a connection may be silent, in milliseconds: far more than a live client needs.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How long a request may be, in bytes.
+const LONGEST_REQUEST: u64 = 64 * 1024 * 1024;
+/// In how many pieces a text is streamed.
+const PIECES: usize = 4;
+
+/// A call that a reply asks for: the tool's name and its argument `n`.
+pub type ScriptedCall = (&'static str, u32);
+
+/// A reply of the script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// These calls.
+    Calls(&'static [ScriptedCall]),
+    /// The last word: all results that the model was told, one after the other.
+    Results,
+}
+
+/// What the model replies after so many tool results.
+pub type Script = fn(results: usize) -> Reply;
+
+/// A running model server. It ends with the process.
+#[derive(Clone, Debug)]
+pub struct Mock {
+    url: String,
+}
+
+impl Mock {
+    /// Starts a server for a script on a free port.
+    ///
+    /// # Errors
+    /// No port can be had.
+    pub fn start(script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let url = format!("http://{}/v1", listener.local_addr()?);
+        let serve = move || {
+            for stream in listener.incoming().flatten() {
+                // A client that was killed in the middle is what all this is about.
+                std::thread::spawn(move || drop(answer(stream, script)));
+            }
+        };
+        std::thread::Builder::new().name("mock-model".to_owned()).spawn(serve)?;
+        Ok(Self { url })
+    }
+
+    /// The base URL for agent files.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+fn answer(stream: TcpStream, script: Script) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut out = stream;
+    while let Some(request) = read(&mut reader)? {
+        let results = told(&request);
+        let reply = script(results.len());
+        let streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
+        if streamed {
+            stream_reply(&mut out, &reply, &results)?
+        } else {
+            whole_reply(&mut out, &reply, &results)?
+        }
+    }
+    Ok(())
+}
+
+/// The next request's body; `None`: the client is gone.
+fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Value>> {
+    let mut length = 0;
+    let mut first = true;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.trim().is_empty() && !first {
+            break;
+        }
+        first = false;
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().map_err(io::Error::other)?;
+        }
+    }
+    let mut body = Vec::new();
+    reader.take(u64::min(length, LONGEST_REQUEST)).read_to_end(&mut body)?;
+    serde_json::from_slice(&body).map(Some).map_err(io::Error::other)
+}
+
+/// The tool results in a request, in order.
+fn told(request: &Value) -> Arc<[String]> {
+    let messages = request.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let of = |message: &&Value| message.get("role").and_then(Value::as_str) == Some("tool");
+    messages
+        .iter()
+        .filter(of)
+        .map(|message| match message.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            other => other.map(Value::to_string).unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn calls_json(calls: &[ScriptedCall], before: usize, indexed: bool) -> Vec<Value> {
+    let one = |(place, (name, n)): (usize, &ScriptedCall)| {
+        let mut call = json!({
+            "id": format!("call_{before}_{place}"), "type": "function",
+            "function": { "name": name, "arguments": json!({ "n": n }).to_string() },
+        });
+        if indexed && let Some(fields) = call.as_object_mut() {
+            fields.insert("index".to_owned(), json!(place));
+        }
+        call
+    };
+    calls.iter().enumerate().map(one).collect()
+}
+
+fn last_word(results: &[String]) -> String {
+    format!("All done: {}.", results.join("; "))
+}
+
+fn whole_reply(out: &mut TcpStream, reply: &Reply, results: &[String]) -> io::Result<()> {
+    let (message, finish) = match reply {
+        Reply::Calls(calls) => {
+            let calls = calls_json(calls, results.len(), false);
+            (json!({ "role": "assistant", "content": "Next.", "tool_calls": calls }), "tool_calls")
+        }
+        Reply::Results => (json!({ "role": "assistant", "content": last_word(results) }), "stop"),
+    };
+    let body = json!({
+        "id": "1", "object": "chat.completion", "model": "script",
+        "choices": [ { "index": 0, "message": message, "finish_reason": finish } ], "usage": usage(),
+    })
+    .to_string();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    out.write_all(head.as_bytes())?;
+    out.write_all(body.as_bytes())
+}
+
+fn usage() -> Value {
+    json!({ "prompt_tokens": 12, "completion_tokens": 3 })
+}
+
+/// Piece by piece, each with a write of its own: a kill may fall between any two.
+fn stream_reply(out: &mut TcpStream, reply: &Reply, results: &[String]) -> io::Result<()> {
+    out.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+    )?;
+    let mut send = |text: &str| out.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
+    let mut event = |delta: &Value, finish: Option<&str>| {
+        let usage = finish.map(|_| usage());
+        let chunk = json!({
+            "id": "1", "object": "chat.completion.chunk", "model": "script",
+            "choices": [ { "index": 0, "delta": delta, "finish_reason": finish } ], "usage": usage,
+        });
+        send(&format!("data: {chunk}\n\n"))
+    };
+    match reply {
+        Reply::Calls(calls) => {
+            event(&json!({ "content": "Next." }), None)?;
+            for call in calls_json(calls, results.len(), true) {
+                event(&json!({ "tool_calls": [call] }), None)?;
+            }
+            event(&json!({}), Some("tool_calls"))?;
+        }
+        Reply::Results => {
+            let text = last_word(results);
+            let chars: Vec<char> = text.chars().collect();
+            for piece in chars.chunks(chars.len().div_ceil(PIECES).max(1)) {
+                event(&json!({ "content": piece.iter().collect::<String>() }), None)?;
+            }
+            event(&json!({}), Some("stop"))?;
+        }
+    }
+    send("data: [DONE]\n\n")?;
+    out.write_all(b"0\r\n\r\n")
+}

@@ -1,0 +1,123 @@
+//! The matrix: which fault, where, and what came of it; as a page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::error::HarnessError;
+
+/// What was seen: fault and place, then all that came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matrix {
+    rows: BTreeMap<(String, String), Outcome>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    then: BTreeSet<String>,
+    afterwards: BTreeSet<String>,
+}
+
+const HEAD: &str = "\
+# Faults
+
+What Windlass makes of each fault at each place. This page is written by `windlass-harness matrix --write`, which drives
+the real binary through all of it; `.ci/run` plays it again and compares. Every row ends where an undisturbed run ends,
+with each time: no event lost, none half-written, no finished effect repeated, no doubt unasked. *Asked* means that the
+fault came while a call with an effect was on its way that has no `check`: a person is asked what became of it.
+
+";
+
+impl Matrix {
+    /// Notes what came of a fault: what the process did, and how the run went on.
+    pub fn note(&mut self, fault: &str, place: &str, then: &str, afterwards: &str) {
+        let outcome = self.rows.entry((fault.to_owned(), place.to_owned())).or_default();
+        outcome.then.insert(then.to_owned());
+        outcome.afterwards.insert(afterwards.to_owned());
+    }
+
+    /// Adds what another one has.
+    pub fn merge(&mut self, other: Self) {
+        for (key, outcome) in other.rows {
+            let ours = self.rows.entry(key).or_default();
+            ours.then.extend(outcome.then);
+            ours.afterwards.extend(outcome.afterwards);
+        }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether nothing was seen.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let cell = |texts: &BTreeSet<String>| texts.iter().cloned().collect::<Vec<_>>().join("; or: ");
+        let line = |((fault, place), outcome): (&(String, String), &Outcome)| {
+            format!("| {fault} | {place} | {} | {} |", cell(&outcome.then), cell(&outcome.afterwards))
+        };
+        self.rows.iter().map(line).collect()
+    }
+
+    /// The page.
+    pub fn page(&self) -> String {
+        let mut page = HEAD.to_owned();
+        page.push_str("| fault | place | what happens | afterwards |\n|---|---|---|---|\n");
+        for line in self.lines() {
+            // Writing to a text cannot fail.
+            let _written = writeln!(page, "{line}");
+        }
+        page
+    }
+
+    /// Whether a page has these rows and no others; rows of faults that were left out are not looked at.
+    ///
+    /// # Errors
+    /// [`HarnessError::Stale`] with the difference; the page cannot be read.
+    pub fn check(&self, path: &Path, left_out: &[&str]) -> Result<(), HarnessError> {
+        let text = std::fs::read_to_string(path).map_err(HarnessError::file("read", path))?;
+        let seen = self.lines();
+        let played = |line: &&str| !left_out.iter().any(|fault| line.starts_with(&format!("| {fault} |")));
+        let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| fault |"));
+        let there: Vec<&str> = rows.filter(played).collect();
+        let mut difference = String::new();
+        for line in there.iter().filter(|line| !seen.iter().any(|other| other == **line)) {
+            difference.push_str(&format!("- {line}\n"));
+        }
+        for line in seen.iter().filter(|line| !there.contains(&line.as_str())) {
+            difference.push_str(&format!("+ {line}\n"));
+        }
+        if difference.is_empty() {
+            Ok(())
+        } else {
+            Err(HarnessError::Stale { path: path.to_owned(), difference })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Matrix;
+
+    #[test]
+    fn a_page_is_checked_row_by_row_in_both_directions() {
+        let mut matrix = Matrix::default();
+        matrix.note("killed", "write", "dies", "same end");
+        matrix.note("killed", "write", "dies", "asked, same end");
+        let folder = tempfile::tempdir().unwrap();
+        let page = folder.path().join("faults.md");
+        std::fs::write(&page, matrix.page()).unwrap();
+        matrix.check(&page, &[]).unwrap();
+        assert!(matrix.page().contains("| killed | write | dies | asked, same end; or: same end |"));
+        matrix.note("EIO", "fsync", "error", "same end");
+        let more = matrix.check(&page, &[]).unwrap_err().to_string();
+        assert!(more.contains("+ | EIO | fsync |") && !more.contains("- |"), "{more}");
+        let fewer = Matrix::default().check(&page, &[]).unwrap_err().to_string();
+        assert!(fewer.contains("- | killed | write |"), "{fewer}");
+        Matrix::default().check(&page, &["killed"]).unwrap();
+    }
+}

@@ -1,0 +1,172 @@
+//! What is played: an agent whose tools leave receipts, and a model that follows a script.
+
+use std::io;
+use std::path::Path;
+
+use crate::mock::{Reply, Script};
+
+/// What the agent is told.
+pub const INPUT: &str = "Do what the script says.";
+
+/// A tool by what repeating it would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Running it again is free.
+    ReadOnly,
+    /// Running it again with the same key is free.
+    Idempotent,
+    /// It must run once, and can be asked whether it has.
+    Checked,
+    /// It must run once, and only a person knows whether it has.
+    Once,
+}
+
+impl Kind {
+    /// The kind of a tool of the scenes.
+    pub fn of(tool: &str) -> Option<Self> {
+        Some(match tool {
+            "look" | "page" => Self::ReadOnly,
+            "book" => Self::Idempotent,
+            "pay" => Self::Checked,
+            "send" => Self::Once,
+            _ => return None,
+        })
+    }
+}
+
+/// A play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scene {
+    /// Eight calls of all four kinds, alone and side by side.
+    Tools,
+    /// Two calls that a person must allow.
+    Approval,
+    /// One call.
+    Short,
+    /// Results of 24 KB each, until 2 MB are written.
+    Pages,
+}
+
+impl Scene {
+    /// The scene's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Approval => "approval",
+            Self::Short => "short",
+            Self::Pages => "pages",
+        }
+    }
+
+    /// What the model says.
+    pub(crate) fn script(self) -> Script {
+        match self {
+            Self::Tools => tools,
+            Self::Approval => approval,
+            Self::Short => short,
+            Self::Pages => pages,
+        }
+    }
+
+    /// Writes the agent file and its tools into a folder.
+    pub(crate) fn write(self, folder: &Path, model: &str) -> io::Result<()> {
+        let approve = if self == Self::Approval { "approve: [pay, send], " } else { "" };
+        let agent = AGENT.replace("{model}", model).replace("{approve}", approve);
+        std::fs::write(folder.join("agent.yaml"), agent)?;
+        std::fs::write(folder.join("tool.sh"), TOOL)?;
+        std::fs::write(folder.join("check.sh"), CHECK)
+    }
+}
+
+fn tools(results: usize) -> Reply {
+    Reply::Calls(match results {
+        0 => &[("look", 1), ("book", 1)],
+        2 => &[("pay", 1)],
+        3 => &[("send", 1), ("look", 2)],
+        5 => &[("book", 2), ("pay", 2)],
+        7 => &[("send", 2)],
+        _ => return Reply::Results,
+    })
+}
+
+fn approval(results: usize) -> Reply {
+    Reply::Calls(match results {
+        0 => &[("pay", 1), ("look", 1)],
+        2 => &[("send", 1)],
+        _ => return Reply::Results,
+    })
+}
+
+fn short(results: usize) -> Reply {
+    if results == 0 { Reply::Calls(&[("book", 1)]) } else { Reply::Results }
+}
+
+/// How many results of [`Scene::Pages`] there are.
+const PAGES: usize = 84;
+const PAGE_CALLS: [crate::mock::ScriptedCall; PAGES] = {
+    let mut calls = [("page", 0); PAGES];
+    let mut place = 0;
+    while place < PAGES {
+        calls[place].1 = place as u32 + 1;
+        place += 1;
+    }
+    calls
+};
+
+fn pages(results: usize) -> Reply {
+    PAGE_CALLS.get(results..results + 1).map_or(Reply::Results, Reply::Calls)
+}
+
+/// The effect is one line in `receipts`, written with one write: it is there or not.
+const TOOL: &str = r#"case "$1" in pay|send) sleep 0.004;; esac
+printf '%s %s %s %s\n' "$1" "$2" "$WINDLASS_CALL" "$WINDLASS_IDEMPOTENCY_KEY" >> receipts
+case "$1" in page) head -c 24000 /dev/zero | tr '\0' x;; esac
+printf '%s %s done' "$1" "$2"
+"#;
+
+/// Exit code 0 with the result: it happened; 1: it did not.
+const CHECK: &str = r#"[ -e receipts ] || exit 1
+while read -r name n rest; do
+  if [ "$name $n" = "$1 $2" ]; then printf '%s %s done' "$1" "$2"; exit 0; fi
+done < receipts
+exit 1
+"#;
+
+const AGENT: &str = r#"name: harness
+model: { use: openai/script, base_url: "{model}", key: none }
+instructions: Call the tools.
+tools:
+  - command:
+      name: look
+      run: [sh, tool.sh, look, "{n}"]
+      description: Looks at something.
+      parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
+    effect: read_only
+  - command:
+      name: page
+      run: [sh, tool.sh, page, "{n}"]
+      description: Reads a long page.
+      parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
+    effect: read_only
+  - command:
+      name: book
+      run: [sh, tool.sh, book, "{n}"]
+      description: Books something under a key.
+      parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
+    effect: idempotent
+  - command:
+      name: pay
+      run: [sh, tool.sh, pay, "{n}"]
+      description: Pays, and can say whether it has.
+      parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
+      effect: once
+      check: [sh, check.sh, pay, "{n}"]
+  - command:
+      name: send
+      run: [sh, tool.sh, send, "{n}"]
+      description: Sends something that cannot be taken back.
+      parameters: { type: object, properties: { n: { type: integer } }, required: [n] }
+    effect: once
+loop: { {approve}limits: { model_calls: 200, tool_calls: 400 } }
+retry: { retries: 3, wait_ms: 1, max_wait_ms: 10 }
+"#;

@@ -1,0 +1,212 @@
+//! What must hold each time: nothing lost, nothing repeated, no doubt unasked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_core::{Answer, CallId, CallOutcome, Fact, QuestionId, QuestionKind};
+
+use crate::home::Receipt;
+use crate::look::Look;
+use crate::scene::Kind;
+
+/// What was seen before is still there, at the beginning, with the same boundaries.
+///
+/// # Errors
+/// Says what is missing or different.
+pub fn kept(before: &Look, after: &Look) -> Result<(), String> {
+    if before.run != after.run {
+        return Err(format!("the run is {}, it was {}", after.run, before.run));
+    }
+    for (place, batch) in before.batches.iter().enumerate() {
+        if after.batches.get(place) != Some(batch) {
+            let found = after.batches.get(place).map(|batch| format!("{batch:?}"));
+            return Err(format!("append {place} was {batch:?}, now it is {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A call as the events tell of it.
+#[derive(Clone, Debug)]
+struct Told {
+    tool: String,
+    n: u32,
+    started: bool,
+    finished: bool,
+    /// It was on its way when a process died.
+    lost: bool,
+    doubted: bool,
+    question: Option<QuestionId>,
+    answer: Option<Answer>,
+}
+
+/// The calls of a run, in the order in which they were asked for.
+fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
+    let mut calls: BTreeMap<CallId, Told> = BTreeMap::new();
+    for event in look.events() {
+        match &event.fact {
+            Fact::TurnCompleted(turn) => {
+                for call in &turn.calls {
+                    let args: serde_json::Value = serde_json::from_str(&call.args).unwrap_or_default();
+                    let n = args.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default() as u32;
+                    let told = Told {
+                        tool: call.name.to_string(),
+                        n,
+                        started: false,
+                        finished: false,
+                        lost: false,
+                        doubted: false,
+                        question: None,
+                        answer: None,
+                    };
+                    if calls.insert(call.id.clone(), told).is_some() {
+                        return Err(format!("the call id {} is used twice", call.id));
+                    }
+                }
+            }
+            Fact::RunResumed(_) => {
+                calls
+                    .values_mut()
+                    .filter(|call| call.started && !call.finished)
+                    .for_each(|call| call.lost = true);
+            }
+            fact => step(&mut calls, fact)?,
+        }
+    }
+    Ok(calls)
+}
+
+/// One more fact about a call, if it is one that may follow.
+fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
+    let unknown = |id: &CallId| format!("{} of {id}, which nobody asked for", fact.kind());
+    match fact {
+        Fact::CallDoubted(doubted) => {
+            calls.get_mut(&doubted.call).ok_or_else(|| unknown(&doubted.call))?.doubted = true;
+        }
+        Fact::InputRequested(asked) if asked.kind == QuestionKind::Outcome => {
+            let id = asked.call.as_ref().ok_or("a question about no call")?;
+            calls.get_mut(id).ok_or_else(|| unknown(id))?.question = Some(asked.question.clone());
+        }
+        Fact::InputReceived(received) => {
+            let of = calls.values_mut().find(|call| call.question.as_ref() == Some(&received.question));
+            if let Some(call) = of {
+                call.answer = Some(received.answer.clone());
+            }
+        }
+        Fact::CallStarted(started) => {
+            let call = calls.get_mut(&started.call).ok_or_else(|| unknown(&started.call))?;
+            may_start(&started.call, call)?;
+            *call = Told {
+                started: true,
+                lost: false,
+                doubted: false,
+                question: None,
+                answer: None,
+                ..call.clone()
+            };
+        }
+        Fact::CallFinished(finished) => {
+            let call = calls.get_mut(&finished.call).ok_or_else(|| unknown(&finished.call))?;
+            may_finish(&finished.call, call, &finished.outcome)?;
+            call.finished = true;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn may_start(id: &CallId, call: &Told) -> Result<(), String> {
+    if call.finished {
+        return Err(format!("{id} ({}) starts after it has finished", call.tool));
+    }
+    if !call.started {
+        return Ok(());
+    }
+    if !call.lost {
+        return Err(format!("{id} ({}) starts again, though nothing was lost", call.tool));
+    }
+    match Kind::of(&call.tool) {
+        Some(Kind::ReadOnly | Kind::Idempotent) => Ok(()),
+        Some(Kind::Checked) if call.doubted => Ok(()),
+        Some(Kind::Once) if call.doubted && call.answer == Some(Answer::RunAgain) => Ok(()),
+        _ => Err(format!("{id} ({}) runs again without a doubt being settled: {call:?}", call.tool)),
+    }
+}
+
+fn may_finish(id: &CallId, call: &Told, outcome: &CallOutcome) -> Result<(), String> {
+    if call.finished {
+        return Err(format!("{id} ({}) finishes twice", call.tool));
+    }
+    if !matches!(outcome, CallOutcome::Ok { .. }) {
+        return Err(format!("{id} ({}) ends with {outcome:?}", call.tool));
+    }
+    match Kind::of(&call.tool) {
+        Some(Kind::Checked) if call.lost && !call.doubted => {
+            Err(format!("{id} ({}) has a result from nowhere: {call:?}", call.tool))
+        }
+        Some(Kind::Once) if call.lost && !matches!(call.answer, Some(Answer::Result(_))) => {
+            Err(format!("{id} ({}) has a result that nobody gave: {call:?}", call.tool))
+        }
+        Some(Kind::ReadOnly | Kind::Idempotent) if call.lost => {
+            Err(format!("{id} ({}) has a result without a new attempt", call.tool))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The story of all calls is one that may be told, and the receipts agree with it. Gives how often each finished call had
+/// its effect.
+///
+/// # Errors
+/// Says which call was repeated, started too early, or has a result without its effect.
+pub fn receipts(look: Option<&Look>, receipts: &[Receipt]) -> Result<BTreeMap<(String, u32), usize>, String> {
+    let calls = look.map(calls).transpose()?.unwrap_or_default();
+    let mut counts: BTreeMap<(String, u32), usize> = BTreeMap::new();
+    let mut keys: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for receipt in receipts {
+        let call = calls.get(&CallId::from(receipt.call.as_str())).filter(|call| call.started);
+        let call = call.ok_or_else(|| format!("{receipt:?} of a call whose start is not in the log"))?;
+        if (call.tool.as_str(), call.n) != (receipt.tool.as_str(), receipt.n) {
+            return Err(format!("{receipt:?} belongs to another call: {call:?}"));
+        }
+        *counts.entry((receipt.tool.clone(), receipt.n)).or_insert(0) += 1;
+        keys.entry(&receipt.call).or_default().insert(&receipt.key);
+    }
+    if let Some((call, keys)) = keys.iter().find(|(_, keys)| keys.len() > 1) {
+        return Err(format!("{call} was given several idempotency keys: {keys:?}"));
+    }
+    for ((tool, n), count) in &counts {
+        if *count > 1 && matches!(Kind::of(tool), Some(Kind::Checked | Kind::Once)) {
+            return Err(format!("the effect of {tool} {n} happened {count} times"));
+        }
+    }
+    let finished = calls.values().filter(|call| call.finished);
+    finished
+        .map(|call| {
+            let place = (call.tool.clone(), call.n);
+            match counts.get(&place) {
+                Some(count) => Ok((place, *count)),
+                None => Err(format!("{} {} has a result, but never had its effect", call.tool, call.n)),
+            }
+        })
+        .collect()
+}
+
+/// Finished calls never have their effect again.
+///
+/// # Errors
+/// Names the first that did.
+pub fn not_again(
+    before: &BTreeMap<(String, u32), usize>,
+    after: &BTreeMap<(String, u32), usize>,
+) -> Result<(), String> {
+    for (place, count) in before {
+        if after.get(place) != Some(count) {
+            let (tool, n) = place;
+            return Err(format!(
+                "{tool} {n} had finished after {count} effects, now there are {:?}",
+                after.get(place)
+            ));
+        }
+    }
+    Ok(())
+}

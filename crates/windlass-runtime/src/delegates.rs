@@ -1,0 +1,201 @@
+//! Delegates: other agents that a run hands tasks to, each offered as a tool of its name.
+
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use windlass_core::{
+    CallOutcome, InputReceived, Message, OpenQuestion, RunId, State, Status, ToolKind, ToolSpec, Usage, What,
+    fenced_message,
+};
+use windlass_store::StoreError;
+
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::input::RunMessages;
+use crate::run::{DriveOptions, Run};
+
+/// Another agent that does tasks.
+pub trait Delegate: Send + Sync + std::fmt::Debug {
+    /// Its name: the tool's name.
+    fn name(&self) -> &str;
+
+    /// What it is for, as the model is told.
+    fn description(&self) -> &str;
+
+    /// Whether it can be reached: others are known to the model as unavailable, and tried again later.
+    fn available(&self) -> bool {
+        true
+    }
+
+    /// Does a task. A take-over and an answered question ask for the same run again.
+    fn run(&self, task: Task) -> BoxFuture<'static, TaskEnd>;
+
+    /// It as a tool.
+    fn spec(&self) -> ToolSpec {
+        let parameters = json!({
+            "type": "object",
+            "properties": { "task": { "type": "string", "description": "What to do, in words" } },
+            "required": ["task"]
+        });
+        let mut spec = ToolSpec::new(self.name(), self.description(), parameters);
+        spec.kind = ToolKind::Delegate;
+        spec.origin = "agents".into();
+        spec.offered = self.available();
+        spec
+    }
+}
+
+/// A task for another agent.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The run that does it.
+    pub run: RunId,
+    /// The run that hands it over.
+    pub parent: RunId,
+    /// What is to be done.
+    pub task: String,
+    /// The last messages of the parent's conversation, where its policy hands them on (KAOS).
+    pub context: Vec<Message>,
+    /// The answer to the question that the task ended with the last time.
+    pub answer: Option<InputReceived>,
+    /// Ends when the task is no longer wanted.
+    pub cancel: CancellationToken,
+}
+
+/// How a task ended for now.
+#[derive(Clone, Debug)]
+pub enum TaskEnd {
+    /// It is done, or cannot be.
+    Done {
+        /// How.
+        outcome: CallOutcome,
+        /// Tokens used.
+        usage: Usage,
+        /// What that cost, in pico-dollars; `None`: unknown.
+        cost: Option<u64>,
+    },
+    /// It waits for a person: the question is put to people at the parent (E26).
+    Asks(Box<OpenQuestion>),
+}
+
+/// An agent in this process as a delegate. Its runs are in its own log.
+#[derive(Debug)]
+pub struct AgentDelegate {
+    agent: Agent,
+}
+
+impl AgentDelegate {
+    /// That agent.
+    pub fn new(agent: Agent) -> Self {
+        Self { agent }
+    }
+}
+
+impl Delegate for AgentDelegate {
+    fn name(&self) -> &str {
+        self.agent.name()
+    }
+
+    fn description(&self) -> &str {
+        self.agent.description()
+    }
+
+    fn run(&self, task: Task) -> BoxFuture<'static, TaskEnd> {
+        let agent = self.agent.clone();
+        Box::pin(async move {
+            match drive(&agent, &task).await {
+                Ok(run) => end_of(&agent, &run),
+                Err(error) => {
+                    let message = crate::error::in_full(&error).into();
+                    failed(CallOutcome::Error { kind: None, message })
+                }
+            }
+        })
+    }
+}
+
+async fn drive(agent: &Agent, task: &Task) -> Result<Run, Error> {
+    // Nobody is asked here: questions go up to the root, however deep they come from.
+    let options = DriveOptions::default();
+    let known = match agent.log().summary(task.run).await {
+        Ok(_) => true,
+        Err(StoreError::UnknownRun { .. }) => false,
+        Err(error) => return Err(Error::Log(error)),
+    };
+    let prepared = if known {
+        let run = Run::load(&**agent.log(), task.run).await?;
+        if run.state().is_finished() {
+            return Ok(run);
+        }
+        if let Some(InputReceived { question, answer }) = &task.answer {
+            let what = What::Answered { question: question.clone(), answer: answer.clone() };
+            // A question that was answered already needs no answer: the process died after it was.
+            match agent.post(task.run, what).await {
+                Ok(()) | Err(Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        agent.resume(task.run, true, options).await?
+    } else {
+        let mut messages = task.context.clone();
+        messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
+        agent.prepare_child(task.run, task.parent, RunMessages::from(messages), options)?
+    };
+    let handle = prepared.handle();
+    let cancelled = task.cancel.cancelled();
+    futures_util::pin_mut!(cancelled);
+    let driven = prepared.drive().boxed();
+    match select(driven, cancelled).await {
+        Either::Left((run, _)) => run,
+        Either::Right(((), driven)) => {
+            handle.send_now(What::Cancel { reason: Some("the parent run stopped it".into()) });
+            driven.await
+        }
+    }
+}
+
+fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
+    let state = run.state();
+    let Some(end) = state.ended() else {
+        return match state.questions().first() {
+            Some(question) => TaskEnd::Asks(Box::new(question.clone())),
+            None => failed(CallOutcome::Interrupted { abandoned: false }),
+        };
+    };
+    let text = || end.text.as_deref().unwrap_or_default();
+    let outcome = match end.status {
+        Status::Answered | Status::Concluded | Status::Clarification => CallOutcome::Ok {
+            content: match &end.output {
+                Some(output) => output.to_string().into(),
+                None => text().into(),
+            },
+        },
+        Status::Cancelled => CallOutcome::Interrupted { abandoned: false },
+        status => {
+            let why = end.error.as_deref().unwrap_or_else(text);
+            let message = format!("Agent {} ended as {status}: {why}", agent.name());
+            CallOutcome::Error {
+                kind: Some(status.name().into()),
+                message: message.trim_end_matches(": ").into(),
+            }
+        }
+    };
+    TaskEnd::Done { outcome, usage: *state.usage(), cost: state.cost() }
+}
+
+fn failed(outcome: CallOutcome) -> TaskEnd {
+    TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0) }
+}
+
+/// The messages that go along with a task: the last ones before the unfinished step, without instructions, as text where
+/// the parent's wire is text.
+pub(crate) fn context_of(state: &State) -> Vec<Message> {
+    let Some(memory) = &state.policy().memory else { return Vec::new() };
+    let finished = state.history().len() - 1;
+    let start = finished.saturating_sub(memory.context_limit as usize);
+    let results = state.policy().results;
+    let messages = state.history().since(start).take(finished - start);
+    messages.map(|message| fenced_message(message, results).into_owned()).collect()
+}

@@ -1,0 +1,216 @@
+//! Hooks: a program looks at each step and changes what follows (acorn's `on_step`).
+//!
+//! A hook runs after a step's tools have ended and before the next model call. Its edits become part of the log, so that
+//! a replay runs no hook; a hook that was running when the process died is asked again.
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use serde_json::Value;
+use windlass_core::{
+    Adjusted, CallId, Content, HookEnd, Message, ModelChoice, Splice, State, StepEdits, Text, ToolCall,
+    ToolMessage, ToolSpec,
+};
+
+/// Somebody who is asked after the tools of each step.
+pub trait StepHook: Send + Sync + std::fmt::Debug {
+    /// Looks at a step and gives it back with what is to change.
+    ///
+    /// # Errors
+    /// The text ends the run as failed, kind `hook`.
+    fn on_step(&self, step: Step) -> BoxFuture<'_, Result<Step, String>>;
+}
+
+/// A step as its hook sees it: one model call and what its tools brought. Changes take effect before the next call.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its number, from 1: model calls so far.
+    pub counter: u64,
+    /// The model that is asked next.
+    pub model: Text,
+    /// Its temperature; `None`: the provider's default.
+    pub temperature: Option<f64>,
+    /// The most tokens of a reply; `None`: the provider's default.
+    pub max_tokens: Option<u64>,
+    /// The instructions: the text of the system message, empty if there is none.
+    pub instructions: String,
+    /// The conversation, results included. What is changed must leave each call with its one result.
+    pub history: Vec<Arc<Message>>,
+    tools: Vec<ToolSpec>,
+    end: Option<HookEnd>,
+}
+
+impl Step {
+    pub(crate) fn of(state: &State) -> Self {
+        let first = state.models().first().cloned().unwrap_or_default();
+        let instructions = match state.prompt().first().map(|message| &**message) {
+            Some(Message::System { text }) => text.to_string(),
+            _ => String::new(),
+        };
+        Self {
+            counter: state.step().unwrap_or_default(),
+            model: first.name,
+            temperature: first.temperature.or(state.policy().temperature),
+            max_tokens: first.max_tokens,
+            instructions,
+            history: state.history().iter().cloned().collect(),
+            tools: state.tools().to_vec(),
+            end: None,
+        }
+    }
+
+    /// The names of the tools that are offered.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name)
+    }
+
+    /// The model's reply of this step: its text and calls.
+    pub fn response(&self) -> Option<(&Option<Text>, &[ToolCall])> {
+        self.history.iter().rev().find_map(|message| match &**message {
+            Message::Assistant(said) => Some((&said.text, said.calls.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// The results of this step's calls, in call order.
+    pub fn results(&self) -> impl Iterator<Item = &ToolMessage> {
+        let start = self
+            .history
+            .iter()
+            .rposition(|message| matches!(&**message, Message::Assistant(_)))
+            .map_or(self.history.len(), |at| at + 1);
+        self.history.iter().skip(start).filter_map(|message| match &**message {
+            Message::Tool(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// Puts another result in the place of a call's. `false`: this step has no such call.
+    pub fn set_result(&mut self, call: &CallId, content: impl Into<Content>) -> bool {
+        let found = self.history.iter_mut().rev().find_map(|message| match &**message {
+            Message::Tool(result) if result.call == *call => Some((result.clone(), message)),
+            _ => None,
+        });
+        match found {
+            Some((result, message)) => {
+                *message = Arc::new(Message::Tool(ToolMessage { content: content.into(), ..result }));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Offers a tool that the agent knows from here on. `false`: it knows none of that name.
+    pub fn add_tool(&mut self, name: &str) -> bool {
+        self.offer(name, true)
+    }
+
+    /// Offers a tool no longer. `false`: the agent knows none of that name.
+    pub fn remove_tool(&mut self, name: &str) -> bool {
+        self.offer(name, false)
+    }
+
+    fn offer(&mut self, name: &str, offered: bool) -> bool {
+        let tool = self.tools.iter_mut().find(|tool| *tool.name == *name);
+        tool.map(|tool| tool.offered = offered).is_some()
+    }
+
+    /// Adds a message at the end of the conversation.
+    pub fn append(&mut self, message: Message) {
+        self.history.push(Arc::new(message));
+    }
+
+    /// Keeps the last `count` messages at most: results whose call would go, go too.
+    pub fn keep_last(&mut self, count: usize) {
+        self.history.drain(..self.history.len().saturating_sub(count));
+        let orphans =
+            self.history.iter().take_while(|message| matches!(&***message, Message::Tool(_))).count();
+        self.history.drain(..orphans);
+    }
+
+    /// Ends the run with this output, once it fits the agent's schema.
+    pub fn finish(&mut self, output: Value) {
+        self.end = Some(HookEnd::Finish(output));
+    }
+
+    /// What is to change, against the state that the step was made of.
+    pub(crate) fn edits(self, state: &State) -> StepEdits {
+        StepEdits {
+            adjusted: self.adjusted(state),
+            splices: splices(state.history().iter(), state.history().len(), &self.history),
+            end: self.end,
+        }
+    }
+
+    fn adjusted(&self, state: &State) -> Option<Adjusted> {
+        let before = Self::of(state);
+        let tools = (self.tools != before.tools).then(|| Arc::new(self.tools.clone()));
+        let same_settings = self.model == before.model
+            && self.temperature == before.temperature
+            && self.max_tokens == before.max_tokens;
+        let models = (!same_settings).then(|| {
+            let known = state.models().iter().find(|choice| choice.name == self.model).cloned();
+            let first = ModelChoice {
+                name: self.model.clone(),
+                temperature: self.temperature,
+                max_tokens: self.max_tokens,
+                ..known.or_else(|| state.models().first().cloned()).unwrap_or_default()
+            };
+            let others = state.models().iter().skip(1).filter(|choice| choice.name != self.model).cloned();
+            Arc::new(std::iter::once(first).chain(others).collect())
+        });
+        let prompt = (self.instructions != before.instructions).then(|| {
+            let examples =
+                state.prompt().iter().filter(|message| !matches!(&***message, Message::System { .. }));
+            let system = Arc::new(Message::system(self.instructions.as_str()));
+            Arc::new(std::iter::once(system).chain(examples.cloned()).collect())
+        });
+        let changed = tools.is_some() || models.is_some() || prompt.is_some();
+        changed.then_some(Adjusted { tools, models, prompt })
+    }
+}
+
+/// The difference between two conversations as one change: what they have in common at both ends stays.
+fn splices<'m>(
+    before: impl Iterator<Item = &'m Arc<Message>>,
+    len: usize,
+    after: &[Arc<Message>],
+) -> Vec<Splice> {
+    let before: Vec<&Arc<Message>> = before.collect();
+    let same = |(one, other): &(&&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(one, other) || **one == *other;
+    let head = before.iter().zip(after).take_while(same).count();
+    let most = len.min(after.len()) - head;
+    let tail = before.iter().rev().zip(after.iter().rev()).take(most).take_while(same).count();
+    let (remove, insert) = (len - head - tail, after.get(head..after.len() - tail).unwrap_or_default());
+    if remove == 0 && insert.is_empty() {
+        return Vec::new();
+    }
+    vec![Splice { at: head as u64, remove: remove as u64, insert: insert.to_vec() }]
+}
+
+/// A hook as a function.
+pub struct StepFn<F>(pub F);
+
+impl<F> std::fmt::Debug for StepFn<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StepFn")
+    }
+}
+
+impl<F> StepHook for StepFn<F>
+where
+    F: Fn(Step) -> Result<Step, String> + Send + Sync,
+{
+    fn on_step(&self, step: Step) -> BoxFuture<'_, Result<Step, String>> {
+        let edited = (self.0)(step);
+        Box::pin(async move { edited })
+    }
+}
+
+/// What a hook's answer becomes.
+pub(crate) fn edits(state: &State, answer: Result<Step, String>) -> StepEdits {
+    match answer {
+        Ok(step) => step.edits(state),
+        Err(error) => StepEdits { end: Some(HookEnd::Abort(error.into())), ..StepEdits::default() },
+    }
+}

@@ -1,0 +1,134 @@
+//! What a run is given: text, messages, or an object that fits the agent's input schema.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use windlass_core::{Message, RunInput, Stop, check_value, from_xml, to_xml};
+
+use crate::agent::Agent;
+use crate::error::Error;
+
+/// The root of an input in XML (acorn's default).
+const XML_ROOT: &str = "input";
+
+/// What a run is given: a text, messages, or an object for an agent with typed input.
+#[derive(Clone, Debug, Default)]
+pub struct RunMessages {
+    messages: Vec<Message>,
+    object: Option<Map<String, Value>>,
+}
+
+impl From<&str> for RunMessages {
+    fn from(text: &str) -> Self {
+        vec![Message::user(text)].into()
+    }
+}
+
+impl From<String> for RunMessages {
+    fn from(text: String) -> Self {
+        vec![Message::user(text)].into()
+    }
+}
+
+impl From<Vec<Message>> for RunMessages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self { messages, object: None }
+    }
+}
+
+impl From<Map<String, Value>> for RunMessages {
+    fn from(object: Map<String, Value>) -> Self {
+        Self { messages: Vec::new(), object: Some(object) }
+    }
+}
+
+impl RunMessages {
+    /// All of it as one text.
+    pub fn text(&self) -> String {
+        let object = self.object.iter().map(|object| Value::Object(object.clone()).to_string());
+        let messages = self.messages.iter().map(|message| match message {
+            Message::System { text } => text.to_string(),
+            Message::User { content } | Message::TaskDelegation { content } => content.text().into_owned(),
+            Message::Assistant(said) => said.text.as_deref().unwrap_or_default().to_owned(),
+            Message::Tool(result) => result.content.text().into_owned(),
+        });
+        object.chain(messages).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Adds a message after what is there.
+    pub fn and(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+}
+
+impl Agent {
+    /// What a run starts from, and what its templates see as `input`.
+    pub(crate) fn take_input(&self, input: RunMessages) -> Result<(RunInput, Value), Error> {
+        let RunMessages { messages, object } = input;
+        let object = match (object, self.input_schema()) {
+            (None, Some(_)) => Some(self.object_in(&messages)?),
+            (object, _) => object,
+        };
+        let Some(object) = object else {
+            let seen = Value::String(text_of(messages.last()));
+            return Ok((messages_input(messages), seen));
+        };
+        let text = match self.input_schema() {
+            Some(schema) => {
+                let value = Value::Object(object.clone());
+                check_value(schema, &value).map_err(|fault| self.bad_input(fault))?;
+                to_xml(XML_ROOT, &object, schema)
+            }
+            // acorn gives the fields as they are where there is no schema.
+            None if self.policy().stop == Stop::FinishTool => Value::Object(object.clone()).to_string(),
+            None => {
+                let fault = "it is an object, but the agent has no input schema";
+                return Err(self.bad_input(fault.to_owned()));
+            }
+        };
+        let typed = self.input_schema().is_some();
+        let others = messages.into_iter().filter(|message| !typed || !is_input(message));
+        let all = std::iter::once(Message::user(text)).chain(others).collect();
+        Ok((messages_input(all), Value::Object(object)))
+    }
+
+    /// What its templates see as `input` of a run that has begun: the object again, where the input is typed.
+    pub(crate) fn seen_again(&self, input: &RunInput) -> Value {
+        let RunInput::Messages(messages) = input else { return Value::String(String::new()) };
+        let typed = self.input_schema().and_then(|schema| {
+            let text = text_of(messages.iter().map(|message| &**message).find(|message| is_input(message)));
+            from_xml(XML_ROOT, &text, schema).ok()
+        });
+        typed.unwrap_or_else(|| Value::String(text_of(messages.last().map(|last| &**last))))
+    }
+
+    /// An object that came as a text: from a command line, a task, a file.
+    fn object_in(&self, messages: &[Message]) -> Result<Map<String, Value>, Error> {
+        let text = text_of(messages.iter().find(|message| is_input(message)));
+        match serde_json::from_str(&text) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(self.bad_input("a JSON object is wanted".to_owned())),
+            Err(error) => Err(self.bad_input(format!("a JSON object is wanted: {error}"))),
+        }
+    }
+
+    fn bad_input(&self, fault: String) -> Error {
+        Error::BadInput { agent: self.name().to_string(), fault }
+    }
+}
+
+fn is_input(message: &Message) -> bool {
+    matches!(message, Message::User { .. } | Message::TaskDelegation { .. })
+}
+
+fn messages_input(messages: Vec<Message>) -> RunInput {
+    RunInput::Messages(messages.into_iter().map(Arc::new).collect())
+}
+
+fn text_of(message: Option<&Message>) -> String {
+    match message {
+        Some(Message::User { content } | Message::TaskDelegation { content }) => content.text().into_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,211 @@
+//! A log that loses what was not synced, as a disk does when the power goes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
+use windlass_core::{Millis, RunId, What};
+use windlass_store::{
+    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
+    StoreError,
+};
+
+/// A change, as it was asked for.
+#[derive(Clone, Debug)]
+enum Change {
+    Append(Append),
+    Post(RunId, Millis, What),
+    Hold(RunId, Holder),
+    Release(RunId, Fence),
+    Park(RunId, Fence),
+}
+
+/// A log in memory that answers before it syncs, if it is told to: readers see each change at once, and
+/// [`crash`](Self::crash) drops those that were not synced. Changes are synced in their order, so what is left is always
+/// a beginning of what was.
+///
+/// A sound store syncs before it answers: that is `VolatileLog::new(1)`, where a crash loses nothing that was answered.
+/// With a higher number it lies as a disk with a write cache does, and shows what durable appends are for: a run that
+/// goes on after a crash repeats what its log has lost, `once` calls too.
+#[derive(Debug)]
+pub struct VolatileLog {
+    state: Mutex<State>,
+    sync_every: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    /// What readers see.
+    log: Arc<MemoryLog>,
+    /// What the disk has.
+    synced: Vec<Change>,
+    /// What it does not have yet.
+    unsynced: Vec<Change>,
+}
+
+impl VolatileLog {
+    /// A log that syncs after every `sync_every` changes; 0: only when [`sync`](Self::sync) is called.
+    pub fn new(sync_every: u64) -> Arc<Self> {
+        let state = State { log: Arc::new(MemoryLog::new()), synced: Vec::new(), unsynced: Vec::new() };
+        Arc::new(Self { state: Mutex::new(state), sync_every: AtomicU64::new(sync_every) })
+    }
+
+    /// Changes how often it syncs from here on.
+    pub fn sync_every(&self, changes: u64) {
+        self.sync_every.store(changes, Ordering::SeqCst);
+    }
+
+    /// Syncs everything.
+    pub fn sync(&self) {
+        let mut state = self.lock();
+        let State { synced, unsynced, .. } = &mut *state;
+        synced.append(unsynced);
+    }
+
+    /// How many changes a crash would lose.
+    pub fn unsynced(&self) -> usize {
+        self.lock().unsynced.len()
+    }
+
+    /// The power goes: what was not synced is lost, and whoever held a run is dead. Gives how many changes were lost.
+    /// Those who follow the log or wait for its inboxes belong to the process that died: they see nothing any more.
+    pub fn crash(&self) -> usize {
+        let mut state = self.lock();
+        let lost = std::mem::take(&mut state.unsynced).len();
+        let log = MemoryLog::new();
+        let mut holders: Vec<Holder> = Vec::new();
+        for change in &state.synced {
+            match change {
+                Change::Append(append) if append.expected == 0 => holders.push(append.fence.holder.clone()),
+                Change::Hold(_, holder) => {
+                    // It was taken from somebody who was dead then.
+                    holders.iter().for_each(|holder| log.forget_holder(holder));
+                    holders.push(holder.clone());
+                }
+                _ => {}
+            }
+            // What was accepted in this order is accepted again.
+            let _again = perform(&log, change.clone());
+        }
+        holders.iter().for_each(|holder| log.forget_holder(holder));
+        state.log = Arc::new(log);
+        lost
+    }
+
+    /// Declares a holder dead without a crash of the log: its process was killed, and the disk lives on.
+    pub fn forget_holder(&self, holder: &Holder) {
+        self.log().forget_holder(holder);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self) -> Arc<MemoryLog> {
+        Arc::clone(&self.lock().log)
+    }
+
+    /// Makes a change, and notes it in the order in which it took effect.
+    fn change(&self, change: Change) -> Result<Done, StoreError> {
+        let every = self.sync_every.load(Ordering::SeqCst);
+        let mut state = self.lock();
+        let done = perform(&state.log, change.clone())?;
+        let State { synced, unsynced, .. } = &mut *state;
+        unsynced.push(change);
+        if every > 0 && unsynced.len() as u64 >= every {
+            synced.append(unsynced);
+        }
+        Ok(done)
+    }
+}
+
+/// What a change brought.
+enum Done {
+    Nothing,
+    Post(PostId),
+    Hold(Fence),
+}
+
+/// The log in memory answers at once.
+fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
+    let done = match change {
+        Change::Append(append) => log.append(append).now_or_never().map(|done| done.map(|()| Done::Nothing)),
+        Change::Post(run, at, what) => {
+            log.post(run, at, what).now_or_never().map(|post| post.map(Done::Post))
+        }
+        Change::Hold(run, holder) => log.hold(run, &holder).now_or_never().map(|fence| fence.map(Done::Hold)),
+        Change::Release(run, fence) => {
+            log.release(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
+        }
+        Change::Park(run, fence) => {
+            log.park(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
+        }
+    };
+    done.unwrap_or_else(|| Err(StoreError::Failed("the log in memory did not answer at once".into())))
+}
+
+type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+fn unexpected() -> StoreError {
+    StoreError::Failed("the log answered another question".into())
+}
+
+impl EventLog for VolatileLog {
+    fn append(&self, append: Append) -> Answer<'_, ()> {
+        Box::pin(async move { self.change(Change::Append(append)).map(drop) })
+    }
+
+    fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>> {
+        Box::pin(async move { self.log().read(run, from, max).await })
+    }
+
+    fn follow(&self, run: RunId, from: u64) -> Batches {
+        self.log().follow(run, from)
+    }
+
+    fn post(&self, run: RunId, at: Millis, what: What) -> Answer<'_, PostId> {
+        Box::pin(async move {
+            match self.change(Change::Post(run, at, what))? {
+                Done::Post(post) => Ok(post),
+                Done::Nothing | Done::Hold(_) => Err(unexpected()),
+            }
+        })
+    }
+
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {
+        Box::pin(async move { self.log().inbox(run, after).await })
+    }
+
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> Answer<'_, ()> {
+        Box::pin(async move { self.log().inbox_changed(run, after).await })
+    }
+
+    fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+        let holder = holder.clone();
+        Box::pin(async move {
+            match self.change(Change::Hold(run, holder))? {
+                Done::Hold(fence) => Ok(fence),
+                Done::Nothing | Done::Post(_) => Err(unexpected()),
+            }
+        })
+    }
+
+    fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        let done = self.change(Change::Release(run, fence.clone())).map(drop);
+        Box::pin(std::future::ready(done))
+    }
+
+    fn park(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        let fence = fence.clone();
+        Box::pin(async move { self.change(Change::Park(run, fence)).map(drop) })
+    }
+
+    fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
+        Box::pin(async move { self.log().list(filter).await })
+    }
+
+    fn summary(&self, run: RunId) -> Answer<'_, RunSummary> {
+        Box::pin(async move { self.log().summary(run).await })
+    }
+}
