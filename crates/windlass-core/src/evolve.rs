@@ -67,9 +67,7 @@ impl State {
                 if started.attempt == 1 {
                     self.count_call();
                 }
-                let own = self.run;
                 if let Some(call) = self.call_mut(&started.call) {
-                    call.key_run = Some(call.keyed_by(own));
                     call.attempt = started.attempt;
                     let answer = started.answer.clone();
                     call.stage = Stage::Delegated { seq, run: started.run, answer };
@@ -135,6 +133,9 @@ impl State {
         let below = self.below.take();
         match &start.input {
             RunInput::Fork(fork) => {
+                if let Phase::Stepping { seq: asked } = &mut self.phase {
+                    *asked = seq;
+                }
                 if let Some(base) = below {
                     self.forked(&base, fork, at, seq);
                 }
@@ -173,7 +174,7 @@ impl State {
             }
             if let Some(closing) = &mut self.closing {
                 closing.stopping = false;
-                closing.begun = true;
+                closing.called = true;
                 closing.text_asked |= turn.note.is_some();
                 if let Some(note) = closing.reached.note.take() {
                     self.history.push(Arc::new(Message::user(note)));
@@ -424,7 +425,7 @@ impl State {
         // A question about another limit is moot: this one has cut the loop.
         self.questions.retain(|open| !matches!(open.kind, QuestionKind::Limit(_)));
         self.closing =
-            Some(Closing { reached: reached.clone(), seq, at, stopping, begun: false, text_asked: false });
+            Some(Closing { reached: reached.clone(), seq, at, stopping, text_asked: false, called: false });
         self.streaks.rejected = 0;
     }
 

@@ -1,12 +1,11 @@
 //! Replay: the input of an append is made again from its events, accepted again, and must give the same events.
 
-mod step;
-
-use crate::action::{Found, Input, What, Work};
-use crate::decide::decide;
-use crate::event::{Event, Fact, TurnCompleted, TurnFailed};
+use crate::action::{Found, HookEnd, Input, StepEdits, What, Work};
+use crate::decide::{RAW_OUTPUT, decide};
+use crate::event::{DelegationFinished, Event, Fact, InputRequested, RunEnded, TurnCompleted, TurnFailed};
 use crate::ids::{ActionId, CallId};
 use crate::open_call::Stage;
+use crate::outcome::{FailKind, Status};
 use crate::pending::pending;
 use crate::reply::{Reply, ReplyCall};
 use crate::state::{Phase, State};
@@ -32,8 +31,8 @@ pub struct Difference {
 pub fn rebuild(state: &State, events: &[Event]) -> Vec<Input> {
     let Some(first) = events.first() else { return Vec::new() };
     let input = |what| Input { at: first.at, what };
-    let causes = causes(state, events).into_iter().chain(step::stepped(state, events));
-    let mut inputs: Vec<Input> = causes.map(input).collect();
+    let mut inputs: Vec<Input> = causes(state, events).into_iter().map(input).collect();
+    inputs.extend(stepped(state, events).map(input));
     if let Fact::TurnFailed(failed) = &first.fact {
         inputs.extend(model_failed(state, first, failed));
     }
@@ -93,27 +92,12 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
             let ended = ended(state, &finished.call, &finished.outcome);
             ended.into_iter().chain(checked(state, &finished.call, found)).collect()
         }
-        Fact::DelegationFinished(finished) => {
-            let end = |action| What::Delegated {
-                action,
-                outcome: finished.outcome.clone(),
-                usage: finished.usage,
-                cost: finished.cost,
-            };
-            delegated(state, &finished.call).map(end).into_iter().collect()
-        }
         Fact::InputRequested(asked) => {
-            let Some(call) = &asked.call else { return Vec::new() };
-            let of_child = asked.child.clone().zip(delegated(state, call));
-            let asks = of_child.map(|(question, action)| What::DelegateAsks {
-                action,
-                question,
-                kind: asked.kind,
-                text: asked.text.clone(),
-                suggestions: asked.suggestions.clone(),
-            });
-            asks.into_iter().chain(checked(state, call, Found::Unsure)).collect()
+            let delegate = delegate_asks(state, asked);
+            let unsure = asked.call.iter().filter_map(|call| checked(state, call, Found::Unsure));
+            unsure.chain(delegate).collect()
         }
+        Fact::DelegationFinished(finished) => delegated(state, finished).into_iter().collect(),
         Fact::InputReceived(received) => {
             vec![What::Answered { question: received.question.clone(), answer: received.answer.clone() }]
         }
@@ -122,12 +106,12 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
             adjusted.tools.iter().map(|tools| What::ToolsChanged { tools: tools.clone() }).collect()
         }
         Fact::CancelRequested(request) => vec![What::Cancel { reason: request.reason.clone() }],
-        // These only ever follow another fact, or a hook.
-        Fact::HistoryEdited(_)
-        | Fact::DelegationStarted(_)
-        | Fact::CallHeld(_)
+        // These only ever follow another fact.
+        Fact::CallHeld(_)
         | Fact::CallDecided(_)
         | Fact::CallDoubted(_)
+        | Fact::DelegationStarted(_)
+        | Fact::HistoryEdited(_)
         | Fact::OutputRejected(_)
         | Fact::LimitRaised(_) => Vec::new(),
     }
@@ -206,16 +190,59 @@ fn ended(state: &State, call: &CallId, outcome: &crate::outcome::CallOutcome) ->
     }
 }
 
-fn delegated(state: &State, call: &CallId) -> Option<ActionId> {
+fn checked(state: &State, call: &CallId, found: Found) -> Option<What> {
+    match state.open_call(call)?.stage {
+        Stage::Doubted { seq, asked: false } => Some(What::Checked { action: state.action(seq), found }),
+        _ => None,
+    }
+}
+
+/// What a hook made of a step: its edits stand in the events, and its end in the run's.
+fn stepped(state: &State, events: &[Event]) -> Option<What> {
+    let Phase::Stepping { seq } = state.phase else { return None };
+    let mut edits = StepEdits::default();
+    for event in events {
+        match &event.fact {
+            Fact::Adjusted(adjusted) => edits.adjusted = Some(adjusted.clone()),
+            Fact::HistoryEdited(edited) => edits.splices.clone_from(&edited.splices),
+            Fact::RunEnded(end) => edits.end = hook_end(end),
+            _ => {}
+        }
+    }
+    Some(What::Stepped { action: state.action(seq), edits: Box::new(edits) })
+}
+
+fn hook_end(end: &RunEnded) -> Option<HookEnd> {
+    match end.status {
+        Status::Answered => Some(HookEnd::Finish(end.output.clone().unwrap_or_default())),
+        Status::Failed(FailKind::Hook) => Some(HookEnd::Abort(end.error.clone()?)),
+        Status::Failed(FailKind::Parse) => {
+            let (_, raw) = end.error.as_deref()?.rsplit_once(RAW_OUTPUT)?;
+            Some(HookEnd::Finish(serde_json::from_str(raw).ok()?))
+        }
+        _ => None,
+    }
+}
+
+fn delegation(state: &State, call: &CallId) -> Option<ActionId> {
     match state.open_call(call)?.stage {
         Stage::Delegated { seq, .. } => Some(state.action(seq)),
         _ => None,
     }
 }
 
-fn checked(state: &State, call: &CallId, found: Found) -> Option<What> {
-    match state.open_call(call)?.stage {
-        Stage::Doubted { seq, asked: false } => Some(What::Checked { action: state.action(seq), found }),
-        _ => None,
-    }
+fn delegated(state: &State, finished: &DelegationFinished) -> Option<What> {
+    let action = delegation(state, &finished.call)?;
+    let (outcome, usage, cost) = (finished.outcome.clone(), finished.usage, finished.cost);
+    Some(What::Delegated { action, outcome, usage, cost })
+}
+
+fn delegate_asks(state: &State, asked: &InputRequested) -> Option<What> {
+    Some(What::DelegateAsks {
+        action: delegation(state, asked.call.as_ref()?)?,
+        question: asked.child.clone()?,
+        kind: asked.kind,
+        text: asked.text.clone(),
+        suggestions: asked.suggestions.clone(),
+    })
 }

@@ -13,7 +13,7 @@ use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
-use crate::outcome::{CallOutcome, Status};
+use crate::outcome::Status;
 use crate::policy::{LimitKind, Policy, Preset, Stop};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
@@ -164,10 +164,10 @@ pub(crate) struct Closing {
     pub(crate) at: Millis,
     /// Whether work that was going on must come to its end first.
     pub(crate) stopping: bool,
-    /// Whether the one call beyond the limit has begun.
-    pub(crate) begun: bool,
     /// Whether the output was asked for as text, because a forced call was not to be had.
     pub(crate) text_asked: bool,
+    /// Whether the call beyond the limit has begun.
+    pub(crate) called: bool,
 }
 
 /// How a run stands as a whole.
@@ -273,6 +273,11 @@ impl State {
         &self.tools
     }
 
+    /// The models that it may ask, in order of fallback.
+    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
+        &self.models
+    }
+
     /// The messages before the conversation.
     pub fn prompt(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.prompt
@@ -364,41 +369,6 @@ impl State {
         }
     }
 
-    /// The calls that have started and have no result yet: running, or in doubt after a crash.
-    pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.turn_calls()
-            .iter()
-            .filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
-    }
-
-    /// The calls of the current turn that have no result yet.
-    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.turn_calls().iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
-    }
-
-    pub(crate) fn turn_calls(&self) -> &[OpenCall] {
-        match &self.phase {
-            Phase::Acting(calls) => calls,
-            _ => &[],
-        }
-    }
-
-    /// Whether a call of the current turn has been started.
-    pub fn has_started(&self, id: &CallId) -> bool {
-        self.open_call(id).is_some_and(|open| open.attempt > 0)
-    }
-
-    /// Whether a fork has this end of a call from its base, without having begun it.
-    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
-        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
-    }
-
-    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
-    pub fn call_key(&self, id: &CallId) -> Option<Text> {
-        let open = self.open_call(id)?;
-        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
-    }
-
     /// The tool of that name, if the run has it.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| *tool.name == *name)
@@ -420,11 +390,6 @@ impl State {
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
     pub fn step(&self) -> Option<u64> {
         matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
-    }
-
-    /// The models to ask, in order of fallback.
-    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
-        &self.models
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.

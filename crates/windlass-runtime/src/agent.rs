@@ -203,7 +203,7 @@ impl Agent {
     /// `input` is what the line of forks that it stands in began with.
     pub(crate) fn start_again(&self, start: &RunStarted, input: &RunInput) -> Result<RunStarted, Error> {
         Ok(RunStarted {
-            prompt: self.prompt(&self.seen_again(input))?,
+            prompt: self.prompt(&self.seen_input(input))?,
             tools: self.tools(),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),

@@ -45,14 +45,14 @@ impl From<Map<String, Value>> for RunMessages {
 impl RunMessages {
     /// All of it as one text.
     pub fn text(&self) -> String {
-        let object = self.object.iter().map(|object| Value::Object(object.clone()).to_string());
-        let messages = self.messages.iter().map(|message| match message {
+        let texts = self.messages.iter().map(|message| match message {
             Message::System { text } => text.to_string(),
             Message::User { content } | Message::TaskDelegation { content } => content.text().into_owned(),
             Message::Assistant(said) => said.text.as_deref().unwrap_or_default().to_owned(),
             Message::Tool(result) => result.content.text().into_owned(),
         });
-        object.chain(messages).collect::<Vec<_>>().join("\n")
+        let object = self.object.iter().map(|object| Value::Object(object.clone()).to_string());
+        object.chain(texts).collect::<Vec<_>>().join("\n")
     }
 
     /// Adds a message after what is there.
@@ -93,14 +93,19 @@ impl Agent {
         Ok((messages_input(all), Value::Object(object)))
     }
 
-    /// What its templates see as `input` of a run that has begun: the object again, where the input is typed.
-    pub(crate) fn seen_again(&self, input: &RunInput) -> Value {
-        let RunInput::Messages(messages) = input else { return Value::String(String::new()) };
-        let typed = self.input_schema().and_then(|schema| {
-            let text = text_of(messages.iter().map(|message| &**message).find(|message| is_input(message)));
-            from_xml(XML_ROOT, &text, schema).ok()
-        });
-        typed.unwrap_or_else(|| Value::String(text_of(messages.last().map(|last| &**last))))
+    /// What templates saw as `input` when a run began with this.
+    pub(crate) fn seen_input(&self, input: &RunInput) -> Value {
+        let text = match input {
+            RunInput::Messages(messages) => {
+                let first = messages.iter().map(|message| &**message).find(|message| is_input(message));
+                text_of(
+                    first.filter(|_| self.input_schema().is_some()).or(messages.last().map(|last| &**last)),
+                )
+            }
+            RunInput::Continue(_) | RunInput::Fork(_) => String::new(),
+        };
+        let object = self.input_schema().and_then(|schema| from_xml(XML_ROOT, &text, schema).ok());
+        object.unwrap_or(Value::String(text))
     }
 
     /// An object that came as a text: from a command line, a task, a file.

@@ -1,7 +1,5 @@
 //! The calls of a turn: which may run, in what order, and what follows from their ends.
 
-use sha2::{Digest, Sha256};
-
 use super::finish::Finish;
 use super::limits::fill;
 use super::{Decided, Decision};
@@ -9,15 +7,15 @@ use crate::action::Found;
 use crate::args::check_args;
 use crate::event::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict,
-    DelegationFinished, DelegationStarted, InputReceived, InputRequested, TurnFailed,
+    InputRequested, TurnFailed,
 };
-use crate::ids::{ActionId, CallId, RunId, Text};
+use crate::ids::{ActionId, CallId, Text};
 use crate::message::ToolCall;
 use crate::nearest::nearest_or_any;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind};
-use crate::question::{Answer, QuestionKind};
+use crate::question::QuestionKind;
 use crate::reply::{FailureKind, ModelFailure, Usage};
 use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind, ToolSpec};
@@ -71,7 +69,6 @@ impl Decision {
             let id = open.call.id.clone();
             if self.is_finish(&open.call) {
                 self.finish_call(id, finish.outcome(&open.call.id));
-                continue;
             } else if place > 0 && self.state.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
@@ -186,93 +183,26 @@ impl Decision {
     }
 
     pub(super) fn is_finish(&self, call: &ToolCall) -> bool {
-        call.fault.is_none()
-            && self
-                .state
-                .tool(&call.name)
-                .is_some_and(|tool| tool.offered && matches!(tool.kind, ToolKind::Finish(_)))
+        let finish = |tool: &ToolSpec| tool.offered && matches!(tool.kind, ToolKind::Finish(_));
+        call.fault.is_none() && self.state.tool(&call.name).is_some_and(finish)
     }
 
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
-        let Some(open) = self.state.open_call(&call) else { return };
-        let delegate = self.state.tool(&open.call.name).filter(|tool| tool.kind == ToolKind::Delegate);
-        let known = open.known().filter(|_| matches!(open.stage, Stage::Queued));
-        let child = known.and_then(|known| known.child);
-        match known.map(|known| &known.outcome) {
-            Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
-            Some(None) if delegate.is_none() && self.effect(open).0 == Effect::Once => {
-                return self.doubt(&open.clone());
+        let Some(open) = self.state.open_call(&call).cloned() else { return };
+        let delegate = self.state.tool(&open.call.name).is_some_and(|tool| tool.kind == ToolKind::Delegate);
+        if matches!(open.stage, Stage::Queued) {
+            match open.known().map(|known| &known.outcome) {
+                Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
+                Some(None) if !delegate && self.effect(&open).0 == Effect::Once => return self.doubt(&open),
+                _ => {}
             }
-            _ => {}
         }
-        let attempt = open.attempt + 1;
-        match delegate.map(|tool| tool.name.clone()) {
-            Some(agent) => {
-                // A take-over goes on with the same run, and with the same answer to it.
-                let (run, answer) = match &open.stage {
-                    Stage::Delegated { run, answer, .. } => (*run, answer.clone()),
-                    _ => (child.unwrap_or_else(|| self.child_run(&call)), None),
-                };
-                self.record(DelegationStarted { call, agent, run, attempt, answer });
-            }
-            None => self.record(CallStarted { call, attempt }),
-        }
-    }
-
-    /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
-    fn child_run(&self, call: &CallId) -> RunId {
-        let mut hash = Sha256::new();
-        hash.update(self.state.run.0.as_bytes());
-        hash.update(call.as_str().as_bytes());
-        let mut random = [0_u8; 10];
-        random.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
-        RunId(uuid::Builder::from_unix_timestamp_millis(self.at, &random).into_uuid())
-    }
-
-    fn delegated(&self, action: ActionId) -> Option<OpenCall> {
-        let is = |open: &&OpenCall| matches!(open.stage, Stage::Delegated { seq, .. } if self.state.action(seq) == action);
-        self.open_calls().iter().find(is).cloned()
-    }
-
-    /// A question of another agent is put to people here; its task goes on with their answer.
-    pub(super) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
-        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
-        if self.state.stopping() {
-            let outcome = CallOutcome::Interrupted { abandoned: false };
-            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
-        }
-        let (question, child) = (self.next_question(), Some(asked.question));
-        self.record(InputRequested { question, child, call: Some(open.call.id), ..asked });
-        self.go_on();
-        Ok(())
-    }
-
-    /// Goes on with another agent's task, whose question was answered.
-    pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
-        let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        let call = open.call.id.clone();
-        let agent = open.call.name.clone();
-        let answer = Some(InputReceived { question, answer });
-        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer });
-    }
-
-    pub(super) fn delegation_ended(
-        &mut self,
-        action: ActionId,
-        outcome: CallOutcome,
-        usage: Usage,
-        cost: Option<u64>,
-    ) -> Decided {
-        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
-        let outcome = if self.state.stopping() && outcome.may_retry() {
-            CallOutcome::Interrupted { abandoned: false }
+        if delegate {
+            self.delegate(&open);
         } else {
-            outcome
-        };
-        self.record(DelegationFinished { call: open.call.id, outcome, usage, cost });
-        self.go_on();
-        Ok(())
+            self.record(CallStarted { call, attempt: open.attempt + 1 });
+        }
     }
 
     fn running(&self, action: ActionId) -> Option<OpenCall> {
@@ -402,9 +332,11 @@ impl Decision {
     pub(super) fn take_up(&mut self, open: &OpenCall) {
         let id = open.call.id.clone();
         match self.effect(open).0 {
+            _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
+                self.delegate(open)
+            }
             Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
             _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
-            _ if matches!(open.stage, Stage::Delegated { .. }) => self.start_call(id),
             Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
             Effect::Once => self.doubt(open),
         }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Decision;
 use super::limits::fill;
+use super::{Decision, RAW_OUTPUT};
 use crate::args::check_args;
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
@@ -127,7 +127,7 @@ impl Decision {
             Some(id) => self.state.open_call(&id).map(|open| open.call.args.clone()),
             None => self.said(),
         };
-        raw.map_or(String::new(), |raw| format!("\nraw output: {raw}"))
+        raw.map_or(String::new(), |raw| format!("{RAW_OUTPUT}{raw}"))
     }
 
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.

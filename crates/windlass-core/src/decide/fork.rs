@@ -4,9 +4,11 @@
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
 
 use super::Decision;
+use crate::event::LimitReached;
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
+use crate::policy::AtLimit;
 use crate::state::{Calling, Phase};
 
 impl Decision {
@@ -22,9 +24,8 @@ impl Decision {
             Phase::Waiting { next, .. } => self.call_again(next),
             Phase::Acting(_) => self.go_on_with_calls(),
             Phase::Between => self.go_on_between(),
-            // The hook is asked anew.
-            Phase::Stepping { .. } => {}
-            Phase::New | Phase::Calling(_) | Phase::Ended(_) => {}
+            // The hook is asked by this run.
+            Phase::Stepping { .. } | Phase::New | Phase::Calling(_) | Phase::Ended(_) => {}
         }
     }
 
@@ -42,13 +43,15 @@ impl Decision {
 
     fn go_on_with_calls(&mut self) {
         if let Some(closing) = self.state.closing.clone() {
-            if !closing.begun {
+            if self.closing_call_began(&closing.reached) {
+                if !self.forced_reply() {
+                    let said = self.said();
+                    self.skip_all("no tool can be called any more");
+                    self.finish_closing(said);
+                }
+            } else {
                 self.close_idle_calls();
                 self.after_limit(&closing.reached);
-            } else if !self.forced_reply() {
-                let said = self.said();
-                self.skip_all("no tool can be called any more");
-                self.finish_closing(said);
             }
         } else if let Some((reason, kind, note)) = self.cut(self.state.stop) {
             self.skip_all("the reply was not complete");
@@ -84,9 +87,11 @@ impl Decision {
     /// The base stood between two steps: within an append, or with a question about a limit.
     fn go_on_between(&mut self) {
         if let Some(closing) = self.state.closing.clone() {
-            if closing.begun {
-                let said = self.said();
-                self.finish_closing(said);
+            if self.closing_call_began(&closing.reached) {
+                if !self.forced_reply() {
+                    let said = self.said();
+                    self.finish_closing(said);
+                }
             } else {
                 self.after_limit(&closing.reached);
             }
@@ -113,5 +118,11 @@ impl Decision {
         let Some(output) = finishes.find_map(|call| self.output_of(call).ok()) else { return false };
         self.end_with(Status::Answered, text, output, None);
         true
+    }
+
+    /// Whether the one call beyond a limit has begun.
+    fn closing_call_began(&self, reached: &LimitReached) -> bool {
+        let called = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish) && reached.max > 0;
+        called && self.state.closing.as_ref().is_some_and(|closing| closing.called)
     }
 }

@@ -1,6 +1,7 @@
 //! `accept`: which facts follow when something comes from outside.
 
 mod calls;
+mod delegation;
 mod finish;
 mod fork;
 mod hooks;
@@ -16,6 +17,9 @@ use crate::pending::pending;
 use crate::policy::LimitKind;
 use crate::state::{Phase, State};
 use crate::violation::Violation;
+
+/// Stands before what a model or hook gave as output, in the error of a run that failed for it.
+pub(crate) const RAW_OUTPUT: &str = "\nraw output: ";
 
 /// Which facts follow when something comes from outside. The same state and input always give the same facts.
 ///

@@ -70,8 +70,10 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         }
         Phase::Acting(calls) => {
             for call in calls {
-                if let Stage::Running { seq } | Stage::Retrying { seq, .. } | Stage::Doubted { seq, .. } =
-                    &mut call.stage
+                if let Stage::Running { seq }
+                | Stage::Delegated { seq, .. }
+                | Stage::Retrying { seq, .. }
+                | Stage::Doubted { seq, .. } = &mut call.stage
                 {
                     names.rename(seq);
                 }

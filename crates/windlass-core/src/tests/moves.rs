@@ -97,8 +97,11 @@ impl Moves<'_> {
                     );
                 }
             }
-            // The scenarios hand nothing over and have no hooks.
-            Work::Delegate { .. } | Work::RunHook => {}
+            Work::Delegate { .. } => {
+                let outcome = CallOutcome::Ok { content: "delegated".into() };
+                self.add(What::Delegated { action, outcome, usage: Usage::default(), cost: Some(0) }, left);
+            }
+            Work::RunHook => self.add(What::Stepped { action, edits: Box::default() }, left),
             Work::CheckCall { .. } => {
                 let happened = Found::Happened(CallOutcome::Ok { content: "paid".into() });
                 for found in [happened, Found::NotHappened, Found::Unsure] {

@@ -87,6 +87,9 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
             Fact::CallFinished(finished) => {
                 assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
             }
+            Fact::DelegationFinished(finished) => {
+                assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
+            }
             _ => {}
         }
     }
@@ -104,6 +107,7 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
         match &event.fact {
             Fact::TurnCompleted(turn) => used.add(&turn.usage),
             Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
+            Fact::DelegationFinished(finished) => used.add(&finished.usage),
             _ => {}
         }
     }

@@ -362,6 +362,24 @@ proptest! {
         prop_assert_eq!(&state, &machine.state);
     }
 
+    #[test]
+    fn before_its_start_a_run_takes_nothing_else(steps in steps()) {
+        let machine = Machine::new(Policy::preset(Preset::Chat).unwrap());
+        let fresh = State::new(world::run_id());
+        prop_assert!(pending(&fresh).is_empty());
+        for step in steps {
+            if let Some(what) = machine.unfitting(step).filter(|what| !matches!(what, What::Start(_))) {
+                let taken = accept(&fresh, Input { at: BEGINNING, what }).is_ok();
+                prop_assert!(!taken);
+            }
+        }
+    }
+}
+
+proptest! {
+    // Each case drives three runs.
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
     /// E36: a run forked at any event, however it went on there, holds the invariants and repeats nothing.
     #[test]
     fn e36_forks_of_random_runs_hold_the_invariants(
@@ -379,19 +397,6 @@ proptest! {
                 let grandchild = grandchild.driven(more);
                 forks::repeats_nothing(&[&fork, &base], second, &grandchild);
                 forks::folds_and_replays(&fork, second, &grandchild);
-            }
-        }
-    }
-
-    #[test]
-    fn before_its_start_a_run_takes_nothing_else(steps in steps()) {
-        let machine = Machine::new(Policy::preset(Preset::Chat).unwrap());
-        let fresh = State::new(world::run_id());
-        prop_assert!(pending(&fresh).is_empty());
-        for step in steps {
-            if let Some(what) = machine.unfitting(step).filter(|what| !matches!(what, What::Start(_))) {
-                let taken = accept(&fresh, Input { at: BEGINNING, what }).is_ok();
-                prop_assert!(!taken);
             }
         }
     }
