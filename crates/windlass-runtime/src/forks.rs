@@ -4,12 +4,12 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{
     Base, CallId, Event, Fact, Fork as Forked, RunId, RunInput, RunStarted, State, Usage, What,
 };
-use windlass_store::{EventLog, StoreError};
+use windlass_store::EventLog;
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::load_until;
+use crate::load::{load_until, start_of};
 use crate::run::{DriveOptions, Prepared};
 use crate::work;
 
@@ -145,11 +145,7 @@ pub(crate) async fn first_input(log: &dyn EventLog, start: &RunStarted) -> Resul
         let Some(base) = start.base.as_ref().filter(|_| matches!(start.input, RunInput::Fork(_))) else {
             return Ok(start.input);
         };
-        let first = log.read(base.run, 1, 1).await?;
-        start = match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-            Some(Fact::RunStarted(start)) => start.clone(),
-            _ => return Err(Error::Log(StoreError::UnknownRun { run: base.run })),
-        };
+        start = start_of(log, base.run).await?;
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod answer;
 mod cancel;
+mod diff;
 mod effects;
 mod export;
 mod find;
 mod fork;
 mod go_on;
+mod import;
 mod list;
 mod replay;
 mod resume;
@@ -62,8 +64,12 @@ enum RunsCommand {
     Fork(fork::ForkArgs),
     /// Decide on a run once more, from what came from outside: the same, or the first event that differs
     Replay(replay::ReplayArgs),
+    /// Show where two runs part, and what each did from there on
+    Diff(diff::DiffArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
+    /// Read runs that were exported elsewhere
+    Import(import::ImportArgs),
 }
 
 /// Carries out one of the commands.
@@ -80,6 +86,8 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Effects(args) => effects::run(args, log).await,
         RunsCommand::Fork(args) => fork::run(args, log).await,
         RunsCommand::Replay(args) => replay::run(args, log).await,
+        RunsCommand::Diff(args) => diff::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
+        RunsCommand::Import(args) => import::run(args, log).await,
     }
 }
