@@ -132,7 +132,7 @@ impl Driver {
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
     pub(crate) async fn drive(mut self) -> Result<State, Error> {
         if let Some(first) = self.first.take() {
-            if matches!(first, What::Resumed { .. }) {
+            if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;
             }
             self.take(first, None).await?.map_err(Error::Refused)?;
