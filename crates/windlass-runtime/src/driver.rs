@@ -4,7 +4,7 @@
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
@@ -65,7 +65,12 @@ pub(crate) struct Driver {
     posts: Posts,
     changes: Option<Changes>,
     first: Option<What>,
+    /// Set when the log failed under a delegate.
+    broken: Broken,
 }
+
+/// Where a delegate says that the log failed under it.
+type Broken = Arc<Mutex<Option<Arc<StoreError>>>>;
 
 /// What comes next for a run.
 enum Next {
@@ -111,6 +116,7 @@ impl Driver {
             inbox,
             posts: Posts::new(log, run),
             first,
+            broken: Broken::default(),
         }
     }
 
@@ -153,11 +159,20 @@ impl Driver {
                 Next::Posted(posts) => self.posted(posts?).await?,
                 Next::ToolsChanged => self.adjust().await?,
                 Next::Ended(what) => self.take_end(what).await?,
-                Next::Alone => self.people = None,
+                Next::Alone => match self.take_broken() {
+                    Some(error) => return Err(Error::Log(error)),
+                    None => self.people = None,
+                },
             }
         }
         self.wind_up().await;
         Ok(self.state)
+    }
+
+    /// The failure of the log that a delegate came to its end by.
+    fn take_broken(&self) -> Option<StoreError> {
+        let error = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Arc::try_unwrap(error).unwrap_or_else(|error| StoreError::Failed(error.to_string().into())))
     }
 
     /// What the process before us left running must not have its effect after we settled what became of it (E30).
@@ -210,11 +225,10 @@ impl Driver {
     /// The tools that a run knows are those that the agent has now (E24, E47).
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
-        let tools = if self.state.policy().hooks {
-            as_offered(self.agent.refresh(), known)
-        } else {
-            self.agent.refresh()
-        };
+        let hooks = self.state.policy().hooks;
+        let fresh = self.agent.refresh();
+        let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
+        let tools = if kept { as_offered(fresh, known, hooks) } else { fresh };
         if !self.state.is_finished() && !Arc::ptr_eq(&tools, known) && tools != *known {
             drop(self.take(What::ToolsChanged { tools }, None).await?);
         }
@@ -381,7 +395,11 @@ impl Driver {
             cancel: cancel.clone(),
         };
         let delegate = self.agent.delegate(&open.call.name).cloned();
-        Some(Box::pin(work::delegate(action, delegate, task).map(Some)))
+        let broken = self.broken.clone();
+        Some(Box::pin(async move {
+            let done = work::delegate(action, delegate, task).await;
+            done.map_err(|error| *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error)).ok()
+        }))
     }
 
     fn tool_work(
@@ -457,16 +475,19 @@ impl Driver {
     }
 }
 
-/// What a hook made of the tools that are offered stays, whatever else changes about them.
-fn as_offered(fresh: Arc<Vec<ToolSpec>>, known: &[ToolSpec]) -> Arc<Vec<ToolSpec>> {
-    let offered =
-        |tool: &ToolSpec| known.iter().find(|other| other.name == tool.name).map(|other| other.offered);
+/// What a hook made of the tools that are offered stays, whatever else changes about them; so does the list of agents that
+/// could be reached when the run began (KAOS): the prompt must not change with every try.
+fn as_offered(fresh: Arc<Vec<ToolSpec>>, known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Arc<Vec<ToolSpec>> {
     let kept = fresh.iter().map(|tool| {
         let mut tool = tool.clone();
-        tool.offered = offered(&tool).unwrap_or(tool.offered);
+        let before = known.iter().find(|other| other.name == tool.name);
+        if let Some(before) = before.filter(|_| hooks || tool.kind == ToolKind::Delegate) {
+            (tool.offered, tool.unreachable) = (before.offered, before.unreachable);
+        }
         tool
     });
-    Arc::new(kept.collect())
+    let kept: Vec<ToolSpec> = kept.collect();
+    if kept == **known { known.clone() } else { Arc::new(kept) }
 }
 
 /// Ready once the tools of a source have changed.
