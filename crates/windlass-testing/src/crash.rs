@@ -32,6 +32,8 @@ pub struct CrashLog {
     planned: Mutex<BTreeMap<u64, Interruption>>,
     /// The events that a failed append did not write.
     lost: Mutex<Option<(RunId, Arc<[Event]>)>>,
+    /// What others were about to write when a process died.
+    dropped: Mutex<Vec<(RunId, Arc<[Event]>)>>,
     /// The number of the last event of each append.
     ends: Mutex<Vec<u64>>,
     written: AtomicU64,
@@ -79,6 +81,11 @@ impl CrashLog {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// What was about to be written when its writer was dropped, since this was last asked.
+    pub fn take_dropped(&self) -> Vec<(RunId, Arc<[Event]>)> {
+        std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Whether an append has failed and nobody has asked yet what was lost.
     pub fn failed(&self) -> bool {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -115,20 +122,39 @@ impl CrashLog {
     }
 }
 
+/// An append that has begun: if it is dropped before it is written, its events are lost.
+struct Begun<'l> {
+    log: &'l CrashLog,
+    append: Option<(RunId, Arc<[Event]>)>,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.log.dropped.lock().unwrap_or_else(PoisonError::into_inner).extend(self.append.take());
+    }
+}
+
 impl EventLog for CrashLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            self.turns.rest().await;
             let (run, events) = (append.run, append.events.clone());
+            let mut begun = Begun { log: self, append: Some((run, events.clone())) };
+            if self.crashed() {
+                // The process is dead, whoever else in it was about to write.
+                std::future::pending::<()>().await;
+            }
+            self.turns.rest().await;
             let before = self.written.load(Ordering::SeqCst);
             let (first, last) = (before + 1, before + events.len() as u64);
             let planned = self.take_planned(first, last);
             if planned == Some(Interruption::FailedAppend) {
+                begun.append = None;
                 *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, events));
                 // Whoever drives the world sees the failure before the driver does.
                 step_aside().await;
                 return Err(StoreError::Failed("simulated: input/output error".into()));
             }
+            begun.append = None;
             self.inner.append(append).await?;
             self.written.store(last, Ordering::SeqCst);
             self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(last);

@@ -172,6 +172,9 @@ impl Stage<'_> {
         let state = loop {
             let Some(next) = prepared.take() else { break self.state(id)? };
             let end = self.drive(next, &mut updates);
+            for (run, events) in self.log.take_dropped() {
+                self.script.lock().lost(run, &events);
+            }
             if let Some(lost) = self.log.take_lost() {
                 // The log failed, and with it the driver: what was not written has to come again.
                 let (run, events) = lost;
