@@ -9,6 +9,7 @@ use windlass_runtime::{Agent, Assembly, assemble};
 use windlass_store::{EventLog, SqliteLog};
 
 use crate::failure::{Exit, Failure};
+use crate::from_env;
 use crate::home;
 use crate::interrupts::Interrupts;
 use crate::notes::{self, Note};
@@ -20,7 +21,8 @@ pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Fail
 }
 
 fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<AgentFile, Failure> {
-    let mut file = AgentFile::read(path, &home::env)?;
+    let mut file =
+        if from_env::is(path) { from_env::read(&home::env)? } else { AgentFile::read(path, &home::env)? };
     overrides.apply(&mut file, pinned);
     file.check_available()?;
     Ok(file)
@@ -36,7 +38,7 @@ pub(crate) async fn start(
 ) -> Result<Assembly, Failure> {
     let assembly = interrupts.or(assemble(file, &home::env, log)).await??;
     if let Ok(home) = home::folder() {
-        let note = Note { path: home::absolute(path), overrides: overrides.clone(), used_at: now() };
+        let note = Note { path: from_env::path_of(path), overrides: overrides.clone(), used_at: now() };
         notes::remember(&home, assembly.agent.agent_ref(), note);
     }
     Ok(assembly)

@@ -9,6 +9,7 @@ use crate::commands::doctor::DoctorArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsArgs;
+use crate::commands::sessions::SessionsArgs;
 use crate::commands::test::TestArgs;
 use crate::commands::tools::ToolsArgs;
 
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// List, show, watch, answer, resume, cancel, steer and export runs
     Runs(RunsArgs),
+    /// List conversations, and tell what happened in one
+    Sessions(SessionsArgs),
     /// List the tools of an agent, and call one by hand
     Tools(ToolsArgs),
     /// Write, check and describe agent files

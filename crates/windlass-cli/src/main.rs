@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod drive;
 mod failure;
+mod from_env;
 mod home;
 mod interrupts;
 mod notes;

@@ -208,7 +208,8 @@ impl AgentBuilder {
         }
         let (template, system) = template(&agent, &self.instructions)?;
         let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
-        let beside: Vec<_> = self.delegates.iter().map(|agent| reachable(agent.spec())).chain(finish.clone()).collect();
+        let beside: Vec<_> =
+            self.delegates.iter().map(|agent| reachable(agent.spec())).chain(finish.clone()).collect();
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let prompt =
             system.map(|text| Arc::new(Message::system(text))).into_iter().chain(examples.iter().cloned());

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod sessions;
 pub(crate) mod test;
 pub(crate) mod tools;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Chat(args) => on_runtime(chat::run(args)),
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Runs(args) => on_runtime(runs::run(args)),
+        Command::Sessions(args) => on_runtime(sessions::run(args)),
         Command::Test(args) => test::run(&args),
         Command::Tools(args) => on_runtime(tools::run(args)),
         Command::Agents(args) => agents::run(args),

@@ -12,6 +12,7 @@ use crate::agents;
 use crate::asking::Terminal;
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
+use crate::from_env;
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::overrides::Overrides;
@@ -24,6 +25,7 @@ Examples:
   git diff | windlass run reviewer.yaml
   windlass run agent.yaml --session trip \"And what about Tuesday?\"
   windlass run agent.yaml --limit model_calls=20 --limit cost_usd=0.50 \"...\"
+  windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
 Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` goes on with it.
@@ -35,11 +37,15 @@ The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 
 #[command(after_help = HELP)]
 pub(crate) struct RunArgs {
     /// The agent file
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "from_env")]
+    file: Option<PathBuf>,
     /// What the agent is told; `-`, or nothing where stdin is no terminal: read from stdin
     #[arg(value_name = "INPUT")]
     input: Option<String>,
+    /// Take the agent from the environment instead of a file, with the variables of KAOS' agent container:
+    /// AGENT_NAME, AGENT_INSTRUCTIONS, MODEL_API_URL, MODEL_NAME, AGENTIC_LOOP_MAX_STEPS, MCP_SERVERS, …
+    #[arg(long)]
+    from_env: bool,
     /// Go on with the conversation of this name, or begin it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -54,11 +60,16 @@ pub(crate) struct RunArgs {
 /// Runs the agent to its end.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    let file = agents::read(&args.file, &args.overrides)?;
-    let input = input(args.input)?;
+    let (path, told) = if args.from_env {
+        from_environment(args.file, args.input)?
+    } else {
+        (args.file.unwrap_or_default(), args.input)
+    };
+    let file = agents::read(&path, &args.overrides)?;
+    let input = input(told)?;
     let mut view = View::new(args.view);
     let log = args.log.open()?;
-    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
+    let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     let people = if args.view.json { None } else { people() };
     let input = RunMessages::from(input);
@@ -71,12 +82,25 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
         // A conversation of its own, so that somebody can go on with it.
         assembly.agent.prepare_on(input, None, options)?
     };
-    let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
+    let words = Words { log: args.log.words(), file: Some(path.display().to_string()) };
     let run = drive(prepared, &mut view, &mut interrupts, &words).await?;
     let verdict = verdict(&run, &words);
     view.left(&run, verdict.as_ref().err());
     view.close()?;
     verdict
+}
+
+/// With `--from-env` there is no file: what stands first is the input.
+fn from_environment(
+    first: Option<PathBuf>,
+    second: Option<String>,
+) -> Result<(PathBuf, Option<String>), Failure> {
+    if second.is_some() {
+        return Err(Failure::new(Exit::Usage, "with `--from-env` there is no file, only the input")
+            .hint("`windlass run --from-env \"your question\"`"));
+    }
+    let told = first.map(|words| words.to_string_lossy().into_owned());
+    Ok((PathBuf::from(from_env::NAME), told))
 }
 
 /// A name for a conversation that nobody named.

@@ -57,9 +57,8 @@ pub(crate) fn build(
 
 impl Cast<'_> {
     fn begin(&self, part: &Part<'_>) -> Result<AgentBuilder, String> {
-        let env = |name: &str| {
-            self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
-        };
+        let env =
+            |name: &str| self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         let file = part.agent.read(&env).map_err(|error| refusal(&error))?;
         file.check_available().map_err(|error| refusal(&error))?;
         if let Some(value) = file.mock_replies(&env).filter(|_| part.script.is_root()) {
@@ -117,7 +116,9 @@ impl Cast<'_> {
         for entry in &file.agents {
             let name = entry.name();
             if !part.peers.iter().any(|peer| peer.name() == name) {
-                return Err(format!("The agent `{name}` needs a scripted one in its place: `peers: {{ {name}: ... }}`"));
+                return Err(format!(
+                    "The agent `{name}` needs a scripted one in its place: `peers: {{ {name}: ... }}`"
+                ));
             }
         }
         Ok(builder)
