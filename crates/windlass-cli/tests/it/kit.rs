@@ -96,7 +96,7 @@ pub(crate) fn finish(child: Child) -> End {
     end(child.wait_with_output().unwrap())
 }
 
-fn end(output: Output) -> End {
+pub(crate) fn end(output: Output) -> End {
     End {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),

@@ -9,6 +9,8 @@
 mod agents;
 mod chat;
 mod crash;
+mod delegates;
+#[cfg(test)]
 mod durable;
 mod effects;
 mod errors;

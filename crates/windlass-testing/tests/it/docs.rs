@@ -11,9 +11,9 @@ use windlass_testing::{RunnerOptions, run_case};
 fn the_yaml_of_the_guides_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut blocks = 0;
-    for page in ["README.md", "docs/agent-file.md", "docs/testing.md"] {
+    for page in ["README.md", "docs/agent-file.md", "docs/testing.md", "docs/coming-from-kaos.md"] {
         let text = std::fs::read_to_string(root.join(page)).unwrap();
-        for block in text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+        for block in text.split("```yaml\n").skip(1).map(|rest| rest.split("\n```").next().unwrap()) {
             blocks += 1;
             let file = root.join("docs").join("example.yaml");
             if block.contains("expect:") {
@@ -29,5 +29,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 3);
+    assert_eq!(blocks, 5);
 }

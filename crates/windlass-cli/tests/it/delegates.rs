@@ -1,0 +1,136 @@
+//! Agents that hand tasks to other agents, agents from the environment, and what a session tells of it.
+
+use crate::kit::{Home, assert_end, end};
+
+const LEAD: &str = "name: lead\ninstructions: You lead.\nloop: { preset: text }\n";
+const SUMS: &str = "name: sums\ndescription: Does sums.\nmodel: tour\ntools: [ { builtin: [calculate] } ]\n";
+const ASKS: &str = r#"["```delegate\n{\"agent\": \"sums\", \"task\": \"What is 17% of 2350?\"}\n```", "It is 399.5."]"#;
+
+fn json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn column(events: &[serde_json::Value], key: &str) -> Vec<String> {
+    events.iter().map(|event| event[key].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn k10_k12_k13_an_agent_file_hands_a_task_to_another_and_the_session_tells_of_it() {
+    let home = Home::new();
+    home.write("lead.yaml", &format!("{LEAD}agents: [ ./sums.yaml ]\n"));
+    home.write("sums.yaml", SUMS);
+    let run = home
+        .command(["run", "lead.yaml", "--session", "s1", "17% of 2350?"])
+        .env("DEBUG_MOCK_RESPONSES", ASKS)
+        .output()
+        .unwrap();
+    let run = end(run);
+    assert_eq!((run.code, run.stdout.trim()), (0, "It is 399.5."), "{run:?}");
+    let events = json_lines(&home.windlass(["sessions", "events", "s1", "--json"]).stdout);
+    let kinds = column(&events, "event_type");
+    assert_eq!(kinds, ["user_message", "delegation_request", "delegation_response", "agent_response"]);
+    assert_eq!(events[1]["content"]["agent"], "sums");
+    assert_eq!(events[1]["content"]["task"], "What is 17% of 2350?");
+    assert!(events[2]["content"]["response"].as_str().unwrap().contains("399.5"), "{events:?}");
+    let last = json_lines(&home.windlass(["sessions", "events", "s1", "--json", "--limit", "1"]).stdout);
+    assert_eq!(last, events[3..]);
+    let sessions = json_lines(&home.windlass(["sessions", "list", "--json"]).stdout);
+    assert_eq!((sessions.len(), &sessions[0]["session_id"]), (1, &"s1".into()), "{sessions:?}");
+}
+
+#[test]
+fn k11_tool_calls_are_told_and_shown_a_line_each() {
+    let home = Home::new();
+    home.write("sums.yaml", SUMS);
+    assert_eq!(home.windlass(["run", "sums.yaml", "--session", "s", "What is 2 + 3?"]).code, 0);
+    let events = json_lines(&home.windlass(["sessions", "events", "s", "--json"]).stdout);
+    assert_eq!(column(&events, "event_type"), ["user_message", "tool_call", "tool_result", "agent_response"]);
+    assert_eq!(events[1]["content"]["tool"], "calculate");
+    assert!(events.iter().all(|event| event["event_id"].as_str().unwrap().len() == "event_".len() + 8));
+    let lines = home.windlass(["sessions", "events", "s"]).stdout;
+    assert_eq!(lines.lines().count(), 4, "{lines}");
+}
+
+#[test]
+fn k25_a_session_keeps_no_more_events_than_its_loop_says() {
+    let home = Home::new();
+    home.write("a.yaml", "name: a\nmodel: tour\nloop: { preset: text, memory: { max_session_events: 3 } }\n");
+    for input in ["one", "two"] {
+        assert_eq!(home.windlass(["run", "a.yaml", "--session", "s", input]).code, 0);
+    }
+    let events = json_lines(&home.windlass(["sessions", "events", "s", "--json"]).stdout);
+    assert_eq!(column(&events, "event_type"), ["agent_response", "user_message", "agent_response"]);
+}
+
+#[test]
+fn a_delegate_from_the_command_line_has_the_name_that_it_is_given() {
+    let home = Home::new();
+    home.write("lead.yaml", LEAD);
+    home.write("other.yaml", SUMS);
+    let run = home
+        .command(["run", "lead.yaml", "--agent", "sums=other.yaml", "17% of 2350?"])
+        .env("DEBUG_MOCK_RESPONSES", ASKS)
+        .output()
+        .unwrap();
+    let run = end(run);
+    assert_eq!((run.code, run.stdout.trim()), (0, "It is 399.5."), "{run:?}");
+}
+
+#[test]
+fn k14_mock_replies_that_are_used_up_are_an_error_that_says_so() {
+    let home = Home::new();
+    home.write("lead.yaml", LEAD);
+    let run = home.command(["run", "lead.yaml", "go"]).env("DEBUG_MOCK_RESPONSES", "[]").output().unwrap();
+    let run = end(run);
+    assert_eq!(run.code, 69, "{run:?}");
+    assert!(run.stderr.contains("DEBUG_MOCK_RESPONSES is used up: it has 0 replies"), "{run:?}");
+}
+
+#[test]
+fn k30_an_agent_from_the_environment() {
+    let home = Home::new();
+    let run = home
+        .command(["run", "--from-env", "Say hello"])
+        .env("AGENT_NAME", "greeter")
+        .env("AGENT_INSTRUCTIONS", "Greet {{ name }}.")
+        .env("AGENTIC_LOOP_MAX_STEPS", "2")
+        .env("DEBUG_MOCK_RESPONSES", r#"["Hello."]"#)
+        .output()
+        .unwrap();
+    let run = end(run);
+    assert_eq!((run.code, run.stdout.trim()), (0, "Hello."), "{run:?}");
+    let shown = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(shown.contains("greeter"), "{shown}");
+}
+
+#[test]
+fn k30_an_environment_that_lacks_something_says_what() {
+    let home = Home::new();
+    assert_end!(home, home.windlass(["run", "--from-env", "Say hello"]));
+}
+
+#[test]
+fn agents_in_a_circle_are_refused() {
+    let home = Home::new();
+    home.write("a.yaml", "name: a\nmodel: tour\nagents: [ ./b.yaml ]\n");
+    home.write("b.yaml", "name: b\nmodel: tour\nagents: [ ./a.yaml ]\n");
+    let run = home.windlass(["run", "a.yaml", "go"]);
+    assert_eq!(run.code, 65, "{run:?}");
+    assert!(run.stderr.contains("in a circle") && run.stderr.contains("hint:"), "{run:?}");
+    assert_eq!(home.windlass(["agents", "check", "a.yaml"]).code, 65);
+}
+
+#[test]
+fn e10_a_delegate_with_the_name_of_a_tool_is_refused() {
+    let home = Home::new();
+    home.write("a.yaml", "name: a\nmodel: tour\ntools: [ { builtin: [now] } ]\nagents: [ ./b.yaml ]\n");
+    home.write("b.yaml", "name: now\nmodel: tour\n");
+    let run = home.windlass(["run", "a.yaml", "go"]);
+    assert!(run.code != 0 && run.stderr.contains("two tools named `now`"), "{run:?}");
+}
+
+#[test]
+fn an_unknown_session_is_said() {
+    let home = Home::new();
+    assert_end!(home, home.windlass(["sessions", "events", "nobody"]));
+}
