@@ -71,6 +71,17 @@ pub(crate) async fn of_run(
     Ok(Found { agent: assembly.agent, path, named: with.is_some() })
 }
 
+/// An agent whose data somebody wants to look at: it is not remembered as one that runs go on with.
+pub(crate) async fn to_look_at(
+    path: &Path,
+    run: RunId,
+    log: &Arc<SqliteLog>,
+    interrupts: &mut Interrupts,
+) -> Result<Assembly, Failure> {
+    let file = read_pinned(path, &Overrides::default(), &models(&**log, run).await?)?;
+    Ok(interrupts.or(assemble(&file, &home::env, log.clone())).await??)
+}
+
 fn unknown_file(state: &State) -> Failure {
     let name = state.agent().map_or_else(|| "?".to_owned(), |agent| agent.name.to_string());
     Failure::new(Exit::BadFile, format!("the file of agent `{name}` is not known here"))

@@ -1,5 +1,6 @@
 //! What is shown of a run while it goes on: for people ([`Plain`]) or for programs ([`json`]).
 
+pub(crate) mod differences;
 pub(crate) mod json;
 mod plain;
 pub(crate) mod words;

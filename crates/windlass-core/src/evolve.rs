@@ -1,5 +1,7 @@
 //! `evolve`: folds one fact into the state. It cannot fail, decides nothing, and costs the same whatever came before.
 
+mod fork;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,12 +12,13 @@ use crate::event::{
 };
 use crate::ids::CallId;
 use crate::message::{AssistantMessage, Message};
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::tool_message;
-use crate::state::{Calling, Closing, Cut, OpenCall, OpenQuestion, Phase, Repeated, Stage, State};
+use crate::state::{Calling, Closing, Cut, OpenQuestion, Phase, Repeated, State};
 
 /// Folds one fact into the state.
 #[must_use]
@@ -44,7 +47,9 @@ impl State {
                 if started.attempt == 1 {
                     self.count_call();
                 }
+                let own = self.run;
                 if let Some(call) = self.call_mut(&started.call) {
+                    call.key_run = Some(call.keyed_by(own));
                     call.attempt = started.attempt;
                     call.stage = Stage::Running { seq };
                 }
@@ -125,7 +130,16 @@ impl State {
         self.prompt = start.prompt.clone();
         self.output.clone_from(&start.output);
         self.phase = Phase::Between;
+        let below = self.below.take();
         match &start.input {
+            RunInput::Fork(fork) => {
+                if let Phase::Stepping { seq: asked } = &mut self.phase {
+                    *asked = seq;
+                }
+                if let Some(base) = below {
+                    self.forked(&base, fork, at, seq);
+                }
+            }
             RunInput::Messages(messages) => {
                 for message in messages {
                     if let Message::Assistant(said) = &**message {
@@ -163,6 +177,7 @@ impl State {
             }
             if let Some(closing) = &mut self.closing {
                 closing.stopping = false;
+                closing.called = true;
                 closing.text_asked |= turn.note.is_some();
                 if let Some(note) = closing.reached.note.take() {
                     self.history.push(Arc::new(Message::user(note)));
@@ -199,6 +214,7 @@ impl State {
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
         self.count(&turn.usage);
+        self.stop = turn.stop;
         self.counters.model_calls += 1;
         if let Some(text) = turn.text.as_ref().filter(|text| !text.trim().is_empty()) {
             self.last_text = Some(text.clone());
@@ -230,6 +246,8 @@ impl State {
                     attempt: 0,
                     failed: 0,
                     note: None,
+                    key_run: None,
+                    in_base: None,
                 }
             })
             .collect();
@@ -316,11 +334,16 @@ impl State {
         }
         self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));
         let Some(call) = self.call_mut(&finished.call) else { return };
+        // What the base ran counts as run.
+        let ran_below = call.ran_below(&finished.outcome);
         call.stage = Stage::Done(finished.outcome.clone());
         call.note.clone_from(&finished.note);
         let repeat = call.repeat;
         if let Some(limit) = finished.limit {
             self.cut.get_or_insert(Cut { limit, repeat });
+        }
+        if ran_below {
+            self.count_call();
         }
         self.commit_round();
     }
@@ -407,7 +430,8 @@ impl State {
         self.cut = None;
         // A question about another limit is moot: this one has cut the loop.
         self.questions.retain(|open| !matches!(open.kind, QuestionKind::Limit(_)));
-        self.closing = Some(Closing { reached: reached.clone(), seq, at, stopping, text_asked: false });
+        self.closing =
+            Some(Closing { reached: reached.clone(), seq, at, stopping, text_asked: false, called: false });
         self.streaks.rejected = 0;
     }
 

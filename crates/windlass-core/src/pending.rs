@@ -1,8 +1,9 @@
 //! `pending`: the whole set of work that should be going on now.
 
 use crate::action::{Action, Work};
+use crate::open_call::Stage;
 use crate::policy::LimitKind;
-use crate::state::{Phase, Stage, State};
+use crate::state::{Phase, State};
 
 /// The whole set of work that should be going on now, in order. What runs and is not in it must be stopped.
 pub fn pending(state: &State) -> Vec<Action> {

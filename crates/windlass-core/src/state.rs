@@ -1,5 +1,9 @@
 //! State: the fold of a run's events, and what the edge may ask of it.
 
+mod parts;
+
+pub(crate) use parts::{Closing, Cut, Repeated, Streaks};
+
 use std::sync::Arc;
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
@@ -8,14 +12,15 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, InputReceived, LimitReached, Purpose, RunEnded, ToolChoice};
+use crate::event::{AgentRef, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
-use crate::message::{Message, ToolCall};
+use crate::message::Message;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{LimitKind, Policy, Preset, Stop};
 use crate::question::QuestionKind;
-use crate::reply::Usage;
+use crate::reply::{StopReason, Usage};
 use crate::stored::Ref;
 use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
@@ -73,6 +78,10 @@ pub struct State {
     /// The limit that a call of the current turn ran into.
     pub(crate) cut: Option<Cut>,
     pub(crate) closing: Option<Closing>,
+    /// Why the last reply stopped.
+    pub(crate) stop: StopReason,
+    /// The base, until the start says what of it goes on.
+    pub(crate) below: Option<Arc<State>>,
 }
 
 /// Where a run stands within its loop.
@@ -105,52 +114,6 @@ pub(crate) struct Calling {
     pub(crate) choice: ToolChoice,
 }
 
-/// A call of the current turn that the edge can work on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenCall {
-    /// The call as the model made it.
-    pub call: ToolCall,
-    /// The arguments that a person put in place of the model's.
-    pub edited: Option<Text>,
-    pub(crate) stage: Stage,
-    pub(crate) attempt: u32,
-    /// Tries that failed: an attempt that was lost with its process is none.
-    pub(crate) failed: u32,
-    pub(crate) repeat: u32,
-    pub(crate) note: Option<Text>,
-}
-
-impl OpenCall {
-    /// The arguments that the call runs with, as JSON text.
-    pub fn args(&self) -> &str {
-        let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
-        if args.is_empty() { "{}" } else { args }
-    }
-}
-
-/// How far a call has come.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stage {
-    /// Nothing stands against it: it runs as soon as there is room.
-    Queued,
-    /// It waits for a person's decision.
-    Held { digest: Text },
-    /// The tool itself is a question to a person.
-    Asking,
-    /// It runs.
-    Running { seq: u64 },
-    /// Another agent does it.
-    Delegated { seq: u64, run: RunId, answer: Option<InputReceived> },
-    /// The other agent has asked something that people must answer here.
-    DelegateAsks { run: RunId, question: QuestionId },
-    /// A try failed; the next one begins at that time.
-    Retrying { seq: u64, at: Millis },
-    /// It had started when the process died: its check is asked, else a person.
-    Doubted { seq: u64, asked: bool },
-    /// It has its result.
-    Done(CallOutcome),
-}
-
 /// A question that waits for its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenQuestion {
@@ -166,53 +129,6 @@ pub struct OpenQuestion {
     pub text: Text,
     /// Answers to choose from.
     pub suggestions: Vec<Text>,
-}
-
-/// Things that happened several times in a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Streaks {
-    /// Prompts after turns without a call.
-    pub(crate) prompts: u32,
-    /// Replies that were cut off, refused or filtered.
-    pub(crate) cut: u32,
-    /// Turns with malformed calls.
-    pub(crate) malformed: u32,
-    /// Outputs that did not fit.
-    pub(crate) rejected: u32,
-    /// Whether a call of the current turn was neither malformed nor an output that did not fit.
-    pub(crate) accepted_now: bool,
-    /// Whether the current turn had one.
-    pub(crate) malformed_now: bool,
-    /// Whether the current turn has counted as a round.
-    pub(crate) round_counted: bool,
-}
-
-/// The last call and how often it came in a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Repeated {
-    pub(crate) name: Text,
-    pub(crate) args: Text,
-    pub(crate) times: u32,
-}
-
-/// A limit that a call ran into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
-    pub(crate) limit: LimitKind,
-    /// How often the call came in a row.
-    pub(crate) repeat: u32,
-}
-
-/// A limit that was reached, while what follows from it is going on.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Closing {
-    pub(crate) reached: LimitReached,
-    pub(crate) seq: u64,
-    pub(crate) at: Millis,
-    /// Whether work that was going on must come to its end first.
-    pub(crate) stopping: bool,
-    /// Whether the output was asked for as text, because a forced call was not to be had.
-    pub(crate) text_asked: bool,
 }
 
 /// How a run stands as a whole.
@@ -264,17 +180,26 @@ impl State {
             cancelled: false,
             cut: None,
             closing: None,
+            stop: StopReason::Stop,
+            below: None,
         }
     }
 
-    /// A run before its first event whose conversation begins with another run's: it is shared, not copied.
+    /// A run before its first event that begins where another run stands: with its conversation, which is shared, not
+    /// copied. A fork ([`RunInput::Fork`](crate::RunInput::Fork)) goes on with everything else, too.
     pub fn on_base(run: RunId, base: &Self) -> Self {
         Self {
             history: base.history.clone(),
             call_ids: base.call_ids.clone(),
             stored: base.stored.clone(),
+            below: Some(Arc::new(base.clone())),
             ..Self::new(run)
         }
+    }
+
+    /// How many events its base has, before its first event.
+    pub fn base_version(&self) -> Option<u64> {
+        self.below.as_ref().map(|base| base.version)
     }
 
     /// The run's id.
@@ -310,6 +235,11 @@ impl State {
     /// The tools, offered or only known; once the conversation holds a stored payload, the one that reads it too.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
+    }
+
+    /// The models that it may ask, in order of fallback.
+    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
+        &self.models
     }
 
     /// The agent's own tools, as the last event that named them did.
@@ -416,11 +346,32 @@ impl State {
 
     /// The calls that have started and have no result yet: running, or in doubt after a crash.
     pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
+    /// The calls of the current turn that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
         let calls = match &self.phase {
             Phase::Acting(calls) => calls.as_slice(),
             _ => &[],
         };
-        calls.iter().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    /// Whether a call of the current turn has been started.
+    pub fn has_started(&self, id: &CallId) -> bool {
+        self.open_call(id).is_some_and(|open| open.attempt > 0)
+    }
+
+    /// Whether a fork has this end of a call from its base, without having begun it.
+    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
+        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
+    }
+
+    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
+    pub fn call_key(&self, id: &CallId) -> Option<Text> {
+        let open = self.open_call(id)?;
+        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
     }
 
     /// The tool of that name, if the run has it.
@@ -444,11 +395,6 @@ impl State {
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
     pub fn step(&self) -> Option<u64> {
         matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
-    }
-
-    /// The models to ask, in order of fallback.
-    pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
-        &self.models
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.

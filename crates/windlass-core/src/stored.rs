@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::event::{Fact, RunInput};
 use crate::ids::Text;
 use crate::message::{Content, Media, MediaSource, Message, Part};
-use crate::outcome::CallOutcome;
 use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
 
@@ -155,12 +154,17 @@ impl Fact {
                 RunInput::Messages(messages) => {
                     messages.iter().filter_map(|message| message.content()).collect()
                 }
+                RunInput::Fork(fork) => {
+                    fork.calls.iter().filter_map(|call| call.outcome.as_ref()?.content()).collect()
+                }
                 RunInput::Continue(_) => Vec::new(),
             },
-            Self::CallFinished(finished) => match &finished.outcome {
-                CallOutcome::Ok { content } => vec![content],
-                _ => Vec::new(),
-            },
+            Self::CallFinished(finished) => finished.outcome.content().into_iter().collect(),
+            Self::DelegationFinished(finished) => finished.outcome.content().into_iter().collect(),
+            Self::HistoryEdited(edited) => {
+                let inserted = edited.splices.iter().flat_map(|splice| &splice.insert);
+                inserted.filter_map(|message| message.content()).collect()
+            }
             _ => Vec::new(),
         };
         contents.into_iter().flat_map(Content::refs).collect()

@@ -83,6 +83,12 @@ pub enum Violation {
         /// The value given.
         found: String,
     },
+    /// There is nothing that a fork could go on with.
+    #[error("run {run} has nothing to go on with there: it has not begun, or it has ended")]
+    NothingToFork {
+        /// The base, or the run itself if it has none.
+        run: RunId,
+    },
     /// The run is being stopped.
     #[error("run {run} is being stopped, found {found}")]
     Stopping {
@@ -122,6 +128,7 @@ impl Violation {
             Self::WrongAnswer { .. } => "violation.wrong_answer",
             Self::BadArguments { .. } => "violation.bad_arguments",
             Self::NotRaised { .. } => "violation.not_raised",
+            Self::NothingToFork { .. } => "violation.nothing_to_fork",
             Self::Stopping { .. } => "violation.stopping",
         }
     }
@@ -136,6 +143,9 @@ impl Violation {
                 "start a new run of the session; a run that a limit cut goes on with `windlass runs resume`"
                     .to_owned(),
             ),
+            Self::NothingToFork { .. } => {
+                Some("name an earlier event, or give an input to begin anew after the end".to_owned())
+            }
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
             _ => None,
         }

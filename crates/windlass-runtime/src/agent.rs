@@ -8,8 +8,8 @@ use minijinja::Environment;
 use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
-    AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunStarted, SessionId, State, Text,
-    ToolSpec,
+    AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, SessionId, State,
+    Text, ToolSpec,
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder};
@@ -199,6 +199,18 @@ impl Agent {
         })
     }
 
+    /// The start of a run as this agent would have made it, with its policy, prompt and tools.
+    /// `input` is what the line of forks that it stands in began with.
+    pub(crate) fn start_again(&self, start: &RunStarted, input: &RunInput) -> Result<RunStarted, Error> {
+        Ok(RunStarted {
+            prompt: self.prompt(&self.seen_input(input))?,
+            tools: self.tools(),
+            policy: self.inner.policy.clone(),
+            output: self.inner.output.clone(),
+            ..start.clone()
+        })
+    }
+
     /// The policy with some limits raised.
     pub(crate) fn raised(policy: &Arc<Policy>, limits: &[(LimitKind, u64)]) -> Arc<Policy> {
         let mut policy = Policy::clone(policy);
@@ -207,7 +219,7 @@ impl Agent {
     }
 
     /// The messages before the conversation. Instructions without variables are rendered once for all runs.
-    fn prompt(&self, input: &Value) -> Result<Arc<Vec<Arc<Message>>>, Error> {
+    pub(crate) fn prompt(&self, input: &Value) -> Result<Arc<Vec<Arc<Message>>>, Error> {
         let Some(environment) = &self.inner.template else { return Ok(self.inner.prompt.clone()) };
         let failed = |source| Error::Template { agent: self.inner.name.to_string(), source };
         let template = environment.get_template(TEMPLATE).map_err(failed)?;

@@ -163,8 +163,8 @@ impl Driver {
     /// What the process before us left running must not have its effect after we settled what became of it (E30).
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
-            let (tool, run) = (self.agent.tool(&open.call.name)?, self.state.run());
-            let context = work::context(run, &open.call.id, 1, CancellationToken::new());
+            let tool = self.agent.tool(&open.call.name)?;
+            let context = work::context(&self.state, &open.call.id, 1, CancellationToken::new())?;
             Some(async move { tool.stop_left_behind(context).await })
         };
         Box::pin(join_all(self.state.started_calls().filter_map(stop)))
@@ -405,7 +405,7 @@ impl Driver {
         Some(ToolWork {
             action,
             tool,
-            context: work::context(self.state.run(), call, attempt, cancel.clone()),
+            context: work::context(&self.state, call, attempt, cancel.clone())?,
             args,
             timeout_ms,
             grace_ms: policy.grace_ms,

@@ -123,6 +123,16 @@ pub enum Error {
         /// How it ended.
         status: Status,
     },
+    /// There is no such event to begin a fork after.
+    #[error("run {run} has {version} events, expected one of them, found event {at}")]
+    NoSuchEvent {
+        /// The run.
+        run: RunId,
+        /// The event that was asked for.
+        at: u64,
+        /// How many there are.
+        version: u64,
+    },
     /// The run has not ended.
     #[error("run {run} has not ended; resume it instead")]
     NotEnded {
@@ -150,6 +160,7 @@ impl Error {
             Self::MissingBase { .. } => "run.missing_base",
             Self::SessionBusy { .. } => "session.busy",
             Self::NotCut { .. } => "run.not_cut",
+            Self::NoSuchEvent { .. } => "run.no_such_event",
             Self::NotEnded { .. } => "run.not_ended",
         }
     }
@@ -182,6 +193,9 @@ impl Error {
                 "`windlass runs show {run}` says what it waits for; resume, answer or cancel it"
             )),
             Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
+            Self::NoSuchEvent { run, .. } => {
+                Some(format!("`windlass runs show -e {run}` numbers its events"))
+            }
             Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
             Self::Template { .. } | Self::MissingBase { .. } => None,
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use windlass_core::{Message, RunInput, Stop, check_value, to_xml};
+use windlass_core::{Message, RunInput, Stop, check_value, from_xml, to_xml};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -43,6 +43,18 @@ impl From<Map<String, Value>> for RunMessages {
 }
 
 impl RunMessages {
+    /// All of it as one text.
+    pub fn text(&self) -> String {
+        let texts = self.messages.iter().map(|message| match message {
+            Message::System { text } => text.to_string(),
+            Message::User { content } | Message::TaskDelegation { content } => content.text().into_owned(),
+            Message::Assistant(said) => said.text.as_deref().unwrap_or_default().to_owned(),
+            Message::Tool(result) => result.content.text().into_owned(),
+        });
+        let object = self.object.iter().map(|object| Value::Object(object.clone()).to_string());
+        object.chain(texts).collect::<Vec<_>>().join("\n")
+    }
+
     /// Adds a message after what is there.
     pub fn and(mut self, message: Message) -> Self {
         self.messages.push(message);
@@ -79,6 +91,21 @@ impl Agent {
         let others = messages.into_iter().filter(|message| !typed || !is_input(message));
         let all = std::iter::once(Message::user(text)).chain(others).collect();
         Ok((messages_input(all), Value::Object(object)))
+    }
+
+    /// What templates saw as `input` when a run began with this.
+    pub(crate) fn seen_input(&self, input: &RunInput) -> Value {
+        let text = match input {
+            RunInput::Messages(messages) => {
+                let first = messages.iter().map(|message| &**message).find(|message| is_input(message));
+                text_of(
+                    first.filter(|_| self.input_schema().is_some()).or(messages.last().map(|last| &**last)),
+                )
+            }
+            RunInput::Continue(_) | RunInput::Fork(_) => String::new(),
+        };
+        let object = self.input_schema().and_then(|schema| from_xml(XML_ROOT, &text, schema).ok());
+        object.unwrap_or(Value::String(text))
     }
 
     /// An object that came as a text: from a command line, a task, a file.

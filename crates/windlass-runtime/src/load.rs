@@ -50,6 +50,27 @@ pub async fn load_until(log: &dyn EventLog, run: RunId, version: u64) -> Result<
     below.ok_or(Error::Log(StoreError::UnknownRun { run }))
 }
 
+/// The state before a run's first event: with its base, if it has one.
+pub(crate) async fn state_before(log: &dyn EventLog, run: RunId) -> Result<State, Error> {
+    let first = log.read(run, 1, 1).await?;
+    match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
+        Some(Fact::RunStarted(start)) => match &start.base {
+            Some(base) => {
+                let below = load_until(log, base.run, base.version).await;
+                let below = below.map_err(|error| match error {
+                    Error::Log(StoreError::UnknownRun { run: missing }) if missing == base.run => {
+                        Error::MissingBase { run, base: base.run }
+                    }
+                    other => other,
+                });
+                Ok(State::on_base(run, &below?))
+            }
+            None => Ok(State::new(run)),
+        },
+        _ => Err(Error::Log(StoreError::UnknownRun { run })),
+    }
+}
+
 impl Run {
     /// A run as its log leaves it, for those who only look.
     ///

@@ -307,25 +307,31 @@ impl Agent {
         Ok(self.driver(state, Some(resumed), fence, options))
     }
 
+    /// Whether this agent may go on with what another one began.
+    pub(crate) fn check_agent(&self, state: &State) -> Result<(), Error> {
+        match state.agent() {
+            Some(agent) if agent != self.agent_ref() => {
+                let show = |agent: &windlass_core::AgentRef| {
+                    format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
+                };
+                let (expected, found) = (show(agent), show(self.agent_ref()));
+                Err(Error::AgentChanged { run: state.run(), expected, found })
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
         let state = load(&**self.log(), run).await?;
         if let Some(end) = state.ended() {
             let violation = Violation::Ended { run, status: end.status, found: "a take-over" };
             return Err(Error::Refused(violation));
         }
-        match state.agent() {
-            Some(agent) if !changed && agent != self.agent_ref() => {
-                let show = |agent: &windlass_core::AgentRef| {
-                    format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
-                };
-                Err(Error::AgentChanged { run, expected: show(agent), found: show(self.agent_ref()) })
-            }
-            Some(agent) if agent != self.agent_ref() => {
-                self.check_models(run).await?;
-                Ok(state)
-            }
-            _ => Ok(state),
+        match self.check_agent(&state) {
+            Err(_) if changed => self.check_models(run).await?,
+            checked => checked?,
         }
+        Ok(state)
     }
 
     /// A run keeps the models that it began with: a changed agent must still have them.
@@ -359,11 +365,17 @@ impl Agent {
         Ok(Some(state))
     }
 
-    fn first_fence(&self) -> Fence {
+    pub(crate) fn first_fence(&self) -> Fence {
         Fence { holder: self.holder().clone(), epoch: 1 }
     }
 
-    fn driver(&self, state: State, first: Option<What>, fence: Fence, options: DriveOptions) -> Prepared {
+    pub(crate) fn driver(
+        &self,
+        state: State,
+        first: Option<What>,
+        fence: Fence,
+        options: DriveOptions,
+    ) -> Prepared {
         Prepared { driver: Driver::new(self.clone(), state, fence, first, options) }
     }
 }

@@ -12,7 +12,7 @@ use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
     ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request,
-    RunId, State, Stop, Text, ToolChoice, ToolSpec, Usage, What, Wire, fenced_prompt, plain_schema,
+    State, Stop, Text, ToolChoice, ToolSpec, Usage, What, Wire, fenced_prompt, plain_schema,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Secret};
 use windlass_tools::{Tool, ToolContext, ToolResult};
@@ -276,10 +276,15 @@ pub(crate) struct ToolWork {
     pub(crate) secrets: Vec<Secret>,
 }
 
-/// What a tool is told of the call. The key is the same for every try.
-pub(crate) fn context(run: RunId, call: &CallId, attempt: u32, cancelled: CancellationToken) -> ToolContext {
-    let idempotency_key = format!("{run}:{call}").into();
-    ToolContext { run, call: call.clone(), attempt, idempotency_key, cancelled }
+/// What a tool is told of the call. The key is the same for every try, also in a fork.
+pub(crate) fn context(
+    state: &State,
+    call: &CallId,
+    attempt: u32,
+    cancelled: CancellationToken,
+) -> Option<ToolContext> {
+    let idempotency_key = state.call_key(call)?;
+    Some(ToolContext { run: state.run(), call: call.clone(), attempt, idempotency_key, cancelled })
 }
 
 impl ToolWork {

@@ -3,11 +3,14 @@
 mod answer;
 mod backup;
 mod cancel;
+mod effects;
 mod export;
 mod find;
+mod fork;
 mod go_on;
 mod list;
 mod prune;
+mod replay;
 mod resume;
 mod show;
 mod steer;
@@ -55,6 +58,12 @@ enum RunsCommand {
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),
+    /// List what the calls of a run did: intents, tries, receipts, doubts
+    Effects(effects::EffectsArgs),
+    /// Begin a new run that goes on from any event of another one
+    Fork(fork::ForkArgs),
+    /// Decide on a run once more, from what came from outside: the same, or the first event that differs
+    Replay(replay::ReplayArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
     /// Copy the whole log to a file, while runs go on
@@ -74,6 +83,9 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Resume(args) => resume::run(args, log).await,
         RunsCommand::Cancel(args) => cancel::run(args, log).await,
         RunsCommand::Steer(args) => steer::run(args, log).await,
+        RunsCommand::Effects(args) => effects::run(args, log).await,
+        RunsCommand::Fork(args) => fork::run(args, log).await,
+        RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
         RunsCommand::Backup(args) => backup::run(args, log).await,
         RunsCommand::Prune(args) => prune::run(args, log).await,

@@ -1,7 +1,5 @@
 //! The calls of a turn: which may run, in what order, and what follows from their ends.
 
-use sha2::{Digest, Sha256};
-
 use super::finish::Finish;
 use super::limits::fill;
 use super::{Decided, Decision};
@@ -9,15 +7,16 @@ use crate::action::Found;
 use crate::args::check_args;
 use crate::event::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict,
-    DelegationFinished, DelegationStarted, InputReceived, InputRequested, TurnFailed,
+    InputRequested, TurnFailed,
 };
-use crate::ids::{ActionId, CallId, RunId, Text};
+use crate::ids::{ActionId, CallId, Text};
 use crate::nearest::nearest_or_any;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind};
-use crate::question::{Answer, QuestionKind};
+use crate::question::QuestionKind;
 use crate::reply::{FailureKind, ModelFailure, Usage};
-use crate::state::{OpenCall, Phase, Stage, State};
+use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind, ToolSpec};
 
 /// Calls of one turn that run at once where the batch is `staged`.
@@ -40,10 +39,19 @@ impl Decision {
             self.reach(limit, reached);
             return;
         }
-        let calls: Vec<OpenCall> = self.open_calls().to_vec();
-        let faults: Vec<(CallId, CallOutcome)> =
-            calls.iter().filter_map(|open| Some((open.call.id.clone(), fault(&self.state, open)?))).collect();
-        if !self.finish_goes_on(&finish) {
+        self.admit_calls(&finish);
+    }
+
+    /// Decides on each call of the turn that nothing has been decided on yet, in order, and starts what may run.
+    pub(super) fn admit_calls(&mut self, finish: &Finish) {
+        let queued = |(_, open): &(usize, &OpenCall)| matches!(open.stage, Stage::Queued);
+        let calls = self.open_calls().iter().enumerate().filter(queued);
+        let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
+        let faults: Vec<(CallId, CallOutcome)> = calls
+            .iter()
+            .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open)?)))
+            .collect();
+        if !self.finish_goes_on(finish) {
             return;
         }
         let malformed: Vec<_> = faults
@@ -56,13 +64,11 @@ impl Decision {
         }
         // Calls that are sure to run; those that a person may still deny are counted when they start.
         let mut sure = self.state.counters.tool_calls;
-        let mut first = true;
-        for open in calls {
+        for (place, open) in calls {
             let id = open.call.id.clone();
             if self.is_finish(&open) {
                 self.finish_call(id, finish.outcome(&open.call.id));
-                continue;
-            } else if !first && self.state.policy.batch == Batch::First {
+            } else if place > 0 && self.state.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 self.finish_call(id, outcome.clone());
@@ -73,7 +79,6 @@ impl Decision {
             } else {
                 sure += u64::from(self.admit(&open));
             }
-            first = false;
         }
         self.go_on();
     }
@@ -177,83 +182,25 @@ impl Decision {
     }
 
     pub(super) fn is_finish(&self, open: &OpenCall) -> bool {
-        open.call.fault.is_none()
-            && self
-                .state
-                .tool(&open.call.name)
-                .is_some_and(|tool| tool.offered && matches!(tool.kind, ToolKind::Finish(_)))
+        let finish = |tool: &ToolSpec| tool.offered && matches!(tool.kind, ToolKind::Finish(_));
+        open.call.fault.is_none() && self.state.tool(&open.call.name).is_some_and(finish)
     }
 
+    /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
-        let Some(open) = self.state.open_call(&call) else { return };
-        let attempt = open.attempt + 1;
-        let delegate = self.state.tool(&open.call.name).filter(|tool| tool.kind == ToolKind::Delegate);
-        match delegate.map(|tool| tool.name.clone()) {
-            Some(agent) => {
-                // A take-over goes on with the same run, and with the same answer to it.
-                let (run, answer) = match &open.stage {
-                    Stage::Delegated { run, answer, .. } => (*run, answer.clone()),
-                    _ => (self.child_run(&call), None),
-                };
-                self.record(DelegationStarted { call, agent, run, attempt, answer });
+        let Some(open) = self.state.open_call(&call).cloned() else { return };
+        if matches!(open.stage, Stage::Queued) {
+            match open.known().map(|known| &known.outcome) {
+                Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
+                Some(None) if self.effect(&open).0 == Effect::Once => return self.doubt(&open),
+                _ => {}
             }
-            None => self.record(CallStarted { call, attempt }),
         }
-    }
-
-    /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
-    fn child_run(&self, call: &CallId) -> RunId {
-        let mut hash = Sha256::new();
-        hash.update(self.state.run.0.as_bytes());
-        hash.update(call.as_str().as_bytes());
-        let mut random = [0_u8; 10];
-        random.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
-        RunId(uuid::Builder::from_unix_timestamp_millis(self.at, &random).into_uuid())
-    }
-
-    fn delegated(&self, action: ActionId) -> Option<OpenCall> {
-        let is = |open: &&OpenCall| matches!(open.stage, Stage::Delegated { seq, .. } if self.state.action(seq) == action);
-        self.open_calls().iter().find(is).cloned()
-    }
-
-    /// A question of another agent is put to people here; its task goes on with their answer.
-    pub(super) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
-        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
-        if self.state.stopping() {
-            let outcome = CallOutcome::Interrupted { abandoned: false };
-            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
-        }
-        let (question, child) = (self.next_question(), Some(asked.question));
-        self.record(InputRequested { question, child, call: Some(open.call.id), ..asked });
-        self.go_on();
-        Ok(())
-    }
-
-    /// Goes on with another agent's task, whose question was answered.
-    pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
-        let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        let call = open.call.id.clone();
-        let agent = open.call.name.clone();
-        let answer = Some(InputReceived { question, answer });
-        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer });
-    }
-
-    pub(super) fn delegation_ended(
-        &mut self,
-        action: ActionId,
-        outcome: CallOutcome,
-        usage: Usage,
-        cost: Option<u64>,
-    ) -> Decided {
-        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
-        let outcome = if self.state.stopping() && outcome.may_retry() {
-            CallOutcome::Interrupted { abandoned: false }
+        if self.state.tool(&open.call.name).is_some_and(|tool| tool.kind == ToolKind::Delegate) {
+            self.delegate(&open);
         } else {
-            outcome
-        };
-        self.record(DelegationFinished { call: open.call.id, outcome, usage, cost });
-        self.go_on();
-        Ok(())
+            self.record(CallStarted { call, attempt: open.attempt + 1 });
+        }
     }
 
     fn running(&self, action: ActionId) -> Option<OpenCall> {
@@ -369,29 +316,40 @@ impl Decision {
             .cloned()
             .collect();
         for open in lost {
-            let id = open.call.id.clone();
-            let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
-            let (effect, has_check) = tool.unwrap_or((Effect::Once, false));
-            match effect {
-                Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
-                _ if self.state.stopping() => {
-                    self.finish_call(id, CallOutcome::Interrupted { abandoned: false });
-                }
-                _ if matches!(open.stage, Stage::Delegated { .. }) => self.start_call(id),
-                Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
-                Effect::Once => {
-                    self.record(CallDoubted { call: id });
-                    if !has_check {
-                        self.ask_outcome(&open);
-                    }
-                }
-            }
+            self.take_up(&open);
         }
         if self.state.stopping() {
             if matches!(self.state.phase, Phase::Calling(_)) {
                 self.abandon_turn("the process died while the run was being stopped");
             }
             self.after_stop();
+        }
+    }
+
+    /// Goes on with a call that was lost while it ran.
+    pub(super) fn take_up(&mut self, open: &OpenCall) {
+        let id = open.call.id.clone();
+        match self.effect(open).0 {
+            _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
+                self.delegate(open)
+            }
+            Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
+            _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
+            Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
+            Effect::Once => self.doubt(open),
+        }
+    }
+
+    /// What running a call again would do, and whether its tool can say if it happened.
+    fn effect(&self, open: &OpenCall) -> (Effect, bool) {
+        let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
+        tool.unwrap_or((Effect::Once, false))
+    }
+
+    fn doubt(&mut self, open: &OpenCall) {
+        self.record(CallDoubted { call: open.call.id.clone() });
+        if !self.effect(open).1 {
+            self.ask_outcome(open);
         }
     }
 
@@ -415,9 +373,9 @@ impl Decision {
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
         let policy = &self.state.policy;
         let note = self.state.open_call(&call).and_then(|open| {
-            let repetition = policy
-                .repetition
-                .filter(|repetition| open.repeat == repetition.note_at && open.attempt > 0)?;
+            let repetition = policy.repetition.filter(|repetition| {
+                open.repeat == repetition.note_at && (open.attempt > 0 || open.ran_below(&outcome))
+            })?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", &open.call.name).into())
         });

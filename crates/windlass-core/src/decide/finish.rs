@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use super::Decision;
 use super::limits::fill;
+use super::{Decision, RAW_OUTPUT};
 use crate::args::check_args;
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{AtLimit, Stop, Wire};
 use crate::reply::{FailureKind, ModelFailure};
-use crate::state::{Calling, OpenCall};
+use crate::state::Calling;
 use crate::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
 use crate::xml::{from_xml, xml_form};
 
@@ -73,7 +74,8 @@ impl Decision {
     /// Ends the run with the output of this call: the others get a result all the same (E8).
     pub(super) fn finish_with(&mut self, call: &CallId, output: Option<Value>, status: Status) {
         let text = self.said().filter(|text| !text.trim().is_empty());
-        let all: Vec<OpenCall> = self.open_calls().to_vec();
+        let unfinished = self.open_calls().iter().filter(|open| !matches!(open.stage, Stage::Done(_)));
+        let all: Vec<OpenCall> = unfinished.cloned().collect();
         for open in all {
             let id = open.call.id.clone();
             let outcome = if id == *call {
@@ -125,7 +127,7 @@ impl Decision {
             Some(id) => self.state.open_call(&id).map(|open| open.call.args.clone()),
             None => self.said(),
         };
-        raw.map_or(String::new(), |raw| format!("\nraw output: {raw}"))
+        raw.map_or(String::new(), |raw| format!("{RAW_OUTPUT}{raw}"))
     }
 
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.

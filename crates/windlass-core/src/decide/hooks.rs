@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Decided, Decision};
+use super::{Decided, Decision, RAW_OUTPUT};
 use crate::action::{HookEnd, StepEdits};
 use crate::args::check_value;
 use crate::event::HistoryEdited;
@@ -51,7 +51,7 @@ impl Decision {
             }
             Err(fault) => {
                 let error =
-                    format!("Failed to validate output from step.finish(): {fault}\nraw output: {output}");
+                    format!("Failed to validate output from step.finish(): {fault}{RAW_OUTPUT}{output}");
                 self.fail(FailKind::Parse, error.into());
             }
         }

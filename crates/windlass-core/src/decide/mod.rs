@@ -1,19 +1,25 @@
 //! `accept`: which facts follow when something comes from outside.
 
 mod calls;
+mod delegation;
 mod finish;
+mod fork;
 mod hooks;
 mod limits;
 mod people;
 mod turns;
 
 use crate::action::{Input, What};
-use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunResumed, Steered};
+use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, Millis};
+use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
-use crate::state::{Phase, Stage, State};
+use crate::state::{Phase, State};
 use crate::violation::Violation;
+
+/// Stands before what a model or hook gave as output, in the error of a run that failed for it.
+pub(crate) const RAW_OUTPUT: &str = "\nraw output: ";
 
 /// Which facts follow when something comes from outside. The same state and input always give the same facts.
 ///
@@ -47,8 +53,13 @@ impl Decision {
         self.check_stage(&what)?;
         match what {
             What::Start(start) => {
+                let fork = matches!(start.input, RunInput::Fork(_));
                 self.record(*start);
-                self.next_turn();
+                if fork {
+                    self.go_on_from_base();
+                } else {
+                    self.next_turn();
+                }
                 Ok(())
             }
             What::Resumed { holder, epoch } => {
@@ -88,7 +99,13 @@ impl Decision {
     fn check_stage(&self, what: &What) -> Decided {
         let run = self.state.run;
         match (&self.state.phase, what) {
-            (Phase::New, What::Start(_)) => Ok(()),
+            (Phase::New, What::Start(start)) => match (&start.input, &self.state.below) {
+                (RunInput::Fork(_), None) => Err(Violation::NothingToFork { run }),
+                (RunInput::Fork(_), Some(base)) if base.is_finished() || base.version == 0 => {
+                    Err(Violation::NothingToFork { run: base.run })
+                }
+                _ => Ok(()),
+            },
             (Phase::New, _) => Err(Violation::NotStarted { run }),
             (Phase::Ended(end), _) => Err(Violation::Ended { run, status: end.status, found: name_of(what) }),
             (_, What::Start(_)) => Err(Violation::AlreadyStarted { run }),

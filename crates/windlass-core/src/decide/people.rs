@@ -8,10 +8,11 @@ use crate::args::check_args;
 use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
 use crate::ids::{QuestionId, Text};
 use crate::message::Content;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::LimitKind;
 use crate::question::{Answer, QuestionKind};
-use crate::state::{OpenCall, OpenQuestion, Stage, hex};
+use crate::state::{OpenQuestion, hex};
 use crate::violation::Violation;
 
 impl Decision {

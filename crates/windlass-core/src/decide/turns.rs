@@ -146,7 +146,7 @@ impl Decision {
             .collect()
     }
 
-    fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
+    pub(super) fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
         let texts = &self.state.policy.texts;
         match stop {
             StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
@@ -156,7 +156,7 @@ impl Decision {
         }
     }
 
-    fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
+    pub(super) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
         if self.state.streaks.cut >= CUT_RETRIES {
             let error = match kind {
                 FailKind::Truncated => "the model's replies were cut off at the token limit",
@@ -171,7 +171,7 @@ impl Decision {
     }
 
     /// A turn without a call.
-    fn talked(&mut self) {
+    pub(super) fn talked(&mut self) {
         let text = self.said();
         if self.takes_text_output() {
             self.text_output(text);
@@ -219,17 +219,20 @@ impl Decision {
 
     /// Calls that cannot be understood end the run: by policy, or because there were too many in a row.
     pub(super) fn malformed_ends(&mut self, faults: &[(CallId, CallOutcome)]) -> bool {
+        // In a fork some of the turn's faults may have been recorded already.
+        let some = self.state.streaks.malformed_now;
+        let before = self.state.streaks.malformed.saturating_sub(u32::from(some));
         let verdict = match self.state.policy.malformed {
-            Malformed::FeedBack(most) => self.state.streaks.malformed >= most,
+            Malformed::FeedBack(most) => before >= most,
             Malformed::Answer | Malformed::Fail => true,
         };
-        if faults.is_empty() || !verdict {
+        if faults.is_empty() && !some || !verdict {
             return false;
         }
         // The text as the model wrote it, calls and all.
         let raw = match self.state.history.last().map(|last| &**last) {
             Some(Message::Assistant(said)) => said.raw.clone().or_else(|| said.text.clone()),
-            _ => self.said(),
+            _ => self.state.last_text.clone().filter(|_| some),
         };
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());

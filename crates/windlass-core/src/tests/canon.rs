@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::explore::Node;
 use super::scenarios::Scenario;
-use crate::state::{Phase, Stage, State};
+use crate::open_call::Stage;
+use crate::state::{Phase, State};
 use crate::{ActionId, Work};
 
 /// Numbers of events in the order in which they are met: only which are equal matters, not what they are.
@@ -70,13 +71,16 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         }
         Phase::Acting(calls) => {
             for call in calls {
-                if let Stage::Running { seq } | Stage::Retrying { seq, .. } | Stage::Doubted { seq, .. } =
-                    &mut call.stage
+                if let Stage::Running { seq }
+                | Stage::Delegated { seq, .. }
+                | Stage::Retrying { seq, .. }
+                | Stage::Doubted { seq, .. } = &mut call.stage
                 {
                     names.rename(seq);
                 }
             }
         }
+        Phase::Stepping { seq } => names.rename(seq),
         Phase::New | Phase::Between | Phase::Ended(_) => {}
     }
     for question in &mut state.questions {

@@ -97,6 +97,11 @@ impl Moves<'_> {
                     );
                 }
             }
+            Work::Delegate { .. } => {
+                let outcome = CallOutcome::Ok { content: "delegated".into() };
+                self.add(What::Delegated { action, outcome, usage: Usage::default(), cost: Some(0) }, left);
+            }
+            Work::RunHook => self.add(What::Stepped { action, edits: Box::default() }, left),
             Work::CheckCall { .. } => {
                 let happened = Found::Happened(CallOutcome::Ok { content: "paid".into() });
                 for found in [happened, Found::NotHappened, Found::Unsure] {
@@ -190,7 +195,7 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
             Work::CallModel { .. } => all.extend([ended(*id), checked(*id), fired(*id), reply(foreign)]),
             Work::RunTool { .. } => all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]),
             Work::CheckCall { .. } => all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]),
-            Work::Ask { .. } | Work::SetTimer { .. } => {
+            Work::Ask { .. } | Work::SetTimer { .. } | Work::Delegate { .. } | Work::RunHook => {
                 all.extend([reply(*id), ended(*id), checked(*id), fired(foreign)]);
             }
         }

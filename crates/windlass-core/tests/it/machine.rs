@@ -8,17 +8,26 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     ActionId, CallOutcome, Event, Fact, FailureKind, Found, Input, LimitKind, ModelFailure, Policy, Preset,
-    QuestionId, State, ToolSpec, What, Work, accept, decide, evolve, pending,
+    QuestionId, State, ToolSpec, What, Work, accept, decide, evolve, pending, replay,
 };
 
-use crate::generate::{QUIET, Step, answer, failure, found, outcome, policies, reply, steps};
+use crate::generate::{QUIET, Step, answer, edits, failure, found, outcome, policies, reply, steps};
+use crate::invariants::fork_invariants;
 use crate::monitor::Monitor;
 use crate::world::{self, BEGINNING};
 
+use crate::forks;
+
 /// A run under test, with what a driver would know of it.
-struct Machine {
-    state: State,
-    events: Vec<Event>,
+pub(crate) struct Machine {
+    pub(crate) state: State,
+    pub(crate) events: Vec<Event>,
+    /// The state before its first event.
+    pub(crate) origin: State,
+    /// What the base of a fork had done before it; empty: it is no fork.
+    pub(crate) before: Vec<Event>,
+    /// How many events there were after each append.
+    pub(crate) appends: Vec<usize>,
     tools: Arc<Vec<ToolSpec>>,
     /// Work that was begun and whose end has not come yet: wanted, or being stopped.
     begun: BTreeMap<ActionId, Work>,
@@ -29,18 +38,30 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: Policy) -> Self {
         let tools = Arc::new(world::tools());
+        Self::begun_with(State::new(world::run_id()), Vec::new(), &world::start(policy, &tools), tools)
+    }
+
+    pub(crate) fn begun_with(
+        state: State,
+        before: Vec<Event>,
+        start: &Input,
+        tools: Arc<Vec<ToolSpec>>,
+    ) -> Self {
         let mut machine = Self {
-            state: State::new(world::run_id()),
+            origin: state.clone(),
+            state,
             events: Vec::new(),
-            tools: tools.clone(),
+            before,
+            appends: Vec::new(),
+            tools,
             begun: BTreeMap::new(),
             known: BTreeMap::new(),
             monitor: Monitor::default(),
-            now: BEGINNING,
+            now: start.at,
         };
-        assert!(machine.offer(&world::start(policy, &tools)), "a run can be started");
+        assert!(machine.offer(start), "a run can be started");
         machine
     }
 
@@ -57,9 +78,14 @@ impl Machine {
             self.state = evolve(self.state.clone(), event);
         }
         assert_eq!(self.state, decided, "the state is the fold of its events (invariant 3)");
-        self.monitor.see(&input.what, &before, &events, &self.state).unwrap();
-        self.events.extend(events);
+        self.events.extend(events.iter().cloned());
+        self.appends.push(self.events.len());
         self.reconcile(&before);
+        if self.before.is_empty() {
+            self.monitor.see(&input.what, &before, &events, &self.state).unwrap();
+        } else {
+            fork_invariants(&self.state, &self.before, &self.events);
+        }
         if ends_work(&input.what) {
             assert!(accept(&self.state, input.clone()).is_err(), "a double is refused: {input:?}");
         }
@@ -76,7 +102,13 @@ impl Machine {
         let still = |id: &ActionId| wanted.iter().any(|action| action.id == *id);
         self.begun.retain(|id, work| {
             still(id)
-                || matches!(work, Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. })
+                || matches!(
+                    work,
+                    Work::CallModel { .. }
+                        | Work::RunTool { .. }
+                        | Work::Delegate { .. }
+                        | Work::CheckCall { .. }
+                )
         });
         self.begun.extend(wanted.iter().map(|action| (action.id, action.work.clone())));
         assert!(
@@ -156,7 +188,7 @@ impl Machine {
                 usage: windlass_core::Usage { input: 3, output: 1, ..Default::default() },
                 cost: Some(0),
             },
-            Work::RunHook => What::Stepped { action, edits: Box::default() },
+            Work::RunHook => What::Stepped { action, edits: Box::new(edits(step)) },
             Work::CheckCall { .. } => What::Checked { action, found: found(step) },
             Work::Ask { question } => What::Answered { question: question.clone(), answer: answer(step) },
             Work::SetTimer { .. } => What::TimerFired { action },
@@ -222,7 +254,7 @@ fn ends_work(what: &What) -> bool {
 }
 
 /// The events as a store gives them back.
-fn stored(events: &[Event]) -> Vec<Event> {
+pub(crate) fn stored(events: &[Event]) -> Vec<Event> {
     events
         .iter()
         .map(|event| {
@@ -232,21 +264,28 @@ fn stored(events: &[Event]) -> Vec<Event> {
         .collect()
 }
 
-fn random_run(policy: Policy, steps: Vec<Step>) -> Machine {
-    let mut machine = Machine::new(policy);
-    for step in steps {
-        if machine.state.is_finished() {
-            // Nothing that comes now is taken.
-            let what = machine.unfitting(step).unwrap_or(What::Cancel { reason: None });
-            assert!(accept(&machine.state, Input { at: machine.now, what }).is_err());
-        } else {
-            machine.step(step);
+pub(crate) fn random_run(policy: Policy, steps: Vec<Step>) -> Machine {
+    Machine::new(policy).driven(steps)
+}
+
+impl Machine {
+    /// Lets all of that happen, and the run come to its end.
+    pub(crate) fn driven(self, steps: Vec<Step>) -> Self {
+        let mut machine = self;
+        for step in steps {
+            if machine.state.is_finished() {
+                // Nothing that comes now is taken.
+                let what = machine.unfitting(step).unwrap_or(What::Cancel { reason: None });
+                assert!(accept(&machine.state, Input { at: machine.now, what }).is_err());
+            } else {
+                machine.step(step);
+            }
         }
+        if !machine.state.is_finished() {
+            machine.finish();
+        }
+        machine
     }
-    if !machine.state.is_finished() {
-        machine.finish();
-    }
-    machine
 }
 
 /// The random runs are worth something: they come everywhere.
@@ -256,7 +295,7 @@ fn random_runs_see_every_kind_of_fact_and_end() {
     let mut kinds = BTreeSet::new();
     let mut ends = BTreeSet::new();
     let mut outcomes = BTreeSet::new();
-    for _ in 0..1_000 {
+    for _ in 0..3_000 {
         let (policy, steps) = (policies(), steps()).new_tree(&mut runner).unwrap().current();
         let machine = random_run(policy, steps);
         for event in &machine.events {
@@ -312,6 +351,43 @@ proptest! {
         prop_assert_eq!(&folded, &machine.state, "the state is the fold of the events");
         let again = stored(&machine.events).iter().fold(State::new(world::run_id()), evolve);
         prop_assert_eq!(&again, &machine.state, "and of the events as they were stored");
+    }
+
+    /// Point 4 of the contract: an append's input can be rebuilt from its events, and gives them again.
+    #[test]
+    fn random_runs_replay_to_the_same_events(policy in policies(), steps in steps()) {
+        let machine = random_run(policy, steps);
+        let events = stored(&machine.events);
+        let mut state = State::new(world::run_id());
+        let mut from = 0;
+        for to in machine.appends {
+            let replayed = replay(&state, &events[from..to]);
+            prop_assert!(replayed.is_ok(), "{:#?}", replayed);
+            state = replayed.unwrap();
+            from = to;
+        }
+        prop_assert_eq!(&state, &machine.state);
+    }
+
+    /// E36: a run forked at any event, however it went on there, holds the invariants and repeats nothing.
+    #[test]
+    fn e36_forks_of_random_runs_hold_the_invariants(
+        policy in policies(), steps in steps(), place in any::<usize>(), more in steps(), other in forks::others(),
+    ) {
+        let base = random_run(policy, steps);
+        let place = 1 + place % base.events.len();
+        if let Some(fork) = forks::begin(&base, place, other.clone()) {
+            let fork = fork.driven(more.clone());
+            forks::repeats_nothing(&[&base], place, &fork);
+            forks::folds_and_replays(&base, place, &fork);
+            // And a fork of the fork.
+            let second = 1 + place % fork.events.len();
+            if let Some(grandchild) = forks::begin(&fork, second, other) {
+                let grandchild = grandchild.driven(more);
+                forks::repeats_nothing(&[&fork, &base], second, &grandchild);
+                forks::folds_and_replays(&fork, second, &grandchild);
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
     ActionId, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact, Found,
-    LimitKind, Message, QuestionKind, RunStanding, State, Usage, What, Work, pending,
+    LimitKind, Message, QuestionKind, RunStanding, State, Stop, ToolKind, Usage, What, Work, pending,
 };
 
 /// What has been seen of one call.
@@ -73,7 +73,8 @@ impl Monitor {
                 hold!(*count <= max, "{kind} is {max}, and there were {count}");
             }
         }
-        hold!(self.closing_turns.len() <= 1, "one closing call at most: {:?}", self.closing_turns);
+        let most = closing_calls(after);
+        hold!(self.closing_turns.len() <= most, "{most} closing calls at most: {:?}", self.closing_turns);
         valid_history(after)?;
         self.work(before, after)
     }
@@ -128,12 +129,28 @@ impl Monitor {
                     matches!(seen, Seen::Running | Seen::Doubted)
                 })?;
             }
+            Fact::DelegationStarted(started) => {
+                self.step(&started.call, Seen::Running, fact, |seen| {
+                    matches!(seen, Seen::Wanted | Seen::Allowed | Seen::Running | Seen::Asking)
+                })?;
+            }
+            Fact::DelegationFinished(finished) => {
+                self.usage.add(&finished.usage);
+                self.step(&finished.call, Seen::Done, fact, |seen| *seen == Seen::Running)?;
+            }
+            Fact::InputRequested(asked) if asked.child.is_some() => {
+                let call = asked.call.as_ref().ok_or("a delegate's question is about its call")?;
+                self.step(call, Seen::Asking, fact, |seen| *seen == Seen::Running)?;
+            }
             Fact::InputRequested(asked) => self.asked(asked.kind, asked.call.as_ref(), fact)?,
             Fact::CallFinished(finished) => {
                 let ran = matches!(
                     finished.outcome,
                     CallOutcome::Ok { .. } | CallOutcome::Error { .. } | CallOutcome::TimedOut { .. }
                 );
+                let name = self.calls.get(&finished.call).map(|(name, _)| name.clone()).unwrap_or_default();
+                let finish = state.tool(&name).is_some_and(|tool| matches!(tool.kind, ToolKind::Finish(_)));
+                let ran = ran && !finish;
                 self.step(&finished.call, Seen::Done, fact, |seen| match seen {
                     Seen::Done => false,
                     Seen::Running | Seen::Doubted | Seen::Asking => true,
@@ -265,6 +282,8 @@ impl Monitor {
             );
             let fits = match &action.work {
                 Work::RunTool { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
+                Work::Delegate { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
+                Work::RunHook => self.open().next().is_none(),
                 Work::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
                 Work::CallModel { .. } => self.open().next().is_none(),
                 Work::Ask { .. } | Work::SetTimer { .. } => true,
@@ -287,6 +306,12 @@ impl Monitor {
         }
         Ok(())
     }
+}
+
+/// A closing call, and where it must finish its repeats: one that asks for text, and one for each output that does not fit.
+fn closing_calls(state: &State) -> usize {
+    let finishes = state.policy().stop == Stop::FinishTool;
+    1 + if finishes { 1 + state.policy().parse_retries as usize } else { 0 }
 }
 
 /// A provider would take the conversation as it is whenever a model is asked (invariant 6).

@@ -7,6 +7,8 @@ mod drops;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod forks;
+#[cfg(test)]
 mod ground;
 #[cfg(test)]
 mod panics;

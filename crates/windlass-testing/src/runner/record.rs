@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, State, Text, evolve, narrate};
+use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, State, Text, evolve, narrate, replay};
 use windlass_store::Batch;
 
 use crate::fixture::{AskedQuestion, Update};
@@ -22,6 +22,8 @@ pub(crate) struct RunRecord {
     pub(crate) requests: usize,
     pub(crate) executed: BTreeMap<String, Vec<Value>>,
     pub(crate) virtual_ms: u64,
+    /// The first event that a replay of the run gives otherwise, in words.
+    pub(crate) replay_differs: Option<String>,
 }
 
 /// Leaves out what only a restart caused: the take-over, doubts, questions that the runner answered by itself, and a
@@ -50,6 +52,23 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
         }
     }
     kept
+}
+
+/// Accepts each rebuilt input again (point 4 of the contract): what differs first, if anything does.
+pub(crate) fn replay_differs(run: &State, base: Option<&State>, batches: &[Batch]) -> Option<String> {
+    let mut state = base.map_or_else(|| State::new(run.run()), |base| State::on_base(run.run(), base));
+    for batch in batches {
+        match replay(&state, &batch.events) {
+            Ok(next) => state = next,
+            Err(difference) => {
+                let show = |event: &Option<Event>| event.as_ref().map_or_else(|| "nothing".to_owned(), line);
+                let (expected, found) = (show(&difference.expected), show(&difference.found));
+                let reason = difference.reason.as_deref().unwrap_or_default();
+                return Some(format!("event {}: {expected}; found {found} {reason}", difference.seq));
+            }
+        }
+    }
+    (state != *run).then(|| "the events are the same, and the state is not".to_owned())
 }
 
 /// The lines that the preset logs.

@@ -9,12 +9,17 @@ use crate::fixture::Mismatch;
 
 type Checked = Result<(), Mismatch>;
 
-/// Whether a run is sound: one end, one result for each call, a conversation that a provider takes, all usage counted.
+/// Whether a run is sound: one end, one result for each call, a conversation that a provider takes, all usage counted,
+/// and a replay that gives the same events.
 pub(crate) fn run(run: &RunRecord) -> Checked {
     one_end(&run.state, &run.events)?;
     one_result_each(&run.state, &run.events)?;
     valid_history(&run.state)?;
-    all_usage(&run.state, &run.events)
+    all_usage(&run.state, &run.events)?;
+    match &run.replay_differs {
+        Some(difference) => Err(fault("replay", "the same events", difference.clone())),
+        None => Ok(()),
+    }
 }
 
 /// A run that was cancelled after some event: it ended by that, or had come to its own end, or waits for a person

@@ -13,6 +13,7 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfi
 
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
+use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
 use super::secret::{Mask, Secret, shown_url};
 
 /// How long a connection may take to be made.
@@ -36,12 +37,13 @@ const MAX_REQUESTS: usize = 64;
 /// How much of what a server said with a refusal is quoted, in characters.
 const QUOTED_CHARS: usize = 300;
 
-/// Headers that the protocol or HTTP itself sets (MCP 2025-11-25, Streamable HTTP).
-const RESERVED_HEADERS: [&str; 8] = [
+/// Headers that the protocol, HTTP or Windlass itself sets (MCP 2025-11-25, Streamable HTTP).
+const RESERVED_HEADERS: [&str; 9] = [
     "accept",
     "content-length",
     "content-type",
     "host",
+    IDEMPOTENCY_HEADER,
     "last-event-id",
     "mcp-protocol-version",
     "mcp-session-id",
@@ -52,9 +54,7 @@ const RESERVED_HEADERS: [&str; 8] = [
 ///
 /// # Errors
 /// The URL or a header is malformed, or TLS cannot be set up (for `https:` alone).
-pub(super) fn transport(
-    config: &McpConfig,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, McpError> {
+pub(super) fn transport(config: &McpConfig) -> Result<StreamableHttpClientTransport<Keyed>, McpError> {
     let bad = |what: String| McpError::BadConfig { server: config.name.clone(), what };
     let McpTransport::Http { url, headers } = &config.transport else {
         return Err(bad("it has no URL".to_owned()));
@@ -77,7 +77,7 @@ pub(super) fn transport(
         .custom_headers(headers)
         .max_concurrent_requests(MAX_REQUESTS);
     settings.retry_config = Arc::new(backoff);
-    Ok(StreamableHttpClientTransport::with_client(client, settings))
+    Ok(StreamableHttpClientTransport::with_client(Keyed(client), settings))
 }
 
 /// What a failure of this wire means, told from the types in an error's chain of causes.

@@ -26,6 +26,8 @@ struct Door {
     refuses: Option<StatusCode>,
     /// It is silent when it is asked what it speaks.
     ignores_the_probe: bool,
+    /// The idempotency keys of all requests that had one.
+    keys: Arc<Mutex<Vec<String>>>,
     /// The headers of the last request.
     seen: Arc<Mutex<BTreeMap<String, String>>>,
 }
@@ -39,6 +41,7 @@ async fn guard(State(door): State<Door>, request: Request, next: Next) -> Respon
     if door.ignores_the_probe && headers.get("mcp-method").is_some_and(|method| method == "server/discover") {
         return std::future::pending().await;
     }
+    door.keys.lock().expect("no panic").extend(headers.get("idempotency-key").cloned());
     *door.seen.lock().expect("no panic") = headers;
     if let Some(status) = door.refuses {
         return (status, format!("go away with {}", sent.unwrap_or_default())).into_response();
@@ -108,14 +111,18 @@ async fn open(config: McpConfig) -> McpServer {
 
 #[tokio::test]
 async fn calls_work_over_http_in_both_lifecycles() {
-    let web = Web::start(Evil::new(true), Door::default(), 0);
+    let door = Door::default();
+    let keys = door.keys.clone();
+    let web = Web::start(Evil::new(true), door, 0);
     for lifecycle in [Lifecycle::Auto, Lifecycle::Initialize, Lifecycle::Discover] {
+        keys.lock().expect("no panic").clear();
         let mut config = at(&web);
         config.lifecycle = lifecycle;
         let server = open(config).await;
         assert_eq!(text(&server, "echo", json!({"text": "hi"})).await, "hi", "{lifecycle:?}");
         let meta = text(&server, "meta", json!({})).await;
         assert!(meta.contains(r#""windlass/idempotency_key":"key-9""#), "{meta}");
+        assert_eq!(*keys.lock().expect("no panic"), [r#""key-9""#, r#""key-9""#], "one a call, and no other");
         let error = call(&server, "fail", json!({"text": "x"})).await.expect_err("it fails");
         assert_eq!(error.message.as_ref(), "no such file: x");
         soon(server.close()).await;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass_core::{LimitKind, State};
-use windlass_runtime::DriveOptions;
+use windlass_runtime::{DriveOptions, Prepared};
 use windlass_store::SqliteLog;
 
 use crate::agents::{self, Found};
@@ -32,7 +32,7 @@ impl GoOn<'_> {
 
     /// Takes the run over and drives it; with limits, begins one that continues it.
     pub(super) async fn drive(
-        mut self,
+        self,
         state: &State,
         found: Found,
         limits: &[(LimitKind, f64)],
@@ -43,6 +43,16 @@ impl GoOn<'_> {
             [] => found.agent.resume(state.run(), found.named, options).await?,
             _ => found.agent.continue_run(state.run(), limits, options).await?,
         };
+        self.finish(prepared, state, &found).await
+    }
+
+    /// Drives a run that goes on from a state.
+    pub(super) async fn finish(
+        mut self,
+        prepared: Prepared,
+        state: &State,
+        found: &Found,
+    ) -> Result<Exit, Failure> {
         let mut view = View::new(self.view);
         view.recall(state);
         let words = Words { log: self.log_args.words(), file: Some(found.path.display().to_string()) };

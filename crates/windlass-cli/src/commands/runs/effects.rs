@@ -1,0 +1,162 @@
+//! `windlass runs effects`.
+
+use clap::Args;
+use serde_json::{Value, json};
+use windlass_core::{Effect, RunId};
+use windlass_runtime::{CallEffects, EffectStep, effects};
+use windlass_store::{EventLog, RunFilter};
+
+use super::find;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+use crate::view::words::{LINE_CHARS, count, cut, outcome, time};
+
+/// How many runs are looked at in one go.
+const PAGE: usize = 1_000;
+
+const HELP: &str = "\
+For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given,
+each try (durable before it ran), what came back, and what was in doubt after a crash and who settled it.
+
+Examples:
+  windlass runs effects last
+  windlass runs effects --all --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct EffectsArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
+    run: Option<String>,
+    /// Of all runs of the log, the newest first
+    #[arg(long)]
+    all: bool,
+    /// One JSON object a call
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    if let Some(word) = &args.run {
+        let (log, run) = find::open(log_args, word).await?;
+        let calls = effects(&*log, run).await?;
+        if calls.is_empty() && !args.json {
+            out::note("no call was begun");
+        }
+        show(run, &calls, args.json)?;
+        return Ok(Exit::Good);
+    }
+    let Some(log) = log_args.open_existing()? else { return Ok(Exit::Good) };
+    let mut before = None;
+    loop {
+        let page = log.list(RunFilter { limit: PAGE, before, ..RunFilter::default() }).await?;
+        for line in &page {
+            let calls = effects(&*log, line.run).await?;
+            if !args.json && !calls.is_empty() {
+                out::line(format_args!("run {}", line.run))?;
+            }
+            show(line.run, &calls, args.json)?;
+        }
+        before = page.last().map(|line| line.run);
+        if page.len() < PAGE {
+            return Ok(Exit::Good);
+        }
+    }
+}
+
+fn show(run: RunId, calls: &[CallEffects], json: bool) -> std::io::Result<()> {
+    for call in calls {
+        if json {
+            out::json(&as_json(run, call))?;
+        } else {
+            plain(call)?;
+        }
+    }
+    Ok(())
+}
+
+fn effect(call: &CallEffects) -> &'static str {
+    match call.effect {
+        Some(Effect::ReadOnly) => "read_only",
+        Some(Effect::Idempotent) => "idempotent",
+        Some(Effect::Once) => "once",
+        None => "unknown",
+    }
+}
+
+fn plain(call: &CallEffects) -> std::io::Result<()> {
+    let tries = match call.attempts() {
+        0 => "not run here".to_owned(),
+        tries => format!("tried {}", if tries == 1 { "once".to_owned() } else { format!("{tries} times") }),
+    };
+    let doubts = match call.doubts().len() {
+        0 => String::new(),
+        doubts => format!(", {}", count(doubts as u64, "doubt")),
+    };
+    let words = format!("{} {} {}", call.call, call.tool, cut(&call.args, LINE_CHARS));
+    out::line(format_args!("{}\n  effect {}, {tries}{doubts}", out::plain(&words), effect(call)))?;
+    out::line(format_args!("  key    {}", out::plain(&call.key)))?;
+    for entry in &call.entries {
+        let words = cut(&step(&entry.what, call, entry.seq), LINE_CHARS);
+        out::line(format_args!("  {:>5}  {}  {words}", entry.seq, time(entry.at)))?;
+    }
+    Ok(())
+}
+
+fn step(step: &EffectStep, call: &CallEffects, seq: u64) -> String {
+    match step {
+        EffectStep::Intent { attempt } => format!("begins, try {attempt}"),
+        EffectStep::Failed(failed) => format!("{}; it is tried again", outcome(failed)),
+        EffectStep::Doubt => {
+            let settled = call.doubts().into_iter().find(|(doubt, _)| *doubt == seq);
+            let settled = settled.and_then(|(_, settled)| settled).map_or("open", |settled| settled.name());
+            format!("in doubt: the process had died ({settled})")
+        }
+        EffectStep::Asked(question) => format!("a person is asked ({question})"),
+        EffectStep::Settled(answer) => format!("a person answers: {}", answer.name()),
+        EffectStep::Receipt(ended) if call.attempts() == 0 && call.doubts().is_empty() => {
+            format!("ended before, in the run that this one goes on from: {}", outcome(ended))
+        }
+        EffectStep::Receipt(ended) => format!("ended: {}", outcome(ended)),
+    }
+}
+
+fn as_json(run: RunId, call: &CallEffects) -> Value {
+    let entries = |fitting: fn(&EffectStep) -> Option<Value>| -> Vec<Value> {
+        let found = call.entries.iter().filter_map(|entry| {
+            let mut value = fitting(&entry.what)?;
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("seq".to_owned(), json!(entry.seq));
+                fields.insert("at".to_owned(), json!(entry.at));
+            }
+            Some(value)
+        });
+        found.collect()
+    };
+    let doubts = call
+        .doubts()
+        .into_iter()
+        .map(|(seq, settled)| json!({ "seq": seq, "settled": settled.map(|settled| settled.name()) }));
+    json!({
+        "type": "call",
+        "run": run,
+        "call": call.call,
+        "tool": call.tool,
+        "effect": effect(call),
+        "key": call.key,
+        "args": call.args,
+        "attempts": call.attempts(),
+        "intents": entries(|step| match step {
+            EffectStep::Intent { attempt } => Some(json!({ "attempt": attempt })),
+            _ => None,
+        }),
+        "receipts": entries(|step| match step {
+            EffectStep::Failed(outcome) => Some(json!({ "outcome": outcome, "tried_again": true })),
+            EffectStep::Receipt(outcome) => Some(json!({ "outcome": outcome, "tried_again": false })),
+            _ => None,
+        }),
+        "doubts": doubts.collect::<Vec<_>>(),
+        "ended": call.receipt().is_some(),
+    })
+}

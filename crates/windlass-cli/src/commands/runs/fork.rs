@@ -1,0 +1,90 @@
+//! `windlass runs fork`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use windlass_core::RunId;
+use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved, load_until};
+
+use super::find;
+use super::go_on::GoOn;
+use crate::commands::run::people;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::view::ViewArgs;
+use crate::view::words::{count, usage};
+
+const HELP: &str = "\
+Begins a new run that goes on from where RUN stood after its event N (`windlass runs show -e RUN` numbers them). What
+came before is shared, not copied, and nothing of it is done or paid again: tool calls that RUN has ended keep their
+result, those that it lost follow their tool's effect. People are asked anew: no approval is inherited.
+INPUT is said to the agent as it goes on; after the end of RUN it begins anew with it.
+With another agent's file its instructions, policy, tools and models apply from there on.
+
+Examples:
+  windlass runs fork last --at 4
+  windlass runs fork last --at 4 --with changed.yaml
+  windlass runs fork last --at 12 'Look at the other folder, too.'";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct ForkArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The event after which the new run goes on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    at: u64,
+    /// The agent's file, where it has moved or changed: the new run follows it
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
+    /// What is said to the agent
+    #[arg(value_name = "INPUT")]
+    input: Option<String>,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::listen()?;
+    let (log, base) = find::open(log_args, &args.run).await?;
+    let state = load_until(&*log, base, args.at).await?;
+    let mut go_on = GoOn { log_args, log, view: args.view, interrupts };
+    let found = go_on.agent(&state, args.with.as_deref()).await?;
+    let people = if args.view.json { None } else { people() };
+    let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
+    let fork = found.agent.fork(base, how, DriveOptions { people, ..DriveOptions::default() }).await?;
+    let id = fork.prepared.id();
+    if args.view.json {
+        out::json(&as_json(base, args.at, id, &fork.saved))?;
+    } else if !args.view.quiet {
+        out::note(format_args!("run {id} goes on from event {} of {base}; {}", args.at, words(&fork.saved)));
+    }
+    go_on.finish(fork.prepared, &state, &found).await
+}
+
+fn words(saved: &Saved) -> String {
+    if saved.model_calls + saved.tool_calls == 0 {
+        return "nothing was done there yet".to_owned();
+    }
+    let calls = [count(saved.model_calls, "model call"), count(saved.tool_calls, "tool call")].join(" and ");
+    format!("not done again: {calls}, {}", usage(&saved.usage, Some(saved.cost as f64 / 1e12)))
+}
+
+fn as_json(base: RunId, at: u64, run: RunId, saved: &Saved) -> Value {
+    json!({
+        "type": "forked",
+        "run": run,
+        "base": base,
+        "at": at,
+        "saved": {
+            "model_calls": saved.model_calls,
+            "tool_calls": saved.tool_calls,
+            "usage": saved.usage,
+            "cost_usd": saved.cost as f64 / 1e12,
+        },
+    })
+}

@@ -1,0 +1,121 @@
+//! `windlass runs replay`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use windlass_core::{Difference, Event, RunId};
+use windlass_runtime::{Replayed, replay_run};
+
+use super::find;
+use crate::agents;
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::interrupts::Interrupts;
+use crate::out;
+use crate::view::words::count;
+use crate::view::{differences, json};
+
+const HELP: &str = "\
+Decides on the run once more, append by append, from what came from outside: no model is asked and no tool is run.
+Says `same`, or names the first event that differs, with exit code 1. With another version of Windlass or another
+agent's file that is the first place where the run would have gone another way.
+
+Examples:
+  windlass runs replay last
+  windlass runs replay last --agent changed.yaml";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct ReplayArgs {
+    /// The run's id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Start it with the policy, instructions and tools of this file
+    #[arg(long, value_name = "FILE")]
+    agent: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: ReplayArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let (log, run) = find::open(log_args, &args.run).await?;
+    let replayed = match &args.agent {
+        Some(path) => {
+            let mut interrupts = Interrupts::listen()?;
+            let agent = agents::to_look_at(path, run, &log, &mut interrupts).await?;
+            replay_run(&*log, run, Some(&agent.agent)).await?
+        }
+        None => replay_run(&*log, run, None).await?,
+    };
+    if args.json {
+        out::json(&as_json(run, &replayed))?;
+        return Ok(if replayed.difference.is_some() { Exit::Failed } else { Exit::Good });
+    }
+    match &replayed.difference {
+        None => {
+            let (appends, events) = (count(replayed.appends, "append"), count(replayed.events, "event"));
+            out::line(format_args!("{appends}, {events}: same"))?;
+            Ok(Exit::Good)
+        }
+        Some(difference) => Err(differs(run, difference, log_args)),
+    }
+}
+
+fn differs(run: RunId, difference: &Difference, log: &LogArgs) -> Failure {
+    let seq = difference.seq;
+    let what = match (&difference.expected, &difference.found) {
+        (Some(expected), Some(found)) if expected.fact.kind() == found.fact.kind() => {
+            format!("event {seq} ({}) differs", expected.fact.kind())
+        }
+        (Some(expected), Some(found)) => {
+            format!("event {seq} was {}, and would now be {}", expected.fact.kind(), found.fact.kind())
+        }
+        (Some(expected), None) => {
+            format!("event {seq} was {}, and would not happen now", expected.fact.kind())
+        }
+        (None, Some(found)) => format!("after event {} {} would now follow", seq - 1, found.fact.kind()),
+        (None, None) => format!("event {seq} differs"),
+    };
+    let mut failure = Failure::new(Exit::Failed, format!("run {run} does not replay: {what}"));
+    if let (Some(expected), Some(found)) = (&difference.expected, &difference.found)
+        && expected.fact.kind() == found.fact.kind()
+    {
+        for line in differences::lines(&body(expected), &body(found)) {
+            failure = failure.detail(line);
+        }
+    }
+    if let Some(reason) = &difference.reason {
+        failure = failure.cause(reason.as_str());
+    }
+    failure.hint(format!("`windlass runs show{} -e {run}` shows what happened", log.words()))
+}
+
+fn body(event: &Event) -> Value {
+    let mut value = json::event(0, event);
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|name, _| matches!(name.as_str(), "at" | "event" | "data"));
+    }
+    value
+}
+
+fn as_json(run: RunId, replayed: &Replayed) -> Value {
+    let difference = replayed.difference.as_ref().map(|difference| {
+        let event = |event: &Option<Event>| event.as_ref().map(|event| json::event(difference.seq, event));
+        json!({
+            "seq": difference.seq,
+            "expected": event(&difference.expected),
+            "found": event(&difference.found),
+            "reason": difference.reason,
+        })
+    });
+    json!({
+        "type": "replay",
+        "run": run,
+        "same": difference.is_none(),
+        "appends": replayed.appends,
+        "events": replayed.events,
+        "difference": difference,
+    })
+}

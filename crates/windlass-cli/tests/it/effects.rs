@@ -1,0 +1,107 @@
+//! Effects over kill -9: intents, tries, doubts, checks, and the key that stays the same.
+
+use crate::kit::{Home, lines, until};
+
+/// A payment that leaves a receipt under its key, and whose check looks for it. It hangs after the effect until `go` is
+/// there; with `early` it hangs before it.
+const PAYING: &str = r#"
+name: paying
+model: tour
+tools:
+  - command:
+      name: calculate
+      run: [sh, -c, "echo $WINDLASS_IDEMPOTENCY_KEY >> keys; wait() { while [ ! -e go ]; do sleep 0.02; done; }; [ -e early ] && [ ! -e go ] && { wait; exit 1; }; echo 7 >> paid; wait; echo 7"]
+      description: Works out a sum.
+      parameters: { type: object, properties: { expression: { type: string } }, required: [expression] }
+      effect: once
+      check: [sh, -c, "echo $WINDLASS_IDEMPOTENCY_KEY >> keys; [ -e broken ] && exit 9; [ -e paid ] && cat paid"]
+"#;
+
+/// Kills a run of [`PAYING`] once its tool has begun (and paid, unless it is `early`).
+fn killed(home: &Home, early: bool) {
+    home.write("agent.yaml", PAYING);
+    if early {
+        home.write("early", "");
+    }
+    let mut child = home.start(["run", "agent.yaml", "What is 2 + 5?"]);
+    let begun = if early { "keys" } else { "paid" };
+    until("the tool has begun", || lines(&home.path(begun)) == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.write("go", "");
+}
+
+fn ledger(home: &Home) -> serde_json::Value {
+    let end = home.windlass(["runs", "effects", "last", "--json"]);
+    assert_eq!((end.code, end.stdout.lines().count()), (0, 1), "{end:?}");
+    serde_json::from_str(&end.stdout).unwrap()
+}
+
+#[test]
+fn e30_a_check_that_finds_the_effect_settles_the_doubt() {
+    let home = Home::new();
+    killed(&home, false);
+    let call = ledger(&home);
+    assert_eq!((&call["attempts"], &call["ended"]), (&1.into(), &false.into()), "{call}");
+    let end = home.windlass(["runs", "resume", "last"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    assert_eq!(lines(&home.path("paid")), 1, "it was paid once");
+    let call = ledger(&home);
+    assert_eq!(call["effect"], "once");
+    assert_eq!(call["doubts"][0]["settled"], "check: it had happened", "{call}");
+    let keys = home.read("keys");
+    assert!(keys.lines().all(|key| key == call["key"]), "the tool and its check have one key: {keys} {call}");
+    assert_eq!(home.events("InputRequested"), 0, "nobody had to be asked");
+    let shown = home.windlass(["runs", "effects", "--all"]);
+    assert!(shown.stdout.contains("in doubt: the process had died (check: it had happened)"), "{shown:?}");
+}
+
+#[test]
+fn e30_a_check_that_finds_nothing_lets_it_run() {
+    let home = Home::new();
+    killed(&home, true);
+    let end = home.windlass(["runs", "resume", "last"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    assert_eq!(lines(&home.path("paid")), 1, "it was paid once");
+    let call = ledger(&home);
+    assert_eq!(call["attempts"], 2, "{call}");
+    assert_eq!(call["doubts"][0]["settled"], "check: it had not happened", "{call}");
+    let keys = home.read("keys");
+    assert_eq!(keys.lines().count(), 3, "two tries and a check");
+    assert!(keys.lines().all(|key| key == call["key"]), "{keys} {call}");
+}
+
+#[test]
+fn e30_a_check_that_fails_leaves_it_to_a_person() {
+    let home = Home::new();
+    killed(&home, false);
+    home.write("broken", "");
+    let end = home.windlass(["runs", "resume", "last"]);
+    assert_eq!(end.code, 75, "{end:?}");
+    assert_eq!(ledger(&home)["doubts"][0]["settled"], serde_json::Value::Null);
+    let end = home.windlass(["runs", "answer", "last", "q1", "result", "7"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    assert_eq!(ledger(&home)["doubts"][0]["settled"], "a person gave its result");
+    assert_eq!(lines(&home.path("paid")), 1, "it was paid once");
+}
+
+#[test]
+fn e36_a_fork_has_the_effect_of_its_base_and_its_key() {
+    let home = Home::new();
+    killed(&home, false);
+    let run = home.last()["run"].as_str().unwrap().to_owned();
+    let key = ledger(&home)["key"].clone();
+    // The base has not gone on yet: the fork is in doubt, and the check settles it, under the base's key.
+    let end = home.windlass(["runs", "fork", &run, "--at", "3"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    assert_eq!(ledger(&home)["key"], key);
+    assert_eq!(home.windlass(["runs", "resume", &run]).code, 0);
+    // Now it has ended there.
+    let end = home.windlass(["runs", "fork", &run, "--at", "3"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    let call = ledger(&home);
+    assert_eq!((&call["attempts"], &call["key"]), (&0.into(), &key), "{call}");
+    assert_eq!(lines(&home.path("paid")), 1, "it was paid once");
+    let shown = home.windlass(["runs", "effects", "last"]).stdout;
+    assert!(shown.contains("ended before, in the run that this one goes on from: 7"), "{shown}");
+}

@@ -1,0 +1,79 @@
+//! Delegation: tasks that other agents do, and their questions to people.
+
+use sha2::{Digest, Sha256};
+
+use super::{Decided, Decision};
+use crate::event::{DelegationFinished, DelegationStarted, InputReceived, InputRequested};
+use crate::ids::{ActionId, CallId, RunId};
+use crate::open_call::{OpenCall, Stage};
+use crate::outcome::CallOutcome;
+use crate::question::Answer;
+use crate::reply::Usage;
+
+impl Decision {
+    /// Hands a task to another agent. A take-over goes on with the same run, and with the same answer to it.
+    pub(super) fn delegate(&mut self, open: &OpenCall) {
+        let call = open.call.id.clone();
+        let (run, answer) = match &open.stage {
+            Stage::Delegated { run, answer, .. } => (*run, answer.clone()),
+            _ => (self.child_run(&call), None),
+        };
+        let (agent, attempt) = (open.call.name.clone(), open.attempt + 1);
+        self.record(DelegationStarted { call, agent, run, attempt, answer });
+    }
+
+    /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
+    fn child_run(&self, call: &CallId) -> RunId {
+        let mut hash = Sha256::new();
+        hash.update(self.state.run.0.as_bytes());
+        hash.update(call.as_str().as_bytes());
+        let mut random = [0_u8; 10];
+        random.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+        RunId(uuid::Builder::from_unix_timestamp_millis(self.at, &random).into_uuid())
+    }
+
+    pub(super) fn delegated(&self, action: ActionId) -> Option<OpenCall> {
+        let open = self.open_calls().iter().find(|open| match open.stage {
+            Stage::Delegated { seq, .. } => self.state.action(seq) == action,
+            _ => false,
+        });
+        open.cloned()
+    }
+
+    /// A question of another agent is put to people here; its task goes on with their answer.
+    pub(super) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
+        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
+        if self.state.stopping() {
+            let outcome = CallOutcome::Interrupted { abandoned: false };
+            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
+        }
+        let (question, child) = (self.next_question(), Some(asked.question));
+        self.record(InputRequested { question, child, call: Some(open.call.id), ..asked });
+        self.go_on();
+        Ok(())
+    }
+
+    /// Goes on with another agent's task, whose question was answered.
+    pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
+        let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
+        let (call, agent) = (open.call.id.clone(), open.call.name.clone());
+        let answer = Some(InputReceived { question, answer });
+        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer });
+    }
+
+    pub(super) fn delegation_ended(
+        &mut self,
+        action: ActionId,
+        outcome: CallOutcome,
+        usage: Usage,
+        cost: Option<u64>,
+    ) -> Decided {
+        let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
+        // What a delegate says when it is made to stop is no failure of its own (E19).
+        let interrupted = self.state.stopping() && outcome.may_retry();
+        let outcome = if interrupted { CallOutcome::Interrupted { abandoned: false } } else { outcome };
+        self.record(DelegationFinished { call: open.call.id, outcome, usage, cost });
+        self.go_on();
+        Ok(())
+    }
+}

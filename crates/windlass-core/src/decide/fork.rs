@@ -1,0 +1,125 @@
+//! Forks: a run that goes on from where its base stood, in the middle of whatever that did.
+//!
+//! The fold has taken over the base's state. Here everything that was going on there begins anew, as after a take-over:
+//! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
+
+use super::Decision;
+use super::finish::Finish;
+use crate::event::LimitReached;
+use crate::message::Message;
+use crate::open_call::{OpenCall, Stage};
+use crate::outcome::Status;
+use crate::policy::AtLimit;
+use crate::state::{Calling, Phase};
+
+impl Decision {
+    /// The start of a fork was recorded: what follows from where the base stood.
+    pub(super) fn go_on_from_base(&mut self) {
+        if self.state.stopping() {
+            self.settle_started();
+            self.close_idle_calls();
+            self.after_stop();
+            return;
+        }
+        match self.state.phase.clone() {
+            Phase::Waiting { next, .. } => self.call_again(next),
+            Phase::Acting(_) => self.go_on_with_calls(),
+            Phase::Between => self.go_on_between(),
+            // The hook is asked by this run.
+            Phase::Stepping { .. } | Phase::New | Phase::Calling(_) | Phase::Ended(_) => {}
+        }
+    }
+
+    /// A model call that was going on, or waited for its next try, begins anew.
+    fn call_again(&mut self, next: Calling) {
+        if self.state.closing.is_none()
+            && let Some((limit, reached)) = self.limit_before_call()
+        {
+            self.reach(limit, reached);
+            return;
+        }
+        let known = (next.model as usize) < self.state.models.len();
+        self.start_turn(&if known { next } else { Calling { model: 0, attempt: 1, ..next } });
+    }
+
+    fn go_on_with_calls(&mut self) {
+        if let Some(closing) = self.state.closing.clone() {
+            if self.closing_call_began(&closing.reached) {
+                if !self.forced_reply() {
+                    let said = self.said();
+                    self.skip_all("no tool can be called any more");
+                    self.finish_closing(said);
+                }
+            } else {
+                self.close_idle_calls();
+                self.after_limit(&closing.reached);
+            }
+        } else if let Some((reason, kind, note)) = self.cut(self.state.stop) {
+            self.skip_all("the reply was not complete");
+            self.ask_again_after_cut(reason, kind, note);
+        } else if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
+            self.skip_all("a limit was reached");
+            self.reach(limit, reached);
+        } else {
+            self.settle_started();
+            let finish = self.finish_in_turn();
+            if let Finish::Valid(call, output) = &finish {
+                self.finish_with(call, output.clone(), Status::Answered);
+                return;
+            }
+            self.admit_calls(&finish);
+        }
+    }
+
+    fn some_started(&self) -> bool {
+        self.open_calls().iter().any(|open| open.attempt > 0 && !matches!(open.stage, Stage::Done(_)))
+    }
+
+    /// Calls that the base had started by then: its result, or as after a take-over.
+    fn settle_started(&mut self) {
+        let started: Vec<OpenCall> =
+            self.open_calls().iter().filter(|open| open.attempt > 0).cloned().collect();
+        for open in started {
+            let ended = open.known().and_then(|known| known.outcome.clone());
+            match (&open.stage, ended) {
+                (Stage::Running { .. } | Stage::Delegated { .. }, Some(outcome)) => {
+                    self.finish_call(open.call.id, outcome);
+                }
+                (Stage::Running { .. } | Stage::Delegated { .. }, None) => self.take_up(&open),
+                // The try had failed, and the next one begins at once.
+                (Stage::Retrying { .. }, _) if !self.state.stopping() => self.start_call(open.call.id),
+                _ => {}
+            }
+        }
+    }
+
+    /// The base stood between two steps: within an append, or with a question about a limit.
+    fn go_on_between(&mut self) {
+        if let Some(closing) = self.state.closing.clone() {
+            if self.closing_call_began(&closing.reached) {
+                if !self.forced_reply() {
+                    let said = self.said();
+                    self.finish_closing(said);
+                }
+            } else {
+                self.after_limit(&closing.reached);
+            }
+            return;
+        }
+        let last = self.state.history.last().cloned().filter(|_| self.state.turn > 0);
+        let replied = matches!(last.as_deref(), Some(Message::Assistant(_)));
+        let acted = matches!(last.as_deref(), Some(Message::Tool(_)));
+        match self.cut(self.state.stop) {
+            Some((reason, kind, note)) if replied || acted => self.ask_again_after_cut(reason, kind, note),
+            _ if replied => self.talked(),
+            _ if acted && self.malformed_ends(&[]) => {}
+            _ => self.next_turn(),
+        }
+    }
+
+    /// Whether the one call beyond a limit has begun.
+    fn closing_call_began(&self, reached: &LimitReached) -> bool {
+        let called = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish) && reached.max > 0;
+        called && self.state.closing.as_ref().is_some_and(|closing| closing.called)
+    }
+}

@@ -1,0 +1,74 @@
+//! Forks: what a run that goes on from within another one must know of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Decision, Event, Fact};
+use crate::ids::{CallId, Text};
+use crate::open_call::{OpenCall, Stage};
+use crate::outcome::CallOutcome;
+use crate::state::{Phase, State};
+
+/// What a fork must know of its base beside the state there: what the base had begun by then or began later.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The calls of the turn that was going on which the base run has started, at any time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<StartedCall>,
+    /// What is said to the agent as it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub say: Option<Text>,
+}
+
+/// A call that a fork's base has started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartedCall {
+    /// The call.
+    pub call: CallId,
+    /// How it ended, if it came to an end of its own; `None`: nobody knows whether it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<CallOutcome>,
+}
+
+impl Fork {
+    /// The fork of a run as it stood at a time, with the events that followed there: which of the open calls it has
+    /// started, by then or later, and how they ended.
+    pub fn of(state: &State, later: &[Event], say: Option<Text>) -> Self {
+        let Phase::Acting(open) = &state.phase else { return Self { calls: Vec::new(), say } };
+        Self { calls: open.iter().filter_map(|open| started(open, later)).collect(), say }
+    }
+}
+
+fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
+    if matches!(open.stage, Stage::Done(_)) {
+        return None;
+    }
+    let call = &open.call.id;
+    let (mut again, mut edited, mut outcome) = (false, false, None);
+    for event in later {
+        match &event.fact {
+            Fact::CallStarted(started) if started.call == *call => again = true,
+            Fact::DelegationStarted(started) if started.call == *call => again = true,
+            Fact::DelegationFinished(finished) if finished.call == *call && ran(&finished.outcome) => {
+                outcome = Some(finished.outcome.clone());
+            }
+            Fact::CallDecided(decided) if decided.call == *call => {
+                edited |= matches!(decided.decision, Decision::Edited { .. });
+            }
+            Fact::CallFinished(finished) if finished.call == *call && ran(&finished.outcome) => {
+                outcome = Some(finished.outcome.clone());
+            }
+            _ => {}
+        }
+    }
+    let before = open.attempt > 0;
+    // A try that is known to have failed leaves no doubt, and other arguments make it another call.
+    let failed = matches!(open.stage, Stage::Retrying { .. });
+    let lost = if failed { again || outcome.is_some() } else { before || again };
+    let same = before || !edited;
+    (lost && same).then(|| StartedCall { call: call.clone(), outcome })
+}
+
+/// Whether a call came to an end of its own.
+fn ran(outcome: &CallOutcome) -> bool {
+    matches!(outcome, CallOutcome::Ok { .. } | CallOutcome::Error { .. } | CallOutcome::TimedOut { .. })
+}

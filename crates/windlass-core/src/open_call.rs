@@ -1,0 +1,84 @@
+//! The calls of the current turn, and how far each of them has come.
+
+use std::sync::Arc;
+
+use crate::event::InputReceived;
+use crate::ids::{Millis, QuestionId, RunId, Text};
+use crate::message::ToolCall;
+use crate::outcome::CallOutcome;
+
+/// A call of the current turn that the edge can work on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenCall {
+    /// The call as the model made it.
+    pub call: ToolCall,
+    /// The arguments that a person put in place of the model's.
+    pub edited: Option<Text>,
+    pub(crate) stage: Stage,
+    pub(crate) attempt: u32,
+    /// Tries that failed: an attempt that was lost with its process is none.
+    pub(crate) failed: u32,
+    pub(crate) repeat: u32,
+    pub(crate) note: Option<Text>,
+    /// The run whose key the call has: the one that first started it.
+    pub(crate) key_run: Option<RunId>,
+    /// What the base of a fork has made of it.
+    pub(crate) in_base: Option<Arc<InBase>>,
+}
+
+/// What the base of a fork has made of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct InBase {
+    /// The run that first started it.
+    pub(crate) run: RunId,
+    /// The arguments in place of the model's that it was started with.
+    pub(crate) edited: Option<Text>,
+    /// How it ended; `None`: nobody knows.
+    pub(crate) outcome: Option<CallOutcome>,
+}
+
+impl OpenCall {
+    /// What the base has made of this very call, with these arguments.
+    pub(crate) fn known(&self) -> Option<&InBase> {
+        self.in_base.as_deref().filter(|known| known.edited == self.edited)
+    }
+
+    /// Whether this is its end in the base, and it was never begun here.
+    pub(crate) fn ran_below(&self, outcome: &CallOutcome) -> bool {
+        self.attempt == 0 && self.known().is_some_and(|known| known.outcome.as_ref() == Some(outcome))
+    }
+
+    /// The run whose key it has, if `own` runs it.
+    pub(crate) fn keyed_by(&self, own: RunId) -> RunId {
+        self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
+    }
+
+    /// The arguments that the call runs with, as JSON text.
+    pub fn args(&self) -> &str {
+        let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
+        if args.is_empty() { "{}" } else { args }
+    }
+}
+
+/// How far a call has come.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stage {
+    /// Nothing stands against it: it runs as soon as there is room.
+    Queued,
+    /// It waits for a person's decision.
+    Held { digest: Text },
+    /// The tool itself is a question to a person.
+    Asking,
+    /// It runs.
+    Running { seq: u64 },
+    /// Another agent does it.
+    Delegated { seq: u64, run: RunId, answer: Option<InputReceived> },
+    /// The other agent has asked something that people must answer here.
+    DelegateAsks { run: RunId, question: QuestionId },
+    /// A try failed; the next one begins at that time.
+    Retrying { seq: u64, at: Millis },
+    /// It had started when the process died: its check is asked, else a person.
+    Doubted { seq: u64, asked: bool },
+    /// It has its result.
+    Done(CallOutcome),
+}

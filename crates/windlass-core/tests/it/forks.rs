@@ -1,0 +1,178 @@
+//! Forks: runs that go on from any event of another one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use windlass_core::{
+    AgentRef, Base, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork, Input, Policy, RunId, RunInput,
+    RunStarted, State, What, accept, evolve, replay,
+};
+
+use crate::generate::policies;
+use crate::machine::{Machine, stored};
+use crate::world::BEGINNING;
+
+/// The fork's own policy, and what is said to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Other {
+    policy: Option<Policy>,
+    say: bool,
+}
+
+pub(crate) fn others() -> impl Strategy<Value = Other> {
+    (proptest::option::weighted(0.3, policies()), any::<bool>())
+        .prop_map(|(policy, say)| Other { policy, say })
+}
+
+/// Another id for each generation.
+fn next_id(state: &State) -> RunId {
+    RunId::from_number(state.run().0.as_u128() + 1)
+}
+
+/// The state after so many events.
+pub(crate) fn at(base: &Machine, place: usize) -> State {
+    stored(&base.events[..place]).iter().fold(base.origin.clone(), evolve)
+}
+
+/// The start of a fork.
+pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say: Option<&str>) -> Input {
+    let started = RunStarted {
+        output: None,
+        run: next_id(state),
+        agent: AgentRef { name: "tester".into(), digest: "0".into() },
+        session: None,
+        parent: None,
+        base: Some(Base { run: state.run(), version: state.version(), digest: state.digest() }),
+        input: RunInput::Fork(Fork::of(state, later, say.map(Into::into))),
+        prompt: state.prompt().clone(),
+        tools: state.tools().clone(),
+        models: state.models().clone(),
+        policy: policy.map_or_else(|| state.policy().clone(), Arc::new),
+    };
+    Input { at: BEGINNING + 1_000_000, what: What::Start(Box::new(started)) }
+}
+
+/// Begins a fork after so many events of a run. `None`: the run had ended there.
+pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machine> {
+    let state = at(base, place);
+    let say = other.say.then_some("Think again.");
+    let input = start(&state, &base.events[place..], other.policy, say);
+    let fresh = State::on_base(next_id(&state), &state);
+    if state.is_finished() {
+        let refused = accept(&fresh, input).unwrap_err();
+        assert_eq!(refused.code(), "violation.nothing_to_fork");
+        return None;
+    }
+    let tools = state.tools().clone();
+    let before = base.before.iter().chain(&base.events[..place]).cloned().collect();
+    Some(Machine::begun_with(fresh, before, &input, tools))
+}
+
+fn edited(events: &[Event]) -> BTreeSet<&CallId> {
+    let calls = events.iter().filter_map(|event| match &event.fact {
+        Fact::CallDecided(decided) if matches!(decided.decision, Decision::Edited { .. }) => {
+            Some(&decided.call)
+        }
+        _ => None,
+    });
+    calls.collect()
+}
+
+fn effects<'m>(base: &'m Machine) -> BTreeMap<&'m str, Effect> {
+    base.state.tools().iter().map(|tool| (&*tool.name, tool.effect)).collect()
+}
+
+/// What ended in a base never runs again in the fork; what a base lost runs again only if that does no harm.
+pub(crate) fn repeats_nothing(bases: &[&Machine], place: usize, fork: &Machine) {
+    let base = bases[0];
+    let (before, later) = base.events.split_at(place);
+    let mut names: BTreeMap<&CallId, &str> = BTreeMap::new();
+    let (mut started, mut ended) = (BTreeSet::new(), BTreeSet::new());
+    // The oldest first: what a fork makes of a call comes after what its base made of it.
+    let below: BTreeSet<&CallId> = calls(&base.before).collect();
+    let lines = bases.iter().enumerate().rev();
+    for (age, event) in lines.flat_map(|(age, base)| base.events.iter().map(move |event| (age, event))) {
+        // What the base's base called after the base had left it only shares its id with a call of this line.
+        let elsewhere = |call: &CallId| age > 0 && !below.contains(call);
+        match &event.fact {
+            Fact::TurnCompleted(turn) => names.extend(turn.calls.iter().map(|call| (&call.id, &*call.name))),
+            Fact::CallStarted(call) if !elsewhere(&call.call) => drop(started.insert(&call.call)),
+            Fact::CallRetried(call) => drop(started.remove(&call.call)),
+            Fact::CallFinished(call) if started.contains(&call.call) => {
+                use CallOutcome::{Error, Ok, TimedOut};
+                if matches!(call.outcome, Ok { .. } | Error { .. } | TimedOut { .. }) {
+                    ended.insert(&call.call);
+                }
+            }
+            _ => {}
+        }
+    }
+    let before_fork = edited(before);
+    let (anew, there) = (edited(&fork.events), edited(later));
+    let far: BTreeSet<_> = bases.iter().skip(1).flat_map(|base| edited(&base.events)).collect();
+    // Calls that ran with other arguments, and ids that turns of two lines have in common, are other calls.
+    let own: BTreeSet<&CallId> = calls(&fork.events).collect();
+    let line: BTreeSet<&CallId> = calls(&fork.before).collect();
+    let same = |call: &CallId| {
+        let here = before_fork.contains(call);
+        let edited = here != there.contains(call) && (!here || bases.len() > 1) || far.contains(call);
+        line.contains(call) && !own.contains(call) && !anew.contains(call) && !edited
+    };
+    let effects = effects(base);
+    let mut doubted = BTreeSet::new();
+    for event in &fork.events {
+        match &event.fact {
+            Fact::CallDoubted(call) => drop(doubted.insert(&call.call)),
+            Fact::CallStarted(call) if same(&call.call) => {
+                assert!(
+                    !ended.contains(&call.call),
+                    "{} ended in the base, and runs again:\n{}",
+                    call.call,
+                    story(bases, place, fork)
+                );
+                let name = names.get(&call.call).copied().unwrap_or_default();
+                let once = effects.get(name).is_some_and(|effect| *effect == Effect::Once);
+                let lost = started.contains(&call.call);
+                assert!(!(once && lost) || doubted.contains(&call.call), "{} may have happened", call.call);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All events, one a line: of the bases, and of the fork that begins after so many of the youngest one.
+fn story(bases: &[&Machine], place: usize, fork: &Machine) -> String {
+    let mut lines = Vec::new();
+    for machine in bases.iter().rev().copied().chain([fork]) {
+        lines.push(format!("run {}", machine.state.run()));
+        lines.extend(machine.events.iter().enumerate().map(|(number, event)| {
+            let body = event.fact.body().unwrap();
+            let body: String = body.chars().take(if number == 0 { 120 } else { 400 }).collect();
+            format!("{:>4} {} {body}", number + 1, event.fact.kind())
+        }));
+    }
+    lines.push(format!("forked after {place}"));
+    lines.join("\n")
+}
+
+fn calls(events: &[Event]) -> impl Iterator<Item = &CallId> {
+    let turns = events.iter().filter_map(|event| match &event.fact {
+        Fact::TurnCompleted(turn) => Some(turn),
+        _ => None,
+    });
+    turns.flat_map(|turn| turn.calls.iter().map(|call| &call.id))
+}
+
+/// The fork's state is the fold of its events on its base, and it replays.
+pub(crate) fn folds_and_replays(base: &Machine, place: usize, fork: &Machine) {
+    let below = at(base, place);
+    let events = stored(&fork.events);
+    let fresh = State::on_base(next_id(&below), &below);
+    assert_eq!(events.iter().fold(fresh.clone(), evolve), fork.state);
+    let (mut state, mut from) = (fresh, 0);
+    for to in &fork.appends {
+        state = replay(&state, &events[from..*to]).unwrap_or_else(|difference| panic!("{difference:#?}"));
+        from = *to;
+    }
+}

@@ -1,0 +1,156 @@
+//! Forks: a new run that goes on from any event of another one. Nothing is copied, and nothing is done again.
+
+use windlass_core::{
+    Base, CallId, Event, Fact, Fork as Forked, RunId, RunInput, RunStarted, State, Usage, What,
+};
+use windlass_store::{EventLog, StoreError};
+
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::input::RunMessages;
+use crate::load::load_until;
+use crate::run::{DriveOptions, Prepared};
+
+/// How many events are read at once.
+const READ_AT_ONCE: usize = 1_000;
+
+/// Where and how a run is forked.
+#[derive(Clone, Debug, Default)]
+pub struct ForkOptions {
+    /// How many of the run's events the fork stands on: at least one.
+    pub at: u64,
+    /// Whether this agent's instructions, policy, tools and models apply in place of the run's own.
+    pub changed: bool,
+    /// What is said: to the agent as it goes on, or, after the run's end, to begin anew.
+    pub say: Option<RunMessages>,
+}
+
+/// What a fork does not pay again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// Model calls whose replies are kept.
+    pub model_calls: u64,
+    /// Tool calls whose results are kept, those included that the base ended after the event.
+    pub tool_calls: u64,
+    /// Their tokens.
+    pub usage: Usage,
+    /// What these cost, in pico-dollars, as far as prices are known.
+    pub cost: u64,
+}
+
+/// A fork that is about to be driven.
+#[derive(Debug)]
+pub struct Fork {
+    /// The run.
+    pub prepared: Prepared,
+    /// What it does not pay again.
+    pub saved: Saved,
+}
+
+impl Agent {
+    /// Forks a run: a new run goes on from where that one stood after an event. Calls that the other run ended are not
+    /// run again, those that it lost follow their declared effect, and people are asked anew: no approval and no answer
+    /// is inherited. A wish to stop is not, either; a wait for the next try of something is over.
+    ///
+    /// A run that goes on elsewhere is forked as far as it is durable now.
+    ///
+    /// # Errors
+    /// There is no such run or event, the run had ended there and nothing is said, the agent is another one and `changed`
+    /// does not allow that, the instructions cannot be rendered, or the log failed.
+    pub async fn fork(&self, run: RunId, fork: ForkOptions, options: DriveOptions) -> Result<Fork, Error> {
+        let log = &**self.log();
+        let version = log.summary(run).await?.version;
+        if !(1..=version).contains(&fork.at) {
+            return Err(Error::NoSuchEvent { run, at: fork.at, version });
+        }
+        let base = load_until(log, run, fork.at).await?;
+        if !fork.changed {
+            self.check_agent(&base)?;
+        }
+        let carried = base.carried();
+        let mut saved = Saved {
+            model_calls: carried.counters.model_calls,
+            tool_calls: carried.counters.tool_calls,
+            usage: carried.usage,
+            cost: carried.cost,
+        };
+        if let (true, Some(messages)) = (base.is_finished(), fork.say.clone()) {
+            let prepared = self.prepare_on(messages, Some(&base), options)?;
+            return Ok(Fork { prepared, saved });
+        }
+        let say = fork.say.as_ref().map(|messages| messages.text().into());
+        let fact = Forked::of(&base, &later(log, &base).await?, say);
+        let kept = fact.calls.iter().filter(|call| call.outcome.is_some() && !base.has_started(&call.call));
+        saved.tool_calls += kept.count() as u64;
+        let start = self.forked(&base, fact, &fork, &options).await?;
+        let state = State::on_base(start.run, &base);
+        let first = What::Start(Box::new(start));
+        // What cannot be started is refused before anything is made of it.
+        let input = windlass_core::Input { at: self.world().now(), what: first.clone() };
+        windlass_core::accept(&state, input).map_err(Error::Refused)?;
+        Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
+    }
+
+    async fn forked(
+        &self,
+        base: &State,
+        fact: Forked,
+        fork: &ForkOptions,
+        options: &DriveOptions,
+    ) -> Result<RunStarted, Error> {
+        let run = self.world().new_run();
+        let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
+        let mut start = RunStarted {
+            run,
+            agent: self.agent_ref().clone(),
+            session: options.session.clone(),
+            parent: None,
+            base: Some(below),
+            input: RunInput::Fork(fact),
+            prompt: base.prompt().clone(),
+            tools: base.tools().clone(),
+            models: base.models().clone(),
+            policy: base.policy().clone(),
+            output: base.output_schema().cloned(),
+        };
+        if fork.changed {
+            let input = first_input(&**self.log(), &start).await?;
+            start = RunStarted { models: self.models().clone(), ..self.start_again(&start, &input)? };
+        }
+        Ok(start)
+    }
+}
+
+/// What the line of forks that a run stands in began with.
+pub(crate) async fn first_input(log: &dyn EventLog, start: &RunStarted) -> Result<RunInput, Error> {
+    let mut start = start.clone();
+    loop {
+        let Some(base) = start.base.as_ref().filter(|_| matches!(start.input, RunInput::Fork(_))) else {
+            return Ok(start.input);
+        };
+        let first = log.read(base.run, 1, 1).await?;
+        start = match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
+            Some(Fact::RunStarted(start)) => start.clone(),
+            _ => return Err(Error::Log(StoreError::UnknownRun { run: base.run })),
+        };
+    }
+}
+
+/// The events after that state, as far as they say something about its open calls.
+async fn later(log: &dyn EventLog, base: &State) -> Result<Vec<Event>, Error> {
+    let mut open: Vec<CallId> = base.open_calls().map(|call| call.call.id.clone()).collect();
+    let mut later = Vec::new();
+    let mut from = base.version() + 1;
+    while !open.is_empty() {
+        let batches = log.read(base.run(), from, READ_AT_ONCE).await?;
+        let Some(last) = batches.last() else { break };
+        from = last.last() + 1;
+        for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+            if let Fact::CallFinished(finished) = &event.fact {
+                open.retain(|call| *call != finished.call);
+            }
+            later.push(event.clone());
+        }
+    }
+    Ok(later)
+}

@@ -1,0 +1,212 @@
+//! Forks of runs of every kind, at every event: each ends as its base does, and nothing happens twice.
+
+use std::collections::BTreeMap;
+
+use windlass_core::{CallId, CallOutcome, Effect, Fact, RunId, Status};
+use windlass_runtime::{Agent, Error, ForkOptions};
+
+use crate::ground::{Ground, assert_valid};
+use crate::scenarios::{SCENARIOS, Scenario, calls_then_answers, slow_tool};
+
+fn base(scenario: &Scenario) -> (Ground, Agent, RunId) {
+    let ground = Ground::new();
+    let agent = scenario.agent(&ground);
+    let prepared = ground.wait(agent.prepare("Go on.", scenario.options(&ground))).unwrap();
+    let run = prepared.id();
+    ground.drive(prepared, |_| false).unwrap();
+    (ground, agent, run)
+}
+
+/// How often tools began to work on each call.
+fn begun(ground: &Ground) -> BTreeMap<CallId, usize> {
+    let mut times = BTreeMap::new();
+    for call in ground.seen.begun.lock().unwrap().iter() {
+        *times.entry(call.clone()).or_default() += 1;
+    }
+    times
+}
+
+/// The calls that the model had asked for by then and that came to an end of their own: later ones are the fork's own,
+/// and what was stopped follows its effect.
+fn calls(ground: &Ground, run: RunId, at: u64) -> Vec<CallId> {
+    let facts = ground.facts(run);
+    let stopped = |call: &CallId| {
+        facts.iter().any(|fact| match fact {
+            Fact::CallFinished(end) => {
+                end.call == *call && matches!(end.outcome, CallOutcome::Interrupted { .. })
+            }
+            _ => false,
+        })
+    };
+    let turns = facts.iter().take(at as usize).filter_map(|fact| match fact {
+        Fact::TurnCompleted(turn) => Some(&turn.calls),
+        _ => None,
+    });
+    turns.flatten().map(|call| call.id.clone()).filter(|call| !stopped(call)).collect()
+}
+
+fn options(at: u64) -> ForkOptions {
+    ForkOptions { at, ..ForkOptions::default() }
+}
+
+#[test]
+fn e36_a_fork_at_any_event_ends_as_its_base_and_repeats_nothing() {
+    for scenario in SCENARIOS {
+        let (ground, agent, run) = base(scenario);
+        let whole = ground.state(run);
+        let status = whole.ended().unwrap().status;
+        for at in 1..whole.version() {
+            let place = format!("{}, forked after event {at}", scenario.name);
+            let before = begun(&ground);
+            let drive = windlass_runtime::DriveOptions { session: None, ..scenario.options(&ground) };
+            let fork = ground.wait(agent.fork(run, options(at), drive)).expect(&place);
+            let (id, saved) = (fork.prepared.id(), fork.saved);
+            let forked = ground.drive(fork.prepared, |_| false).expect(&place);
+            let end = forked.state().ended().unwrap().status;
+            assert_eq!(end, status, "{place}");
+            assert_valid(forked.state());
+            assert_eq!(ground.state(id), *forked.state(), "{place}: the fold of the log is another state");
+            // Every result of the base's turn stands in the fork's conversation.
+            if status == Status::Answered {
+                assert_eq!(results(&whole), results(forked.state()), "{place}");
+            }
+            let kept = calls(&ground, run, at);
+            for (call, times) in begun(&ground).into_iter().filter(|(call, _)| kept.contains(call)) {
+                if before.get(&call).is_some_and(|before| times > *before) {
+                    panic!("{place}: {call} ran in the base, and again in the fork");
+                }
+            }
+            let turns = ground.kinds(id).iter().filter(|kind| **kind == "TurnCompleted").count() as u64;
+            let again = ground.wait(windlass_runtime::load_until(&*ground.memory, run, at)).unwrap();
+            assert_eq!(saved.model_calls, again.counters().model_calls, "{place}");
+            assert!(saved.model_calls + turns >= whole.counters().model_calls, "{place}");
+            let replayed = ground.wait(windlass_runtime::replay_run(&*ground.memory, id, None)).unwrap();
+            assert_eq!(replayed.difference, None, "{place}");
+        }
+    }
+}
+
+fn results(state: &windlass_core::State) -> Vec<String> {
+    let messages = state.history().iter().filter_map(|message| match &**message {
+        windlass_core::Message::Tool(result) => Some(result.content.text().into_owned()),
+        _ => None,
+    });
+    messages.collect()
+}
+
+#[test]
+fn a_fork_of_a_run_that_had_ended_wants_an_input() {
+    let (ground, agent, run) = base(&SCENARIOS[2]);
+    let last = ground.state(run).version();
+    let refused = ground.wait(agent.fork(run, options(last), Default::default())).unwrap_err();
+    assert_eq!(refused.code(), "violation.nothing_to_fork");
+    assert!(refused.help().unwrap().contains("give an input"));
+    let say = Some("And once more.".into());
+    let fork =
+        ground.wait(agent.fork(run, ForkOptions { say, ..options(last) }, Default::default())).unwrap();
+    let forked = ground.drive(fork.prepared, |_| false).unwrap();
+    assert_eq!(forked.status(), Some(Status::Answered));
+    assert_eq!(forked.messages().count(), 2 * ground.state(run).history().len());
+    for at in [0, last + 1] {
+        let refused = ground.wait(agent.fork(run, options(at), Default::default())).unwrap_err();
+        assert!(matches!(refused, Error::NoSuchEvent { .. }), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_is_said_to_a_fork_enters_once_before_its_first_model_call() {
+    let (ground, agent, run) = base(&SCENARIOS[2]);
+    let last = ground.state(run).version();
+    for at in 1..last {
+        let say = Some("Be careful.".into());
+        let fork =
+            ground.wait(agent.fork(run, ForkOptions { say, ..options(at) }, Default::default())).unwrap();
+        let id = fork.prepared.id();
+        let forked = ground.drive(fork.prepared, |_| false).unwrap();
+        let said = forked.messages().filter(|message| {
+            matches!(&***message, windlass_core::Message::User { content } if content.text() == "Be careful.")
+        });
+        assert_eq!(said.count(), 1, "after event {at}: {:?}", ground.kinds(id));
+        assert_eq!(forked.status(), Some(Status::Answered));
+    }
+}
+
+/// A call that was lost in the base has the base's key in the fork, whichever run it is tried in.
+#[test]
+fn e30_a_call_keeps_the_key_of_the_run_that_first_started_it() {
+    let keys = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ground = Ground::new();
+    let seen = keys.clone();
+    let (world, first) = (ground.world.clone(), std::sync::atomic::AtomicBool::new(true));
+    let tool = windlass_testing::FnTool::new("put", move |context, _| {
+        seen.lock().unwrap().push(context.idempotency_key.to_string());
+        let (world, hangs) = (world.clone(), first.swap(false, std::sync::atomic::Ordering::SeqCst));
+        async move {
+            use windlass_runtime::World as _;
+            if hangs {
+                world.sleep_until(world.now() + 60_000).await;
+            }
+            Ok("put".into())
+        }
+    });
+    let agent = ground
+        .agent(calls_then_answers(&[("put", "{}")]))
+        .tool(tool.spec(|spec| spec.effect = Effect::Idempotent))
+        .build()
+        .unwrap();
+    let prepared = ground.wait(agent.prepare("Go on.", Default::default())).unwrap();
+    let run = prepared.id();
+    let lost = ground.drive(prepared, |_| !keys.lock().unwrap().is_empty());
+    assert!(lost.is_none(), "the process died while the tool ran");
+    let version = ground.state(run).version();
+    // Forked before the call was started, and again within the fork.
+    for at in [version - 1, version] {
+        let fork = ground.wait(agent.fork(run, options(at), Default::default())).unwrap();
+        let id = fork.prepared.id();
+        ground.drive(fork.prepared, |_| false).unwrap();
+        assert_eq!(keys.lock().unwrap().pop().unwrap(), format!("{run}:call_1_1"));
+        let fork = ground.wait(agent.fork(id, options(1), Default::default())).unwrap();
+        let ran = keys.lock().unwrap().len();
+        ground.drive(fork.prepared, |_| false).unwrap();
+        assert_eq!(keys.lock().unwrap().len(), ran, "the fork has ended it");
+    }
+}
+
+#[test]
+fn e24_a_fork_inherits_no_approval_and_an_approved_call_that_ran_is_not_run_again() {
+    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == "an approval").unwrap();
+    let (ground, agent, run) = base(scenario);
+    let facts = ground.facts(run);
+    let decided = facts.iter().position(|fact| matches!(fact, Fact::CallDecided(_))).unwrap() as u64 + 1;
+    let before = begun(&ground);
+    // Nobody is at hand: the fork waits.
+    let fork = ground.wait(agent.fork(run, options(decided), Default::default())).unwrap();
+    let waiting = ground.drive(fork.prepared, |_| false).unwrap();
+    assert_eq!(waiting.standing(), windlass_core::RunStanding::Suspended);
+    assert_eq!(waiting.questions().len(), 1, "it is asked anew");
+    let resumed = ground.wait(agent.resume(waiting.id(), false, scenario.options(&ground))).unwrap();
+    let ended = ground.drive(resumed, |_| false).unwrap();
+    assert_eq!(ended.status(), Some(Status::Answered));
+    assert_eq!(begun(&ground), before, "its result is that of the base");
+    assert!(!ground.kinds(waiting.id()).contains(&"CallStarted"));
+}
+
+#[test]
+fn a_changed_agent_applies_only_where_it_is_asked_for() {
+    let ground = Ground::new();
+    let calls = &[("look", "{}")];
+    let build = |approve: bool| {
+        let tool = slow_tool(&ground, "look", 5).spec(|spec| spec.approve = approve);
+        ground.agent(calls_then_answers(calls)).instructions("Look.").tool(tool).build().unwrap()
+    };
+    let (agent, careful) = (build(false), build(true));
+    let prepared = ground.wait(agent.prepare("Go on.", Default::default())).unwrap();
+    let run = prepared.id();
+    ground.drive(prepared, |_| false).unwrap();
+    let refused = ground.wait(careful.fork(run, options(2), Default::default())).unwrap_err();
+    assert_eq!(refused.code(), "run.agent_changed");
+    let how = ForkOptions { changed: true, ..options(2) };
+    let fork = ground.wait(careful.fork(run, how, Default::default())).unwrap();
+    let waiting = ground.drive(fork.prepared, |_| false).unwrap();
+    assert_eq!(waiting.questions().len(), 1, "the changed agent asks a person first");
+}

@@ -1,0 +1,138 @@
+//! The HTTP client of a server at a URL, which says the idempotency key of a call in a header, too.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_core::stream::BoxStream;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::call::META_IDEMPOTENCY_KEY;
+
+/// The header of the key (draft-ietf-httpapi-idempotency-key-header-07, 2.1): gateways before a server read it.
+pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
+
+/// A client that adds the header to calls of tools.
+#[derive(Clone, Debug)]
+pub(super) struct Keyed(pub(super) reqwest::Client);
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type Failure = StreamableHttpError<reqwest::Error>;
+
+impl StreamableHttpClient for Keyed {
+    type Error = reqwest::Error;
+
+    fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Failure>> + Send + '_ {
+        let headers = with_key(custom_headers, &message);
+        self.0.post_message(uri, message, session_id, auth_header, headers)
+    }
+
+    fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+        max: usize,
+    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Failure>> + Send + '_ {
+        let headers = with_key(custom_headers, &message);
+        self.0.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max)
+    }
+
+    fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> impl Future<Output = Result<(), Failure>> + Send + '_ {
+        self.0.delete_session(uri, session_id, auth_header, custom_headers)
+    }
+
+    fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> impl Future<Output = Result<BoxStream<'static, Result<Sse, SseError>>, Failure>> + Send + '_ {
+        self.0.get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
+    }
+
+    fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+        max: usize,
+    ) -> impl Future<Output = Result<BoxStream<'static, Result<Sse, SseError>>, Failure>> + Send + '_ {
+        self.0.get_stream_with_max_sse_event_size(
+            uri,
+            session_id,
+            last_event_id,
+            auth_header,
+            custom_headers,
+            max,
+        )
+    }
+}
+
+fn with_key(mut headers: Headers, message: &ClientJsonRpcMessage) -> Headers {
+    if let Some(value) = key(message).and_then(|key| HeaderValue::from_str(&quoted(key)).ok()) {
+        headers.insert(HeaderName::from_static(IDEMPOTENCY_HEADER), value);
+    }
+    headers
+}
+
+fn key(message: &ClientJsonRpcMessage) -> Option<&str> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+    let own = call.params.meta.as_ref().and_then(|meta| meta.get(META_IDEMPOTENCY_KEY));
+    own.or_else(|| request.request.get_meta().get(META_IDEMPOTENCY_KEY))?.as_str()
+}
+
+/// A string as structured fields have it (RFC 9651, 3.3.3): printable ASCII in quotes. Anything else in a call's id is
+/// percent-encoded.
+fn quoted(key: &str) -> String {
+    let mut text = String::from('"');
+    for byte in key.bytes() {
+        match byte {
+            b'"' | b'\\' => text.extend(['\\', char::from(byte)]),
+            0x20..=0x7e => text.push(char::from(byte)),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "%{byte:02x}");
+            }
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_key_is_a_string_of_structured_fields() {
+        assert_eq!(quoted("018f:call_1"), "\"018f:call_1\"");
+        assert_eq!(quoted("a\"b\\ü\n"), "\"a\\\"b\\\\%c3%bc%0a\"");
+    }
+}
