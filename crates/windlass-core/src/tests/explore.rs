@@ -14,7 +14,7 @@ use super::moves::{Left, Move, misfits, moves};
 use super::scenarios::{Depth, Family, Scenario, scenarios};
 use super::world::BEGINNING;
 use crate::state::State;
-use crate::{ActionId, Event, Fact, Input, What, Work, accept, decide, evolve, pending};
+use crate::{ActionId, Event, Fact, Input, What, Work, accept, decide, evolve, pending, replay};
 
 /// The most states of one scenario: beyond that its bounds are too wide.
 const MOST_STATES: usize = 500_000;
@@ -184,6 +184,11 @@ fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     if folded != state {
         return Err("the state is not the fold of its events".to_owned());
     }
+    match replay(&before, &events) {
+        Ok(again) if again == state => {}
+        Ok(_) => return Err("a replay of these facts gives another state".to_owned()),
+        Err(difference) => return Err(format!("these facts do not replay: {difference:?}")),
+    }
     node.monitor.see(&step.input.what, &before, &events, &state)?;
     if step.crash {
         node.begun.clear();
@@ -193,7 +198,7 @@ fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     node.begun.retain(|id, work| {
         done != Some(*id)
             && (wanted.iter().any(|action| action.id == *id)
-                || matches!(work, Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. }))
+                || !matches!(work, Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook))
     });
     node.begun.extend(wanted.into_iter().map(|action| (action.id, action.work)));
     if node.begun.is_empty() && !state.is_finished() {
@@ -214,6 +219,9 @@ fn ended(what: &What) -> Option<ActionId> {
         What::Replied { action, .. }
         | What::ModelFailed { action, .. }
         | What::CallEnded { action, .. }
+        | What::Delegated { action, .. }
+        | What::DelegateAsks { action, .. }
+        | What::Stepped { action, .. }
         | What::Checked { action, .. }
         | What::TimerFired { action } => Some(*action),
         _ => None,
@@ -260,5 +268,6 @@ families! {
     all_ways_of_people, deep_ways_of_people => People, 1_000;
     all_crashes_with_doubts, deep_crashes_with_doubts => Doubts, 1_000;
     all_limits, deep_limits => Limits, 1_000;
+    all_outputs_and_hooks, deep_outputs_and_hooks => Outputs, 1_000;
     all_replies_and_failures, deep_replies_and_failures => Models, 1_000;
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    AtLimit, CallId, CallStarted, Event, Fact, InputRequested, LimitKind, Message, QuestionKind,
-    State, Usage, Work, pending,
+    AtLimit, CallId, CallStarted, Event, Fact, InputRequested, LimitKind, Message, QuestionKind, State,
+    Usage, Work, pending,
 };
 
 pub(crate) fn invariants(state: &State, events: &[Event]) {
