@@ -14,7 +14,7 @@ use super::moves::{Left, Move, misfits, moves};
 use super::scenarios::{Depth, Family, Scenario, scenarios};
 use super::world::BEGINNING;
 use crate::state::State;
-use crate::{ActionId, Event, Fact, Input, What, Work, accept, decide, evolve, pending, replay};
+use crate::{ActionId, Event, Fact, Input, StateKind, What, Work, accept, decide, evolve, pending, replay};
 
 /// The most states of one scenario: beyond that its bounds are too wide.
 const MOST_STATES: usize = 500_000;
@@ -54,6 +54,8 @@ pub(super) struct Seen {
     steps: usize,
     kinds: BTreeSet<&'static str>,
     ends: BTreeSet<String>,
+    /// Which kinds of inputs were taken in which kinds of states.
+    pairs: BTreeSet<(StateKind, &'static str)>,
 }
 
 /// Looks at all states of a scenario.
@@ -107,6 +109,11 @@ impl Search {
         match take(node, &step) {
             Err(fault) => self.fail(scenario, from, Some(&step.input), &fault),
             Ok((node, events)) => {
+                let pair = (self.nodes[from].state.kind(), step.input.what.kind());
+                if let Some(reason) = pair.0.refuses(pair.1) {
+                    self.fail(scenario, from, Some(&step.input), &format!("but {reason}"));
+                }
+                seen.pairs.insert(pair);
                 for event in &events {
                     seen.kinds.insert(event.fact.kind());
                     if let Fact::RunEnded(end) = &event.fact {
@@ -236,10 +243,11 @@ fn look_at(family: Family, depth: Depth, least: usize) -> Seen {
         explore(scenario, &mut seen);
     }
     println!(
-        "{family:?}: {} scenarios, {} states, {} steps; ends: {}",
+        "{family:?}: {} scenarios, {} states, {} steps, {} pairs of state and input; ends: {}",
         all.len(),
         seen.states,
         seen.steps,
+        seen.pairs.len(),
         seen.ends.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
     );
     assert!(seen.states >= least, "only {} states: the bounds are too narrow to show anything", seen.states);
