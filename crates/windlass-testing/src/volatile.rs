@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use windlass_core::{Millis, RunId, What};
+use windlass_core::{Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     StoreError,
@@ -19,6 +19,8 @@ enum Change {
     Hold(RunId, Holder),
     Release(RunId, Fence),
     Park(RunId, Fence),
+    Discard(RunId, PostId, Fence),
+    Put(Arc<[u8]>),
 }
 
 /// A log in memory that answers before it syncs, if it is told to: readers see each change at once, and
@@ -80,7 +82,9 @@ impl VolatileLog {
                 Change::Append(append) if append.expected == 0 => holders.push(append.fence.holder.clone()),
                 Change::Hold(_, holder) => {
                     // It was taken from somebody who was dead then.
-                    holders.iter().for_each(|holder| log.forget_holder(holder));
+                    for holder in &holders {
+                        log.forget_holder(holder);
+                    }
                     holders.push(holder.clone());
                 }
                 _ => {}
@@ -88,7 +92,9 @@ impl VolatileLog {
             // What was accepted in this order is accepted again.
             let _again = perform(&log, change.clone());
         }
-        holders.iter().for_each(|holder| log.forget_holder(holder));
+        for holder in &holders {
+            log.forget_holder(holder);
+        }
         state.log = Arc::new(log);
         lost
     }
@@ -125,6 +131,7 @@ enum Done {
     Nothing,
     Post(PostId),
     Hold(Fence),
+    Put(Text),
 }
 
 /// The log in memory answers at once.
@@ -141,6 +148,10 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
         Change::Park(run, fence) => {
             log.park(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
+        Change::Discard(run, post, fence) => {
+            log.discard(run, post, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
+        }
+        Change::Put(bytes) => log.put(bytes).now_or_never().map(|name| name.map(Done::Put)),
     };
     done.unwrap_or_else(|| Err(StoreError::Failed("the log in memory did not answer at once".into())))
 }
@@ -168,7 +179,7 @@ impl EventLog for VolatileLog {
         Box::pin(async move {
             match self.change(Change::Post(run, at, what))? {
                 Done::Post(post) => Ok(post),
-                Done::Nothing | Done::Hold(_) => Err(unexpected()),
+                Done::Nothing | Done::Hold(_) | Done::Put(_) => Err(unexpected()),
             }
         })
     }
@@ -181,12 +192,31 @@ impl EventLog for VolatileLog {
         Box::pin(async move { self.log().inbox_changed(run, after).await })
     }
 
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> Answer<'_, ()> {
+        let done = self.change(Change::Discard(run, post, fence.clone())).map(drop);
+        Box::pin(std::future::ready(done))
+    }
+
+    fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
+        Box::pin(async move {
+            match self.change(Change::Put(bytes))? {
+                Done::Put(name) => Ok(name),
+                Done::Nothing | Done::Post(_) | Done::Hold(_) => Err(unexpected()),
+            }
+        })
+    }
+
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+        let sha256 = sha256.to_owned();
+        Box::pin(async move { self.log().payload(&sha256, from, max).await })
+    }
+
     fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
             match self.change(Change::Hold(run, holder))? {
                 Done::Hold(fence) => Ok(fence),
-                Done::Nothing | Done::Post(_) => Err(unexpected()),
+                Done::Nothing | Done::Post(_) | Done::Put(_) => Err(unexpected()),
             }
         })
     }

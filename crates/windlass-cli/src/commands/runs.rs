@@ -1,6 +1,7 @@
 //! `windlass runs`: what there is, how it went, and reaching runs from another process.
 
 mod answer;
+mod backup;
 mod cancel;
 mod effects;
 mod export;
@@ -8,6 +9,7 @@ mod find;
 mod fork;
 mod go_on;
 mod list;
+mod prune;
 mod replay;
 mod resume;
 mod show;
@@ -64,6 +66,10 @@ enum RunsCommand {
     Replay(replay::ReplayArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
+    /// Copy the whole log to a file, while runs go on
+    Backup(backup::BackupArgs),
+    /// Take out runs that are no longer needed
+    Prune(prune::PruneArgs),
 }
 
 /// Carries out one of the commands.
@@ -81,5 +87,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Fork(args) => fork::run(args, log).await,
         RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
+        RunsCommand::Backup(args) => backup::run(args, log).await,
+        RunsCommand::Prune(args) => prune::run(args, log).await,
     }
 }

@@ -24,3 +24,4 @@ mod signals;
 mod streaming;
 mod terminal;
 mod tools;
+mod upkeep;

@@ -7,7 +7,7 @@ use super::{Decision, RAW_OUTPUT};
 use crate::args::check_args;
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
-use crate::open_call::OpenCall;
+use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{AtLimit, Stop, Wire};
 use crate::reply::{FailureKind, ModelFailure};
@@ -74,7 +74,8 @@ impl Decision {
     /// Ends the run with the output of this call: the others get a result all the same (E8).
     pub(super) fn finish_with(&mut self, call: &CallId, output: Option<Value>, status: Status) {
         let text = self.said().filter(|text| !text.trim().is_empty());
-        let all: Vec<OpenCall> = self.open_calls().to_vec();
+        let unfinished = self.open_calls().iter().filter(|open| !matches!(open.stage, Stage::Done(_)));
+        let all: Vec<OpenCall> = unfinished.cloned().collect();
         for open in all {
             let id = open.call.id.clone();
             let outcome = if id == *call {

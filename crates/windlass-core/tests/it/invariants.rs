@@ -1,20 +1,8 @@
-//! What holds after every accepted input, whatever came before.
+//! What holds for forks after every accepted input, whatever came before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::{
-    AtLimit, CallId, CallStarted, Event, Fact, InputRequested, LimitKind, Message, QuestionKind, State,
-    Usage, Work, pending,
-};
-
-pub(crate) fn invariants(state: &State, events: &[Event]) {
-    assert_eq!(state.version(), events.len() as u64);
-    one_end(state, events);
-    one_result_each(state, events);
-    valid_history(state);
-    limits_hold(state, events);
-    all_usage(state, events);
-}
+use windlass_core::{CallId, Event, Fact, Message, State, Usage, Work, pending};
 
 fn all_usage(state: &State, events: &[Event]) {
     let mut used = Usage::default();
@@ -22,6 +10,7 @@ fn all_usage(state: &State, events: &[Event]) {
         match &event.fact {
             Fact::TurnCompleted(turn) => used.add(&turn.usage),
             Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
+            Fact::DelegationFinished(turn) => used.add(&turn.usage),
             _ => {}
         }
     }
@@ -61,6 +50,9 @@ fn one_result_each(state: &State, events: &[Event]) {
             Fact::CallStarted(started) => assert_eq!(open.get(&started.call), Some(&true), "{started:?}"),
             Fact::CallRetried(retried) => assert_eq!(open.get(&retried.call), Some(&true), "{retried:?}"),
             Fact::CallHeld(held) => assert_eq!(open.get(&held.call), Some(&true), "{held:?}"),
+            Fact::DelegationFinished(finished) => {
+                assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
+            }
             Fact::CallFinished(finished) => {
                 assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
             }
@@ -97,48 +89,5 @@ fn valid_history(state: &State) {
     let calling = pending(state).iter().any(|action| matches!(action.work, Work::CallModel { .. }));
     if calling || state.is_finished() {
         assert!(waiting.is_empty(), "all calls are answered before a model is asked: {waiting:?}");
-    }
-}
-
-/// What was let happen is never more than the limits, but for one closing call.
-fn limits_hold(state: &State, events: &[Event]) {
-    let mut counts: BTreeMap<LimitKind, u64> = BTreeMap::new();
-    let mut closing = false;
-    let (mut turn, mut round) = (0, 0);
-    let mut closing_turns = BTreeSet::new();
-    for event in events {
-        match &event.fact {
-            Fact::LimitReached(reached) => {
-                closing = matches!(reached.then, AtLimit::WrapUp);
-                assert!(reached.reached >= reached.max || reached.limit == LimitKind::CostUsd, "{reached:?}");
-            }
-            Fact::LimitRaised(_) => closing = false,
-            Fact::TurnStarted(started) => {
-                turn = started.turn;
-                if closing {
-                    closing_turns.insert(turn);
-                }
-            }
-            Fact::TurnCompleted(done) if !closing_turns.contains(&done.turn) => {
-                *counts.entry(LimitKind::ModelCalls).or_default() += 1;
-            }
-            Fact::CallStarted(CallStarted { attempt: 1, .. })
-            | Fact::InputRequested(InputRequested { kind: QuestionKind::Clarify, .. }) => {
-                *counts.entry(LimitKind::ToolCalls).or_default() += 1;
-                if round != turn {
-                    round = turn;
-                    *counts.entry(LimitKind::ToolRounds).or_default() += 1;
-                }
-                assert!(!closing_turns.contains(&turn), "no call runs once a limit cut the loop");
-            }
-            Fact::CallRetried(_) => *counts.entry(LimitKind::Retries).or_default() += 1,
-            _ => {}
-        }
-    }
-    assert!(closing_turns.len() <= 1, "one closing call at most: {closing_turns:?}");
-    for (kind, count) in counts {
-        if let Some(max) = state.policy().limit(kind) {
-            assert!(count <= max, "{kind} is {max}, and there were {count}");
-        }
     }
 }

@@ -22,5 +22,6 @@ mod prices;
 mod replaying;
 mod settings;
 mod sharing;
+mod stored;
 mod violations;
 mod world;
