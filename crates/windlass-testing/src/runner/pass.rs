@@ -22,6 +22,9 @@ use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, PostOffice, Script};
 use crate::sim::SimWorld;
 
+/// What is said to a run that is steered wherever it stands.
+pub(crate) const STEERED: &str = "Somebody has something to say.";
+
 /// How a case is run once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
@@ -32,6 +35,8 @@ pub(crate) struct Pass {
     pub(crate) scripted: bool,
     /// The event after which the run is cancelled; 0: none.
     pub(crate) cancel: u64,
+    /// The event after which somebody says [`STEERED`] to the run; 0: none.
+    pub(crate) steer: u64,
     /// What decides who goes first, and what comes between; `None`: nothing is left to chance.
     pub(crate) seed: Option<Seed>,
 }
@@ -49,7 +54,7 @@ pub(crate) struct Seed {
 impl Pass {
     /// A pass without a crash or cancel of its own.
     pub(crate) fn plain(mode: Mode) -> Self {
-        Self { mode, crash: 0, scripted: true, cancel: 0, seed: None }
+        Self { mode, crash: 0, scripted: true, cancel: 0, steer: 0, seed: None }
     }
 
     fn plan(&self) -> Option<Plan> {
@@ -79,11 +84,11 @@ impl fmt::Display for Pass {
             Mode::Blocking => "blocking",
             Mode::Streaming => "streaming",
         })?;
-        match (self.crash, self.cancel) {
-            (0, 0) => Ok(()),
-            (0, event) => write!(f, ", cancelled after event {event}"),
-            (event, _) => write!(f, ", restarted after event {event}"),
-        }?;
+        let places =
+            [("restarted", self.crash), ("cancelled", self.cancel), ("steered", self.steer)].into_iter();
+        for (what, event) in places.filter(|(_, event)| *event > 0) {
+            write!(f, ", {what} after event {event}")?;
+        }
         match (self.seed, self.plan()) {
             (Some(seed), Some(plan)) => write!(f, ", seed {}{plan}", seed.number),
             _ => Ok(()),
@@ -125,7 +130,7 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
     let script = Script::of(case, turns.clone());
     script.lock().oracle = !pass.scripted;
     let log = CrashLog::scheduled(pass.crash, turns);
-    log.pause_after(pass.cancel);
+    log.pause_after(pass.cancel.max(pass.steer));
     if let Some(plan) = pass.plan() {
         plan.interruptions.iter().for_each(|(event, how)| log.interrupt(*event, *how));
         let office = PostOffice { log: log.clone(), world: world.clone() };
@@ -238,6 +243,9 @@ impl Stage<'_> {
         let crashed = || {
             if self.pass.cancel > 0 && self.log.written() >= self.pass.cancel {
                 self.script.lock().cancel_now();
+            }
+            if self.pass.steer > 0 && self.log.written() >= self.pass.steer {
+                self.script.lock().steer_now(STEERED);
             }
             let crashed = self.log.crashed();
             // What is dropped now was in flight: it did not happen.
