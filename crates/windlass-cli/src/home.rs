@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
-use windlass_store::SqliteLog;
+use clap::{Args, ValueEnum};
+use windlass_store::{Durability, SqliteLog, SqliteOptions};
 
 use crate::failure::{Exit, Failure};
 
@@ -38,6 +38,34 @@ pub(crate) struct LogArgs {
     /// The log to use [default: log.db in WINDLASS_HOME]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) log: Option<PathBuf>,
+    /// When an event counts as written: `full`, once it is on the disk; `normal`, once the system has it (the loss of
+    /// power may take the last ones)
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        env = "WINDLASS_LOG_SYNC",
+        hide_short_help = true,
+        hide_env_values = true
+    )]
+    log_sync: Option<LogSync>,
+    /// With `--log-sync normal`: the longest time until an event is on the disk, in milliseconds
+    #[arg(
+        long,
+        value_name = "MS",
+        global = true,
+        env = "WINDLASS_LOG_FLUSH_MS",
+        hide_short_help = true,
+        hide_env_values = true
+    )]
+    log_flush_ms: Option<u64>,
+}
+
+/// When an event counts as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogSync {
+    Full,
+    Normal,
 }
 
 impl LogArgs {
@@ -51,13 +79,23 @@ impl LogArgs {
 
     /// Opens the log; makes it if need be.
     pub(crate) fn open(&self) -> Result<Arc<SqliteLog>, Failure> {
-        Ok(Arc::new(SqliteLog::open(self.path()?)?))
+        self.open_at(&self.path()?)
+    }
+
+    /// Opens a log in that file.
+    pub(crate) fn open_at(&self, path: &Path) -> Result<Arc<SqliteLog>, Failure> {
+        let durability = match self.log_sync {
+            Some(LogSync::Normal) => Durability::Normal { flush_ms: self.log_flush_ms },
+            Some(LogSync::Full) | None => Durability::Full,
+        };
+        let options = SqliteOptions { durability, ..SqliteOptions::default() };
+        Ok(Arc::new(SqliteLog::open_with(path, options)?))
     }
 
     /// Opens a log that must be there already: looking at runs makes none.
     pub(crate) fn open_existing(&self) -> Result<Option<Arc<SqliteLog>>, Failure> {
         let path = self.path()?;
-        if path.exists() { Ok(Some(Arc::new(SqliteLog::open(path)?))) } else { Ok(None) }
+        if path.exists() { self.open_at(&path).map(Some) } else { Ok(None) }
     }
 
     /// What a command that somebody is told to type needs for this log, with a space before it.

@@ -5,13 +5,20 @@
 
 use std::sync::Arc;
 
+mod calls;
+
+pub use calls::{
+    CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
+    DelegationStarted,
+};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choice::ModelChoice;
-use crate::ids::{CallId, Millis, QuestionId, RunId, Text};
+use crate::ids::{CallId, Millis, QuestionId, Text};
 use crate::message::{Message, Reasoning, ToolCall};
-use crate::outcome::{CallOutcome, Status};
+use crate::outcome::Status;
 use crate::policy::{AtLimit, LimitKind, Policy};
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, StopReason, Usage};
@@ -227,123 +234,6 @@ pub struct TurnFailed {
     /// The model to try next, by its place in the run's list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_model: Option<u32>,
-}
-
-/// See [`Fact::CallHeld`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallHeld {
-    /// The call.
-    pub call: CallId,
-    /// What an approval is bound to: SHA-256 over tool name, description, schema, arguments and policy.
-    pub digest: Text,
-}
-
-/// Who decided on a call, and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// A person allowed it as it is.
-    Approved,
-    /// A person allowed it with these arguments instead.
-    Edited {
-        /// The arguments that it runs with, as JSON text.
-        args: Text,
-    },
-    /// A person denied it.
-    Denied {
-        /// Why, in their words.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<Text>,
-    },
-    /// The policy's `deny` list forbids it.
-    Forbidden {
-        /// The pattern that did.
-        pattern: Text,
-    },
-}
-
-/// See [`Fact::CallDecided`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallDecided {
-    /// The call.
-    pub call: CallId,
-    /// The decision.
-    pub decision: Decision,
-}
-
-/// See [`Fact::CallStarted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallStarted {
-    /// The call.
-    pub call: CallId,
-    /// Which try this is, from 1.
-    pub attempt: u32,
-}
-
-/// See [`Fact::CallRetried`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallRetried {
-    /// The call.
-    pub call: CallId,
-    /// Which try failed, from 1.
-    pub attempt: u32,
-    /// How it failed.
-    pub outcome: CallOutcome,
-    /// When the next try begins.
-    pub retry_at: Millis,
-}
-
-/// See [`Fact::CallDoubted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallDoubted {
-    /// The call.
-    pub call: CallId,
-}
-
-/// See [`Fact::CallFinished`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallFinished {
-    /// The call.
-    pub call: CallId,
-    /// How it ended, with its result.
-    pub outcome: CallOutcome,
-    /// A note to the model that follows the turn's results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<Text>,
-    /// The limit that this call ran into: it cuts the loop once the turn's other calls have ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<LimitKind>,
-}
-
-/// See [`Fact::DelegationStarted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DelegationStarted {
-    /// The call.
-    pub call: CallId,
-    /// The agent.
-    pub agent: Text,
-    /// The run that does the task, where the agent runs on the same log.
-    pub run: RunId,
-    /// Which try this is, from 1: a take-over and an answer go on with the same run.
-    pub attempt: u32,
-    /// The answer to a question of that run, which was put to people here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<InputReceived>,
-}
-
-/// See [`Fact::DelegationFinished`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DelegationFinished {
-    /// The call.
-    pub call: CallId,
-    /// How it ended, with its result.
-    pub outcome: CallOutcome,
-    /// Tokens that the other agent used: they count for limits of this run too.
-    #[serde(default)]
-    pub usage: Usage,
-    /// What that cost, in pico-dollars; `None`: unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<u64>,
 }
 
 /// See [`Fact::InputRequested`].

@@ -125,7 +125,7 @@ impl State {
         self.agent = Some(start.agent.clone());
         self.session.clone_from(&start.session);
         self.policy = start.policy.clone();
-        self.tools = start.tools.clone();
+        self.offer_tools(start.tools.clone());
         self.models = start.models.clone();
         self.prompt = start.prompt.clone();
         self.output.clone_from(&start.output);
@@ -144,6 +144,9 @@ impl State {
                 for message in messages {
                     if let Message::Assistant(said) = &**message {
                         said.calls.iter().for_each(|call| self.call_ids.insert_mut(call.id.clone()));
+                    }
+                    if let Some(content) = message.content() {
+                        self.keep_stored(content);
                     }
                     self.history.push(message.clone());
                 }
@@ -317,7 +320,10 @@ impl State {
                 self.streaks.malformed_now = true;
                 self.streaks.malformed += 1;
             }
-            CallOutcome::Ok { .. } => self.had_output = true,
+            CallOutcome::Ok { content } => {
+                self.had_output = true;
+                self.keep_stored(content);
+            }
             _ => {}
         }
         if !matches!(
@@ -412,7 +418,7 @@ impl State {
             self.policy = fresh.clone();
         }
         if let Some(tools) = &adjusted.tools {
-            self.tools = tools.clone();
+            self.offer_tools(tools.clone());
         }
         if let Some(models) = &adjusted.models {
             self.models = models.clone();

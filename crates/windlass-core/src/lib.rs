@@ -24,7 +24,9 @@ mod results;
 mod schema;
 mod start;
 mod state;
+mod stored;
 mod tool;
+mod upcast;
 mod violation;
 mod xml;
 
@@ -55,6 +57,7 @@ pub use rebuild::{Difference, rebuild, replay};
 pub use reply::*;
 pub use schema::plain_schema;
 pub use state::{Counters, OpenQuestion, Request, RunStanding, State};
+pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
 pub use violation::Violation;
 pub use xml::{from_xml, to_xml, xml_form};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CallId, Text};
+use crate::stored::Ref;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,6 +123,8 @@ pub enum Part {
     Image(Media),
     /// A file or embedded resource, by reference or inline.
     File(Media),
+    /// A text too long for an event: models see its ends and read the rest by ranges.
+    Stored(Ref),
 }
 
 /// Bytes with a media type, by reference.
@@ -144,32 +147,20 @@ pub enum MediaSource {
     Base64(Text),
     /// At an address that the provider fetches itself.
     Url(Text),
-    /// In the log's content-addressed store.
+    /// In the log's content-addressed store, in the base64 form.
     Stored(Ref),
 }
 
-/// A payload that was stored first and goes through the core by name only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ref {
-    /// SHA-256 of the bytes, in lower-case hexadecimal.
-    pub sha256: Text,
-    /// How many bytes there are.
-    pub bytes: u64,
-    /// The beginning, as models see it.
-    pub head: Text,
-    /// The end, as models see it.
-    pub tail: Text,
-}
-
 impl Content {
-    /// The text of all text parts, one after another.
+    /// The text of all text parts, one after another; of stored ones what models see in their place.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Self::Text(text) => text.as_ref().into(),
             Self::Parts(parts) => parts
                 .iter()
                 .filter_map(|part| match part {
-                    Part::Text { text } => Some(text.as_ref()),
+                    Part::Text { text } => Some(std::borrow::Cow::from(text.as_ref())),
+                    Part::Stored(stored) => Some(stored.shown().into()),
                     Part::Image(_) | Part::File(_) => None,
                 })
                 .collect::<Vec<_>>()
@@ -186,6 +177,7 @@ impl Content {
                 .iter()
                 .map(|part| match part {
                     Part::Text { text } => text.len() as u64,
+                    Part::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
                     Part::Image(media) | Part::File(media) => match &media.source {
                         MediaSource::Base64(data) => data.len() as u64,
                         MediaSource::Url(url) => url.len() as u64,

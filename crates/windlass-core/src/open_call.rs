@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::InputReceived;
-use crate::ids::{CallId, Millis, QuestionId, RunId, Text};
+use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
 use crate::state::{Phase, State};
@@ -87,6 +87,12 @@ pub(crate) enum Stage {
 }
 
 impl State {
+    /// The call that this action runs.
+    pub fn running_call(&self, action: ActionId) -> Option<&OpenCall> {
+        let mut calls = self.open_calls();
+        calls.find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
+    }
+
     /// The calls that have started and have no result yet: running, or in doubt after a crash.
     pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
         self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))

@@ -176,6 +176,14 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// The result that the call gave.
+    pub fn content(&self) -> Option<&Content> {
+        match self {
+            Self::Ok { content } => Some(content),
+            _ => None,
+        }
+    }
+
     /// Whether the call gave a result.
     pub fn is_ok(&self) -> bool {
         matches!(self, Self::Ok { .. })

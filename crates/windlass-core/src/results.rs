@@ -44,12 +44,17 @@ fn rejected(message: &str) -> String {
 
 /// SwiftAgentKit's wrapper around a result.
 fn announced(name: &str, content: &Content) -> Content {
-    format!(
-        "Successfully Executed Tool: {name}\n-- Start Tool Result ---\n{}\n-- End Tool Result ---\n\n\
-         You can now continue with the next step in the conversation.",
-        content.text()
-    )
-    .into()
+    let before = format!("Successfully Executed Tool: {name}\n-- Start Tool Result ---");
+    let after = "-- End Tool Result ---\n\nYou can now continue with the next step in the conversation.";
+    match content {
+        // A stored payload stays one: parts are put together line by line.
+        Content::Parts(parts) if content.refs().next().is_some() => {
+            let text = |text: &str| Part::Text { text: text.into() };
+            let parts = [text(&before)].into_iter().chain(parts.iter().cloned()).chain([text(after)]);
+            Content::Parts(parts.collect())
+        }
+        _ => format!("{before}\n{}\n{after}", content.text()).into(),
+    }
 }
 
 /// KAOS gives a tool's structured content, else its text as the field `result`, in the way of Python's `json.dumps`.
@@ -63,7 +68,8 @@ fn kaos_result(content: Content) -> Content {
     match &content {
         Content::Text(_) => line.into(),
         Content::Parts(parts) => {
-            let media = parts.iter().filter(|part| !matches!(part, Part::Text { .. })).cloned();
+            let shown = |part: &&Part| matches!(part, Part::Text { .. } | Part::Stored(_));
+            let media = parts.iter().filter(|part| !shown(part)).cloned();
             Content::Parts(std::iter::once(Part::Text { text: line.into() }).chain(media).collect())
         }
     }

@@ -1,14 +1,18 @@
 //! State: the fold of a run's events, and what the edge may ask of it.
 
+mod parts;
+
+pub(crate) use parts::{Closing, Cut, Repeated, Streaks};
+
 use std::sync::Arc;
 
-use rpds::RedBlackTreeSetSync;
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, LimitReached, Purpose, RunEnded, ToolChoice};
+use crate::event::{AgentRef, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
@@ -17,6 +21,7 @@ use crate::outcome::Status;
 use crate::policy::{LimitKind, Policy, Preset, Stop};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
+use crate::stored::Ref;
 use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
 /// What limits count.
@@ -42,7 +47,12 @@ pub struct State {
     pub(crate) agent: Option<AgentRef>,
     pub(crate) session: Option<SessionId>,
     pub(crate) policy: Arc<Policy>,
+    /// What the agent has.
+    pub(crate) own_tools: Arc<Vec<ToolSpec>>,
+    /// The same, with the tool that reads stored payloads once there is one.
     pub(crate) tools: Arc<Vec<ToolSpec>>,
+    /// The stored payloads of the conversation, by handle.
+    pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
     pub(crate) models: Arc<Vec<ModelChoice>>,
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
     pub(crate) output: Option<Arc<Value>>,
@@ -121,55 +131,6 @@ pub struct OpenQuestion {
     pub suggestions: Vec<Text>,
 }
 
-/// Things that happened several times in a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Streaks {
-    /// Prompts after turns without a call.
-    pub(crate) prompts: u32,
-    /// Replies that were cut off, refused or filtered.
-    pub(crate) cut: u32,
-    /// Turns with malformed calls.
-    pub(crate) malformed: u32,
-    /// Outputs that did not fit.
-    pub(crate) rejected: u32,
-    /// Whether a call of the current turn was neither malformed nor an output that did not fit.
-    pub(crate) accepted_now: bool,
-    /// Whether the current turn had one.
-    pub(crate) malformed_now: bool,
-    /// Whether the current turn has counted as a round.
-    pub(crate) round_counted: bool,
-}
-
-/// The last call and how often it came in a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Repeated {
-    pub(crate) name: Text,
-    pub(crate) args: Text,
-    pub(crate) times: u32,
-}
-
-/// A limit that a call ran into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
-    pub(crate) limit: LimitKind,
-    /// How often the call came in a row.
-    pub(crate) repeat: u32,
-}
-
-/// A limit that was reached, while what follows from it is going on.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Closing {
-    pub(crate) reached: LimitReached,
-    pub(crate) seq: u64,
-    pub(crate) at: Millis,
-    /// Whether work that was going on must come to its end first.
-    pub(crate) stopping: bool,
-    /// Whether the output was asked for as text, because a forced call was not to be had.
-    pub(crate) text_asked: bool,
-    /// Whether the call beyond the limit has begun.
-    pub(crate) called: bool,
-}
-
 /// How a run stands as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStanding {
@@ -192,7 +153,9 @@ impl State {
             agent: None,
             session: None,
             policy: empty_policy(),
+            own_tools: Arc::default(),
             tools: Arc::default(),
+            stored: RedBlackTreeMapSync::new_sync(),
             models: Arc::default(),
             prompt: Arc::default(),
             output: None,
@@ -228,6 +191,7 @@ impl State {
         Self {
             history: base.history.clone(),
             call_ids: base.call_ids.clone(),
+            stored: base.stored.clone(),
             below: Some(Arc::new(base.clone())),
             ..Self::new(run)
         }
@@ -268,7 +232,7 @@ impl State {
         &self.policy
     }
 
-    /// The tools, offered or only known.
+    /// The tools, offered or only known; once the conversation holds a stored payload, the one that reads it too.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
     }
@@ -276,6 +240,11 @@ impl State {
     /// The models that it may ask, in order of fallback.
     pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
         &self.models
+    }
+
+    /// The agent's own tools, as the last event that named them did.
+    pub fn own_tools(&self) -> &Arc<Vec<ToolSpec>> {
+        &self.own_tools
     }
 
     /// The messages before the conversation.

@@ -30,6 +30,9 @@ pub enum ToolKind {
     Run,
     /// A question to a person; the answer is the result (the built-in `ask`).
     Ask,
+    /// A look into a stored payload of the conversation, which the edge's log carries out
+    /// ([`READ_RESULT`](crate::READ_RESULT)).
+    Read,
     /// A call of it ends the run with its arguments as the output, once they fit.
     Finish(OutputForm),
     /// Another agent, with one argument `task`; its answer is the result.

@@ -13,11 +13,12 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, ActionId, CallId, Event, Input, InputReceived, OpenCall, RunId, RunStanding, State, ToolSpec,
-    Violation, What, Work, decide, evolve, narrate, pending,
+    Action, ActionId, CallId, Event, Input, InputReceived, OpenCall, RunId, RunStanding, State, ToolKind,
+    ToolSpec, Violation, What, Work, decide, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
+use windlass_tools::Tool;
 
 use crate::agent::Agent;
 use crate::delegates::{Task, context_of};
@@ -25,9 +26,11 @@ use crate::error::Error;
 use crate::hold::Hold;
 use crate::people::People;
 use crate::posts::Posts;
+use crate::reading::ReadResult;
 use crate::run::{DriveOptions, RunHandle};
 use crate::slots::{Slot, Slots};
 use crate::source::changed;
+use crate::spill::spill;
 use crate::updates::{Publisher, Update, Updates};
 use crate::work::{self, ModelWork, ToolWork};
 
@@ -180,8 +183,10 @@ impl Driver {
     async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
         for post in posts {
             self.posts.seen(post.id);
-            // A refused post stays refused: whoever posts looks at the run first.
-            let _refused = self.take(post.what, Some(post.id)).await?;
+            if self.take(post.what, Some(post.id)).await?.is_err() && !self.state.is_finished() {
+                // A refused post stays refused: it must not wait there for ever (E28).
+                self.agent.log().discard(self.state.run(), post.id, self.hold.fence()).await?;
+            }
         }
         Ok(())
     }
@@ -204,7 +209,7 @@ impl Driver {
 
     /// The tools that a run knows are those that the agent has now (E24, E47).
     async fn adjust(&mut self) -> Result<(), Error> {
-        let known = self.state.tools();
+        let known = self.state.own_tools();
         let tools = if self.state.policy().hooks {
             as_offered(self.agent.refresh(), known)
         } else {
@@ -242,6 +247,7 @@ impl Driver {
 
     /// One input: which facts follow, durable before visible.
     async fn take(&mut self, what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
+        let what = spill(&**self.agent.log(), self.spill_bytes(&what), what).await?;
         let at = self.agent.world().now();
         let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
             Ok((events, next)) => (events.into(), next),
@@ -269,6 +275,19 @@ impl Driver {
         self.show(expected + 1, &events, &next);
         self.state = next;
         Ok(Ok(()))
+    }
+
+    /// Above how many bytes what an input brings is stored apart. What `read_result` gives is bounded already.
+    fn spill_bytes(&self, what: &What) -> u64 {
+        let reads = |action| {
+            let tool = self.state.running_call(action).and_then(|open| self.state.tool(&open.call.name));
+            tool.is_some_and(|tool| tool.kind == ToolKind::Read)
+        };
+        match what {
+            What::Start(start) => start.policy.spill_bytes(),
+            What::CallEnded { action, .. } if reads(*action) => u64::MAX,
+            _ => self.state.policy().spill_bytes(),
+        }
     }
 
     /// Tells subscribers, and the log of the process, what is durable now.
@@ -375,12 +394,19 @@ impl Driver {
         let open = self.state.open_call(call)?;
         let name = &open.call.name;
         let policy = self.state.policy();
-        let timeout_ms = self.state.tool(name).and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
+        let spec = self.state.tool(name);
+        let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
+        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
+        let tool = if spec.is_some_and(|tool| tool.kind == ToolKind::Read) {
+            Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)) as Arc<dyn Tool>)
+        } else {
+            self.agent.tool(name)
+        };
         Some(ToolWork {
             action,
-            tool: self.agent.tool(name),
+            tool,
             context: work::context(&self.state, call, attempt, cancel.clone())?,
-            args: serde_json::from_str(open.args()).unwrap_or_default(),
+            args,
             timeout_ms,
             grace_ms: policy.grace_ms,
             world: self.agent.world().clone(),

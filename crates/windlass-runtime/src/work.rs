@@ -378,7 +378,7 @@ fn masked(secrets: &[Secret], outcome: CallOutcome) -> CallOutcome {
         CallOutcome::Ok { content: Content::Parts(parts) } => {
             let parts = parts.into_iter().map(|part| match part {
                 Part::Text { text } => Part::Text { text: mask(&text) },
-                Part::Image(_) | Part::File(_) => part,
+                Part::Image(_) | Part::File(_) | Part::Stored(_) => part,
             });
             CallOutcome::Ok { content: Content::Parts(parts.collect()) }
         }

@@ -69,6 +69,20 @@ pub enum StoreError {
         /// The most that may wait.
         max: usize,
     },
+    /// No payload of that digest, although something refers to it.
+    #[error("no payload {sha256} in this log")]
+    UnknownPayload {
+        /// SHA-256 of the bytes.
+        sha256: String,
+    },
+    /// A payload is larger than one may be.
+    #[error("a payload of {bytes} bytes is too large: at most {max} are kept")]
+    TooLarge {
+        /// Its bytes.
+        bytes: u64,
+        /// The most.
+        max: u64,
+    },
     /// An append brought no event.
     #[error("an append to run {run} needs at least one event")]
     NoEvents {
@@ -131,6 +145,8 @@ impl StoreError {
             Self::PostUsed { .. } => "store.post_used",
             Self::InboxFull { .. } => "store.inbox_full",
             Self::NoEvents { .. } => "store.no_events",
+            Self::UnknownPayload { .. } => "store.unknown_payload",
+            Self::TooLarge { .. } => "store.too_large",
             Self::Unusable { .. } => "store.unusable",
             Self::Full { .. } => "store.full",
             Self::Newer { .. } => "store.newer",
@@ -154,6 +170,9 @@ impl StoreError {
             Self::InboxFull { .. } => {
                 Some("`windlass runs resume` lets the run take what waits for it".to_owned())
             }
+            Self::TooLarge { .. } => {
+                Some("let the tool write it to a file, and give the file's name".to_owned())
+            }
             Self::PostUsed { .. } | Self::NoEvents { .. } | Self::Failed(_) => None,
             Self::Unusable { path, .. } => Some(format!(
                 "check that {} can be read and written, or name another log with --log",
@@ -165,7 +184,9 @@ impl StoreError {
             Self::Newer { .. } => {
                 Some("use the version of Windlass that wrote it, or a later one".to_owned())
             }
-            Self::Corrupt { .. } => Some("`windlass doctor --log FILE` checks every run of a log".to_owned()),
+            Self::Corrupt { .. } | Self::UnknownPayload { .. } => {
+                Some("`windlass doctor --log FILE` checks every run of a log".to_owned())
+            }
         }
     }
 }

@@ -4,9 +4,10 @@ mod error;
 mod log;
 mod memory;
 mod opening;
+mod payload;
 mod sqlite;
 
 pub use error::StoreError;
 pub use log::*;
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
-pub use sqlite::{SqliteLog, SqliteOptions};
+pub use sqlite::{Checked, Durability, Prune, Pruned, SqliteLog, SqliteOptions};

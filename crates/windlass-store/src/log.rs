@@ -15,6 +15,9 @@ pub const INBOX_POSTS: usize = 10_000;
 /// How many runs a listing has at most if its filter gives no limit.
 pub const DEFAULT_LISTED: usize = 100;
 
+/// The most bytes of one payload (1 GiB). More are refused ([`StoreError::TooLarge`]).
+pub const PAYLOAD_BYTES: u64 = 1 << 30;
+
 /// The events of one append, in order: an append is atomic and keeps its boundary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
@@ -88,7 +91,8 @@ pub struct Append {
     pub fence: Fence,
     /// The posted input that these events use up, removed in the same step.
     pub uses: Option<PostId>,
-    /// How the run stands then. `Ended` and `Suspended` give up the hold in the same step.
+    /// How the run stands then. `Ended` and `Suspended` give up the hold in the same step; `Ended` empties the inbox, since
+    /// nothing in it can be used any more.
     pub standing: Standing,
 }
 
@@ -176,6 +180,38 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
 
     /// Ends when the inbox may hold something after that place. Another process' post is seen within 250 ms.
     fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Takes a post out that its holder refused. Of no effect if it is gone. Default: it stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`], [`StoreError::NotHeld`]: only the run's holder takes posts out.
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let _ = (run, post, fence);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Keeps bytes once, however often they are given, under their SHA-256 in lower-case hexadecimal. Durable when the
+    /// future ends well. They stay as long as an event refers to them ([`Fact::refs`](windlass_core::Fact::refs)); an
+    /// append whose events refer to bytes that are not there is refused ([`StoreError::UnknownPayload`]).
+    /// Default: nothing is kept, which is an error.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] above [`PAYLOAD_BYTES`].
+    fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
+        let none = format!("this log keeps no payloads, found one of {} bytes", bytes.len());
+        Box::pin(std::future::ready(Err(StoreError::Failed(none.into()))))
+    }
+
+    /// At most `max` bytes of a payload from the byte `from` on (0 is the first); fewer only at its end. Default: there
+    /// is none.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownPayload`].
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+        let _ = (from, max);
+        let unknown = StoreError::UnknownPayload { sha256: sha256.to_owned() };
+        Box::pin(std::future::ready(Err(unknown)))
+    }
 
     /// Takes hold of a run that nobody alive holds, with a new epoch.
     ///

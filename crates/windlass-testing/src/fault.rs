@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId, What};
+use windlass_core::{Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, StoreError,
 };
@@ -166,6 +166,29 @@ impl EventLog for FaultLog {
 
     fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> Answer<'_, ()> {
         self.inner.inbox_changed(run, after)
+    }
+
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> Answer<'_, ()> {
+        let fence = fence.clone();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.discard(run, post, &fence).await
+        })
+    }
+
+    fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.put(bytes).await
+        })
+    }
+
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+        let sha256 = sha256.to_owned();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.payload(&sha256, from, max).await
+        })
     }
 
     fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {

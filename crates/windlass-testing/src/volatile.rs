@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use windlass_core::{Millis, RunId, What};
+use windlass_core::{Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     StoreError,
@@ -19,6 +19,8 @@ enum Change {
     Hold(RunId, Holder),
     Release(RunId, Fence),
     Park(RunId, Fence),
+    Discard(RunId, PostId, Fence),
+    Put(Arc<[u8]>),
 }
 
 /// A log in memory that answers before it syncs, if it is told to: readers see each change at once, and
@@ -125,6 +127,7 @@ enum Done {
     Nothing,
     Post(PostId),
     Hold(Fence),
+    Put(Text),
 }
 
 /// The log in memory answers at once.
@@ -141,6 +144,10 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
         Change::Park(run, fence) => {
             log.park(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
+        Change::Discard(run, post, fence) => {
+            log.discard(run, post, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
+        }
+        Change::Put(bytes) => log.put(bytes).now_or_never().map(|name| name.map(Done::Put)),
     };
     done.unwrap_or_else(|| Err(StoreError::Failed("the log in memory did not answer at once".into())))
 }
@@ -168,7 +175,7 @@ impl EventLog for VolatileLog {
         Box::pin(async move {
             match self.change(Change::Post(run, at, what))? {
                 Done::Post(post) => Ok(post),
-                Done::Nothing | Done::Hold(_) => Err(unexpected()),
+                Done::Nothing | Done::Hold(_) | Done::Put(_) => Err(unexpected()),
             }
         })
     }
@@ -181,12 +188,31 @@ impl EventLog for VolatileLog {
         Box::pin(async move { self.log().inbox_changed(run, after).await })
     }
 
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> Answer<'_, ()> {
+        let done = self.change(Change::Discard(run, post, fence.clone())).map(drop);
+        Box::pin(std::future::ready(done))
+    }
+
+    fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
+        Box::pin(async move {
+            match self.change(Change::Put(bytes))? {
+                Done::Put(name) => Ok(name),
+                Done::Nothing | Done::Post(_) | Done::Hold(_) => Err(unexpected()),
+            }
+        })
+    }
+
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+        let sha256 = sha256.to_owned();
+        Box::pin(async move { self.log().payload(&sha256, from, max).await })
+    }
+
     fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
             match self.change(Change::Hold(run, holder))? {
                 Done::Hold(fence) => Ok(fence),
-                Done::Nothing | Done::Post(_) => Err(unexpected()),
+                Done::Nothing | Done::Post(_) | Done::Put(_) => Err(unexpected()),
             }
         })
     }

@@ -1,6 +1,7 @@
 //! `windlass doctor`: what is configured, reachable, missing.
 
 mod files;
+mod log;
 mod models;
 mod programs;
 
@@ -20,7 +21,8 @@ ok       it can be used
 missing  it is not there; only what you want to use needs to be
 problem  it is there and cannot be used: the exit code is then 1
 
-With `--log FILE` that log is looked through, every event of every run.";
+The log is looked through as a whole: its pages, the boundaries of appends, references, the digest of each stored result,
+and every event of every run, folded from the first one on. `--log FILE` names another one.";
 
 /// The arguments of `windlass doctor`.
 #[derive(Debug, Args)]
@@ -88,7 +90,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
     let look = async {
         let (providers, auto) = join(providers(), models::auto()).await;
         let mut findings = files::home();
-        findings.extend(files::log(&args.log).await);
+        findings.extend(log::look(&args.log).await);
         findings.extend(providers);
         findings.push(auto);
         findings.extend(programs::look());

@@ -1,6 +1,7 @@
 //! `windlass runs`: what there is, how it went, and reaching runs from another process.
 
 mod answer;
+mod backup;
 mod cancel;
 mod diff;
 mod effects;
@@ -10,6 +11,7 @@ mod fork;
 mod go_on;
 mod import;
 mod list;
+mod prune;
 mod replay;
 mod resume;
 mod show;
@@ -70,6 +72,10 @@ enum RunsCommand {
     Export(export::ExportArgs),
     /// Read runs that were exported elsewhere
     Import(import::ImportArgs),
+    /// Copy the whole log to a file, while runs go on
+    Backup(backup::BackupArgs),
+    /// Take out runs that are no longer needed
+    Prune(prune::PruneArgs),
 }
 
 /// Carries out one of the commands.
@@ -89,5 +95,7 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Diff(args) => diff::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
         RunsCommand::Import(args) => import::run(args, log).await,
+        RunsCommand::Backup(args) => backup::run(args, log).await,
+        RunsCommand::Prune(args) => prune::run(args, log).await,
     }
 }

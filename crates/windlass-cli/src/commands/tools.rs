@@ -224,7 +224,9 @@ fn show(file: &AgentFile, content: &Content, json: bool) -> Result<Exit, Failure
     out::line(out::for_stdout(text.trim_end_matches('\n')))?;
     if let Content::Parts(parts) = content
         && std::io::stderr().is_terminal()
-        && parts.iter().any(|part| !matches!(part, windlass_core::Part::Text { .. }))
+        && parts
+            .iter()
+            .any(|part| !matches!(part, windlass_core::Part::Text { .. } | windlass_core::Part::Stored(_)))
     {
         out::note("there is more than text in the result: `--json` shows all of it");
     }

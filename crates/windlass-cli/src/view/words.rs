@@ -49,6 +49,7 @@ fn content_line(content: &Content) -> String {
         Content::Parts(parts) => {
             let words = parts.iter().map(|part| match part {
                 Part::Text { text } => text.to_string(),
+                Part::Stored(stored) => format!("({} bytes) {}", stored.bytes, stored.head),
                 Part::Image(media) | Part::File(media) => format!("[{}]", media.media_type),
             });
             words.collect::<Vec<_>>().join(" ")

@@ -25,3 +25,4 @@ mod signals;
 mod streaming;
 mod terminal;
 mod tools;
+mod upkeep;

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
+use crate::stored::SPILL_BYTES;
 
 /// The values of all policy slots of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -280,6 +281,11 @@ impl Policy {
     /// What follows when this limit is reached.
     pub fn at_limit(&self, kind: LimitKind) -> &AtLimit {
         self.limits.get(&kind).and_then(|limit| limit.at_limit.as_ref()).unwrap_or(&self.at_limit)
+    }
+
+    /// Above how many bytes a result or an input is stored apart and read by ranges.
+    pub fn spill_bytes(&self) -> u64 {
+        self.context.as_ref().map_or(SPILL_BYTES, |context| context.spill_bytes)
     }
 
     /// The pattern of `deny` that this tool's name matches.

@@ -113,6 +113,9 @@ const KEYS: [&str; 23] = [
     "grace_ms",
 ];
 
+/// The share of the most tokens at which a warning is logged, where the settings do not say.
+const WARN_AT: f64 = 1.0;
+
 /// Values by name; `None`: this version does not have it yet.
 type Choices<T, const N: usize> = [(&'static str, Option<T>); N];
 
@@ -376,7 +379,7 @@ fn context(path: &str, value: &Value) -> Result<Option<ContextBudget>, PolicyErr
     }
     let map = object(path, value)?;
     only(path, map, &["max_tokens", "warn_at", "compact", "at", "keep_last", "spill_bytes"])?;
-    for key in ["max_tokens", "warn_at", "at", "keep_last", "spill_bytes"] {
+    for key in ["max_tokens", "warn_at", "at", "keep_last"] {
         if let Some(value) = map.get(key) {
             return Err(later(&format!("{path}.{key}"), value));
         }
@@ -384,7 +387,11 @@ fn context(path: &str, value: &Value) -> Result<Option<ContextBudget>, PolicyErr
     if let Some(value) = map.get("compact") {
         off_only(&format!("{path}.compact"), value)?;
     }
-    Ok(None)
+    let Some(bytes) = map.get("spill_bytes") else { return Ok(None) };
+    let spill_bytes = bytes
+        .as_u64()
+        .ok_or_else(|| bad(&format!("{path}.spill_bytes"), "a whole number of bytes from 0", bytes))?;
+    Ok(Some(ContextBudget { max_tokens: None, warn_at: WARN_AT, spill_bytes }))
 }
 
 fn memory(path: &str, value: &Value) -> Result<Option<Memory>, PolicyError> {

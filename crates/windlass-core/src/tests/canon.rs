@@ -55,6 +55,7 @@ fn bare(scenario: &Scenario, state: &State) -> State {
         bare.policy = empty.policy;
     }
     bare.tools = empty.tools;
+    bare.own_tools = empty.own_tools;
     bare.models = empty.models;
     bare.prompt = empty.prompt;
     bare.agent = None;

@@ -21,5 +21,6 @@ mod prices;
 mod replaying;
 mod settings;
 mod sharing;
+mod stored;
 mod violations;
 mod world;

@@ -13,6 +13,8 @@ mod ground;
 #[cfg(test)]
 mod panics;
 #[cfg(test)]
+mod payloads;
+#[cfg(test)]
 mod people;
 #[cfg(test)]
 mod real_time;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::sample::{append, begin, said, steer};
+use windlass_core::Status;
+
+use super::sample::{append, begin, end, fence, said, steer};
 use super::{Verdict, holds, refused, same, waits, works};
 use crate::log::{Append, EventLog, PostId};
 
@@ -64,4 +66,30 @@ pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn EventLog>) -> Verdict
     holds("waiting for a post after the last one ends", waits(&mut next).await)?;
     works("a post", log.post(run, 2, steer("second")).await)?;
     works("waiting for the next post", next.await)
+}
+
+/// Only the holder takes out what it refuses; the others stay until the run ends.
+pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let first = works("a post", log.post(run, 1, steer("first")).await)?;
+    let second = works("a post", log.post(run, 2, steer("second")).await)?;
+    let stranger = fence("stranger", 1);
+    refused("taking a post out without the hold", log.discard(run, first, &stranger).await, "store.fenced")?;
+    works("taking a post out", log.discard(run, first, &fence("maker", 1)).await)?;
+    works("taking it out again", log.discard(run, first, &fence("maker", 1)).await)?;
+    let left = works("the inbox", log.inbox(run, None).await)?;
+    same("what is left", &left.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second])?;
+    let gone = Append { uses: Some(first), ..append(run, 1, said(2, 1)) };
+    refused("using a post that was taken out", log.append(gone).await, "store.post_used")?;
+    let ends = begin(&*log, 2).await?;
+    works("a post", log.post(ends, 1, steer("late")).await)?;
+    end(&*log, ends, 1, Status::Answered).await?;
+    same("the inbox of an ended run", &works("the inbox", log.inbox(ends, None).await)?, &Vec::new())?;
+    works("giving up the hold", log.release(run, &fence("maker", 1)).await)?;
+    refused(
+        "taking a post out after the hold",
+        log.discard(run, second, &fence("maker", 1)).await,
+        "store.not_held",
+    )
+    .map(drop)
 }

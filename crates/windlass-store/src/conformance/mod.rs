@@ -8,6 +8,7 @@ mod follows;
 mod holds;
 mod inboxes;
 mod listings;
+mod payloads;
 mod races;
 mod sample;
 
@@ -23,6 +24,7 @@ pub use follows::*;
 pub use holds::*;
 pub use inboxes::*;
 pub use listings::*;
+pub use payloads::*;
 pub use races::*;
 
 use crate::error::StoreError;
@@ -54,6 +56,9 @@ macro_rules! each_log_promise {
             an_inbox_keeps_its_order,
             a_post_is_used_once,
             waiting_for_a_post_ends_with_one,
+            a_refused_post_is_taken_out_by_its_holder,
+            a_payload_is_kept_once_and_read_by_ranges,
+            an_append_needs_the_payloads_that_it_names,
             a_new_run_is_held_by_its_maker,
             a_hold_passes_on_with_a_higher_epoch,
             a_lost_hold_cannot_write_or_release,

@@ -4,15 +4,17 @@
 //! The log does not grow for ever: beyond [`MAX_ENDED_RUNS`] ended runs, the oldest ones are dropped.
 
 mod follow;
+mod payloads;
 mod runs;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId, What};
+use windlass_core::{Millis, RunId, Text, What};
 
 use crate::error::StoreError;
 use crate::log::{Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary};
+use crate::payload;
 use runs::{Effects, Runs};
 
 /// How many ended runs a [`MemoryLog`] keeps unless told otherwise. Runs that another run is based on do not count.
@@ -60,6 +62,11 @@ impl MemoryLog {
     /// Whether the log has no run.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many payloads the log keeps.
+    pub fn payloads(&self) -> usize {
+        self.lock().payloads.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, Runs> {
@@ -112,6 +119,23 @@ impl EventLog for MemoryLog {
                 changed.await;
             }
         })
+    }
+
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.lock().discard(run, post, fence))
+    }
+
+    fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
+        // The digest of a large payload takes its time: it is made outside the lock.
+        ready(payload::digest(&bytes).map(|digest| {
+            self.lock().payloads.put(digest, bytes);
+            payload::name(&digest)
+        }))
+    }
+
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+        let digest = payload::parse(sha256);
+        ready(digest.and_then(|digest| self.lock().payloads.read(&digest, from, max)))
     }
 
     fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {

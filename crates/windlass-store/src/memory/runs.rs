@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use windlass_core::{Millis, RunId, What};
@@ -13,6 +14,7 @@ use crate::log::{
     Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Standing,
 };
 use crate::opening::{self, Opening};
+use crate::payload::{self, Digest};
 
 /// All runs of a log.
 #[derive(Debug)]
@@ -24,6 +26,7 @@ pub(super) struct Runs {
     ended: VecDeque<RunId>,
     max_ended: usize,
     last_post: u64,
+    pub(super) payloads: Payloads,
 }
 
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(super) struct Run {
     standing: Standing,
     hold: Hold,
     inbox: VecDeque<Posted>,
+    /// The payloads that its events refer to.
+    payloads: Vec<Digest>,
     followers: Option<Arc<Notify>>,
     inbox_waiters: Option<Arc<Notify>>,
 }
@@ -72,7 +77,14 @@ pub(super) enum Next {
 
 impl Runs {
     pub(super) fn new(max_ended: usize) -> Self {
-        Self { by_id: HashMap::new(), based: HashMap::new(), ended: VecDeque::new(), max_ended, last_post: 0 }
+        Self {
+            by_id: HashMap::new(),
+            based: HashMap::new(),
+            ended: VecDeque::new(),
+            max_ended,
+            last_post: 0,
+            payloads: Payloads::default(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -87,6 +99,8 @@ impl Runs {
         let version = events.len() as u64;
         let batch = Batch { first: expected + 1, events };
         let ended = matches!(standing, Standing::Ended(_));
+        let needed = payload::needed(&batch.events)?;
+        self.payloads.check(&needed)?;
         let followers = match self.by_id.get_mut(&run) {
             Some(there) => {
                 there.check(run, expected, &fence)?;
@@ -97,6 +111,9 @@ impl Runs {
                 there.version += version;
                 there.standing = standing;
                 there.hold.held = standing == Standing::Running;
+                if ended {
+                    there.inbox.clear();
+                }
                 there.followers.clone()
             }
             None if expected > 0 => return Err(StoreError::UnknownRun { run }),
@@ -111,6 +128,12 @@ impl Runs {
                 None
             }
         };
+        for digest in needed {
+            if let Some(there) = self.by_id.get_mut(&run).filter(|there| !there.payloads.contains(&digest)) {
+                there.payloads.push(digest);
+                self.payloads.refer(digest);
+            }
+        }
         let dropped = if ended { self.note_end(run) } else { Vec::new() };
         Ok(Effects { followers, dropped })
     }
@@ -150,6 +173,13 @@ impl Runs {
     pub(super) fn inbox(&self, run: RunId, after: Option<PostId>) -> Result<Vec<Posted>, StoreError> {
         let there = self.get(run)?;
         Ok(there.inbox.iter().filter(|posted| Some(posted.id) > after).cloned().collect())
+    }
+
+    pub(super) fn discard(&mut self, run: RunId, post: PostId, fence: &Fence) -> Result<(), StoreError> {
+        let there = self.get_mut(run)?;
+        there.check(run, there.version, fence)?;
+        there.inbox.retain(|posted| posted.id != post);
+        Ok(())
     }
 
     /// `None`: there is something already.
@@ -247,6 +277,7 @@ impl Runs {
         while let Some(there) = due.and_then(|run| self.by_id.remove(&run)) {
             due = there.batches.first().and_then(|batch| opening::base(batch.events.first()));
             due = due.filter(|base| self.no_longer_needs(*base));
+            there.payloads.iter().for_each(|digest| self.payloads.let_go(digest));
             taken.push(there);
         }
         taken
@@ -281,6 +312,7 @@ impl Run {
             standing,
             hold: Hold { fence, held: standing == Standing::Running, dead: false },
             inbox: VecDeque::new(),
+            payloads: Vec::new(),
             followers: None,
             inbox_waiters: None,
         }

@@ -43,13 +43,25 @@ struct Stored<'a> {
     data: &'a RawValue,
 }
 
-/// Reads what [`write`] wrote: an append with that last event, that happened at that time.
-pub(super) fn read(run: RunId, (last, at): (u64, Millis), text: &str) -> Result<Batch, StoreError> {
+/// What a row says of an append beside its events.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    /// The number of the last event.
+    pub(super) last: u64,
+    /// The time of the append.
+    pub(super) at: Millis,
+    /// The schema version of its events.
+    pub(super) schema: u32,
+}
+
+/// Reads what [`write`] wrote, in this version or in an earlier one.
+pub(super) fn read(run: RunId, Head { last, at, schema }: Head, text: &str) -> Result<Batch, StoreError> {
     let corrupt = |seq, error| StoreError::Corrupt { run, seq, source: Box::new(error) };
     let stored: Vec<Stored<'_>> = serde_json::from_str(text).map_err(|error| corrupt(last, error))?;
     let first = (last + 1).saturating_sub(stored.len() as u64);
     let events = (first..).zip(stored).map(|(seq, stored)| {
-        let fact = Fact::from_body(&stored.kind, stored.data.get()).map_err(|error| corrupt(seq, error))?;
+        let fact = Fact::from_body_of(schema, &stored.kind, stored.data.get())
+            .map_err(|error| corrupt(seq, error))?;
         Ok(Event { at: stored.at.unwrap_or(at), fact })
     });
     Ok(Batch { first, events: events.collect::<Result<_, StoreError>>()? })

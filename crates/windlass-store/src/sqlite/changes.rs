@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::{Fact, Millis, RunId, Text};
 
-use super::holders;
 use super::rows::{self, Fault};
+use super::{holders, payloads};
 use crate::error::StoreError;
 use crate::log::{Fence, Holder, INBOX_POSTS, PostId, Standing};
 use crate::opening::Opening;
+use crate::payload::Digest;
 
 /// How many runs the writer keeps in mind. Beyond that it forgets all and asks the database again.
 const KNOWN_RUNS: usize = 8_192;
@@ -30,6 +31,8 @@ pub(super) struct NewEvents {
     pub(super) times: (Millis, Millis),
     /// The events as [`super::body`] writes them.
     pub(super) body: String,
+    /// The payloads that the events refer to.
+    pub(super) needs: Vec<Digest>,
 }
 
 /// What the writer knows of a run. True as long as no other process has written.
@@ -76,6 +79,13 @@ impl Desk {
         }
     }
 
+    /// Forgets runs that are about to go.
+    pub(super) fn forget(&mut self, runs: &[RunId]) {
+        for run in runs {
+            self.known.remove(run);
+        }
+    }
+
     /// This process' entries in the table of holders.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Text, i64)> {
         self.entered.iter().map(|(name, id)| (name, *id))
@@ -87,7 +97,8 @@ impl Desk {
         let Some(known) = self.known(connection, run)? else {
             return self.create(connection, new);
         };
-        known.check(new)?;
+        known.check(new.run, &new.fence, new.expected)?;
+        let needs = payloads::numbers(connection, &new.needs)?;
         if let Some(post) = new.uses {
             let used = connection
                 .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
@@ -97,6 +108,7 @@ impl Desk {
             }
         }
         insert(connection, known.no, new)?;
+        payloads::need(connection, known.no, &needs)?;
         if known.standing != new.standing {
             let (name, detail) = rows::columns(new.standing);
             known.held = known.held.filter(|_| new.standing == Standing::Running);
@@ -109,6 +121,7 @@ impl Desk {
         }
         known.version += new.count;
         if matches!(new.standing, Standing::Ended(_)) {
+            connection.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([known.no])?;
             self.known.remove(&run);
         }
         Ok(())
@@ -122,6 +135,7 @@ impl Desk {
         if let Some(post) = new.uses {
             return Err(StoreError::PostUsed { run, post: post.0 }.into());
         }
+        let needs = payloads::numbers(connection, &new.needs)?;
         let held = match new.standing {
             Standing::Running => Some(self.enter(connection, &new.fence.holder)?),
             Standing::Suspended | Standing::Ended(_) => None,
@@ -147,6 +161,7 @@ impl Desk {
         ])?;
         let no = connection.last_insert_rowid();
         insert(connection, no, new)?;
+        payloads::need(connection, no, &needs)?;
         if let Some(held) = held {
             let Fence { holder, epoch } = new.fence.clone();
             let version = new.count;
@@ -175,6 +190,22 @@ impl Desk {
             .prepare_cached("INSERT INTO inbox(run, at, body) VALUES (?1, ?2, ?3)")?
             .execute(params![known.no, at.cast_signed(), body])?;
         Ok(PostId(connection.last_insert_rowid().cast_unsigned()))
+    }
+
+    /// Takes a refused post out of the inbox.
+    pub(super) fn discard(
+        &mut self,
+        connection: &Connection,
+        run: RunId,
+        post: PostId,
+        fence: &Fence,
+    ) -> Result<(), Fault> {
+        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        known.check(run, fence, known.version)?;
+        connection
+            .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
+            .execute([post.0.cast_signed(), known.no])?;
+        Ok(())
     }
 
     pub(super) fn hold(
@@ -280,14 +311,13 @@ impl Known {
     }
 
     /// The hold is looked at before the version: who lost it is told so, and not that somebody was faster.
-    fn check(&self, new: &NewEvents) -> Result<(), StoreError> {
-        let (run, fence) = (new.run, &new.fence);
-        if new.expected > 0 && (fence.epoch != self.epoch || fence.holder.0 != self.holder) {
+    fn check(&self, run: RunId, fence: &Fence, expected: u64) -> Result<(), StoreError> {
+        if expected > 0 && (fence.epoch != self.epoch || fence.holder.0 != self.holder) {
             let (holder, current) = (self.holder.to_string(), self.epoch);
             return Err(StoreError::Fenced { run, holder, ours: fence.epoch, current });
         }
-        if new.expected != self.version {
-            return Err(StoreError::Conflict { run, expected: new.expected, found: self.version });
+        if expected != self.version {
+            return Err(StoreError::Conflict { run, expected, found: self.version });
         }
         if self.held.is_none() {
             return Err(StoreError::NotHeld { run, epoch: self.epoch });

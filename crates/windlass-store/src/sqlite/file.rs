@@ -1,5 +1,6 @@
 //! The log's file: how it is made, recognised and opened, and what its errors mean.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -7,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::SqliteOptions;
+use super::{Durability, SqliteOptions};
 use crate::error::StoreError;
 
 /// `Wdls` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
 const APPLICATION_ID: i32 = 0x5764_6c73;
-/// The newest format that this version reads and writes; `schema.sql` makes it.
-pub(super) const FORMAT: u32 = 1;
+/// What makes each format out of the one before it; the first makes format 1 in an empty file.
+const STEPS: [&str; 2] = [include_str!("format1.sql"), include_str!("format2.sql")];
+/// The newest format that this version reads and writes. A file of an older one is brought to it when it is opened.
+pub(super) const FORMAT: u32 = STEPS.len() as u32;
 /// `SQLITE_IOERR_SHMSIZE` (SQLite, "Result and Error Codes").
 const SHM_SIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 /// How long to wait between tries while another process makes the same file.
@@ -28,7 +31,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, S
     }
     match format(&connection).map_err(|error| failure(path, error))? {
         Format::Known => {}
-        Format::Empty => make(path, options, &connection)?,
+        Format::Empty | Format::Older(_) => make(path, options, &connection)?,
         Format::Newer(found) => {
             return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
         }
@@ -43,7 +46,11 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
     let set_up = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(busy_timeout(options))?;
-        connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864")?;
+        connection.execute_batch(match options.durability {
+            Durability::Full => "PRAGMA synchronous=FULL",
+            Durability::Normal { .. } => "PRAGMA synchronous=NORMAL",
+        })?;
+        connection.execute_batch("PRAGMA journal_size_limit=67108864")?;
         if let Some(max_bytes) = options.max_bytes {
             let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
             let pages = (max_bytes.min(i64::MAX as u64).cast_signed() / page.max(1)).max(1);
@@ -60,7 +67,7 @@ fn busy_timeout(options: &SqliteOptions) -> Duration {
 }
 
 /// Makes the file for its owner alone, and missing folders too. SQLite gives its side files the same mode.
-fn create(path: &Path) -> io::Result<()> {
+pub(super) fn create(path: &Path) -> io::Result<()> {
     if path.try_exists()? {
         return Ok(());
     }
@@ -85,6 +92,7 @@ fn create(path: &Path) -> io::Result<()> {
 enum Format {
     Known,
     Empty,
+    Older(u32),
     Newer(u32),
     Foreign,
 }
@@ -93,13 +101,17 @@ fn format(connection: &Connection) -> rusqlite::Result<Format> {
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if id == APPLICATION_ID {
-        return Ok(if version > FORMAT { Format::Newer(version) } else { Format::Known });
+        return Ok(match version.cmp(&FORMAT) {
+            Ordering::Greater => Format::Newer(version),
+            Ordering::Equal => Format::Known,
+            Ordering::Less => Format::Older(version),
+        });
     }
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(if id == 0 && version == 0 && tables == 0 { Format::Empty } else { Format::Foreign })
 }
 
-/// Turns an empty file into a log. Several processes may try at once: one makes it, the others find it made.
+/// Turns an empty file, or a log of an older format, into a log of this one. Several processes may try at once: one makes it, the others find it made.
 fn make(path: &Path, options: &SqliteOptions, connection: &Connection) -> Result<(), StoreError> {
     let until = Instant::now() + busy_timeout(options);
     loop {
@@ -115,8 +127,15 @@ fn try_make(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
-    if matches!(format(&transaction)?, Format::Empty) {
-        transaction.execute_batch(include_str!("schema.sql"))?;
+    let from = match format(&transaction)? {
+        Format::Empty => 0,
+        Format::Older(version) => version,
+        Format::Known | Format::Newer(_) | Format::Foreign => FORMAT,
+    };
+    for step in STEPS.iter().skip(from as usize) {
+        transaction.execute_batch(step)?;
+    }
+    if from < FORMAT {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
     }

@@ -58,7 +58,7 @@ fn start_time(pid: i64) -> Option<i64> {
 }
 
 /// The wall clock: heartbeats are the one thing here that has no time of its own.
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 

@@ -4,29 +4,55 @@
 //! watches for the changes of other processes as long as anybody waits for them (`watch`). Threads start when they
 //! are needed. No async runtime is required.
 
+mod backup;
 mod body;
 mod changes;
+mod check;
 mod file;
 mod follow;
 mod holders;
+mod payloads;
+mod prune;
 mod reader;
 mod rows;
 mod watch;
+mod write;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId, What};
+use windlass_core::{Millis, RunId, Text, What};
 
 use crate::error::StoreError;
 use crate::log::{Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary};
 use crate::opening::{self, Opening};
+use crate::payload;
 use changes::NewEvents;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
-use writer::{Write, Writer, Written};
+use write::{Write, Written};
+use writer::Writer;
+
+pub use check::Checked;
+pub use prune::{Prune, Pruned};
+
+/// When an append counts as written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is on the disk: it survives the loss of power. The appends of a group share one sync (SQLite's
+    /// `synchronous=FULL`). The default.
+    #[default]
+    Full,
+    /// Once the system has it: it survives the death of the process (`kill -9`), but the loss of power may take the last
+    /// appends with it; what is left is whole (SQLite's `synchronous=NORMAL`).
+    Normal {
+        /// The longest time between an append and its sync to the disk, in milliseconds; `None`: the next checkpoint
+        /// syncs it, whenever that is.
+        flush_ms: Option<u64>,
+    },
+}
 
 /// The settings of a [`SqliteLog`].
 #[derive(Clone, Debug)]
@@ -39,11 +65,14 @@ pub struct SqliteOptions {
     pub readers: usize,
     /// The most bytes that the file may take; `None`: as many as the disk has. Appends beyond fail as on a full disk.
     pub max_bytes: Option<u64>,
+    /// When an append counts as written. Default: [`Durability::Full`].
+    pub durability: Durability,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout_ms: 5_000, queue: 1_024, readers: 4, max_bytes: None }
+        let durability = Durability::default();
+        Self { busy_timeout_ms: 5_000, queue: 1_024, readers: 4, max_bytes: None, durability }
     }
 }
 
@@ -93,7 +122,7 @@ impl SqliteLog {
         let path = std::path::absolute(path).map_err(|error| file::unusable(path, error))?;
         let connection = file::open(&path, &options)?;
         let signals = Arc::new(Signals::default());
-        let writer = Writer::new(path.clone(), connection, options.queue, Arc::clone(&signals));
+        let writer = Writer::new(path.clone(), connection, &options, Arc::clone(&signals));
         let readers = Readers::new(path.clone(), options.clone());
         Ok(Self { inner: Arc::new(Inner { path, options, writer, readers, signals }) })
     }
@@ -103,12 +132,72 @@ impl SqliteLog {
         &self.inner.path
     }
 
+    /// How many groups of writes were committed through this log so far: with [`Durability::Full`], as many syncs.
+    pub fn commits(&self) -> u64 {
+        self.inner.writer.commits()
+    }
+
+    /// How often the write-ahead log was synced apart from commits and checkpoints ([`Durability::Normal`]).
+    pub fn flushes(&self) -> u64 {
+        self.inner.writer.flushes()
+    }
+
     /// Moves everything from the write-ahead log (`FILE-wal`) into the file, for backups and measurements.
     ///
     /// # Errors
     /// [`StoreError::Unusable`] if readers were in the way for longer than the busy timeout.
     pub async fn checkpoint(&self) -> Result<(), StoreError> {
         self.inner.writer.write(Write::Checkpoint).await.map(drop)
+    }
+
+    /// What [`prune`](Self::prune) would take out now, without payloads. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`].
+    pub async fn prunable(&self, prune: Prune) -> Result<Pruned, StoreError> {
+        self.inner.readers.read(move |connection| prune::choose(connection, &prune)).await
+    }
+
+    /// Takes runs out for good, a few at a time so that others can write in between, then the payloads that nothing
+    /// refers to any more and that were stored more than an hour ago. A run that somebody took hold of, or based another
+    /// one on, in the meantime stays. The file does not shrink: its free pages are used again.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], [`StoreError::Failed`]; what was taken out until then is gone.
+    pub async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
+        let mut pruned = self.prunable(prune).await?;
+        let mut gone = Vec::with_capacity(pruned.runs.len());
+        // Newest first, so that a run goes before the one that it is based on.
+        for runs in pruned.runs.chunks(prune::AT_ONCE) {
+            match self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await? {
+                Written::Removed(runs) => gone.extend(runs),
+                other => return Err(unexpected(&other)),
+            }
+        }
+        pruned.kept += (pruned.runs.len() - gone.len()) as u64;
+        pruned.runs = gone;
+        while let Written::Reclaimed(bytes) = self.inner.writer.write(Write::Reclaim).await? {
+            pruned.payloads += 1;
+            pruned.payload_bytes += bytes;
+        }
+        Ok(pruned)
+    }
+
+    /// Copies the log as it is at this moment to a file that is not there yet, while others write. Gives its bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`]: the file is there already or cannot be written; [`StoreError::Full`].
+    pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<u64, StoreError> {
+        let (log, options, to) = (self.inner.path.clone(), self.inner.options.clone(), to.into());
+        self.inner.readers.read(move |_| Ok(backup::backup(&log, &options, &to)?)).await
+    }
+
+    /// Looks through the whole file: its pages, the boundaries of appends, references, and the digest of each payload.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`], [`StoreError::Unusable`]: the file cannot be read at all.
+    pub async fn check(&self) -> Result<Checked, StoreError> {
+        self.inner.readers.read(|connection| check::check(connection, file::FORMAT)).await
     }
 }
 
@@ -136,7 +225,8 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let times = (first.at, last.at);
     let body = body::write(last.at, &events).map_err(|error| StoreError::Failed(Box::new(error)))?;
     let count = events.len() as u64;
-    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, body })
+    let needs = payload::needed(&events)?;
+    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, body, needs })
 }
 
 fn unexpected(written: &Written) -> StoreError {
@@ -189,6 +279,29 @@ impl EventLog for SqliteLog {
                 posted.await;
             }
             Ok(())
+        })
+    }
+
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let write = Write::Discard { run, post, fence: fence.clone() };
+        Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
+    }
+
+    fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
+        Box::pin(async move {
+            // The digest of a large payload takes its time: it is made on a reader's thread.
+            let shared = Arc::clone(&bytes);
+            let digest = self.inner.readers.read(move |_| Ok(payload::digest(&shared)?)).await?;
+            self.inner.writer.write(Write::Put { digest, bytes }).await?;
+            Ok(payload::name(&digest))
+        })
+    }
+
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+        let digest = payload::parse(sha256);
+        Box::pin(async move {
+            let digest = digest?;
+            self.inner.readers.read(move |connection| payloads::read(connection, &digest, from, max)).await
         })
     }
 

@@ -27,8 +27,9 @@ const FIRST_TICK: Duration = Duration::from_millis(10);
 /// What the writer has committed.
 #[derive(Debug)]
 pub(super) enum Change {
-    Appended { run: RunId, holds: bool, used: Option<PostId> },
+    Appended { run: RunId, holds: bool, ended: bool, used: Option<PostId> },
     Posted { run: RunId, post: PostId },
+    Discarded { run: RunId, post: PostId },
     Held { run: RunId },
     Released { run: RunId },
 }
@@ -166,13 +167,15 @@ impl Signals {
         let mut state = self.lock();
         for change in changes {
             match change {
-                Change::Appended { run, holds, used } => {
+                Change::Appended { run, holds, ended, used } => {
                     if holds {
                         state.held.insert(run);
                     } else {
                         state.held.remove(&run);
                     }
-                    if let Some(used) = used {
+                    if ended {
+                        state.posts.remove(&run);
+                    } else if let Some(used) = used {
                         state.forget_post(run, used.0);
                     }
                     let waiting = state.waiting.get(&run).filter(|waiting| waiting.followers > 0);
@@ -186,6 +189,7 @@ impl Signals {
                     }
                     wake.extend(state.waiting.get(&run).map(|waiting| Arc::clone(&waiting.inbox)));
                 }
+                Change::Discarded { run, post } => state.forget_post(run, post.0),
                 Change::Held { run } => drop(state.held.insert(run)),
                 Change::Released { run } => drop(state.held.remove(&run)),
             }

@@ -5,56 +5,28 @@
 //! A group that fails is rolled back and its writes are done one by one, so that each gets its own answer.
 
 use std::collections::{HashSet, VecDeque};
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use windlass_core::{Millis, RunId};
+use windlass_core::RunId;
 
-use super::changes::{Desk, NewEvents};
+use super::changes::Desk;
 use super::holders::{self, BEAT_MS};
 use super::rows::Fault;
 use super::watch::{Change, Signals};
-use super::{closed, file};
+use super::write::{Write, Written, perform};
+use super::{Durability, SqliteOptions, closed, file};
 use crate::error::StoreError;
-use crate::log::{Fence, Holder, PostId, Standing};
+use crate::log::Standing;
 
 /// The most writes of one transaction.
 const GROUP: usize = 256;
-
-/// A write to the log.
-#[derive(Debug)]
-pub(super) enum Write {
-    Append(Box<NewEvents>),
-    Post {
-        run: RunId,
-        at: Millis,
-        body: String,
-    },
-    Hold {
-        run: RunId,
-        holder: Holder,
-    },
-    Release {
-        run: RunId,
-        fence: Fence,
-        /// Whether the run is listed as suspended from here on.
-        parked: bool,
-    },
-    /// Moves everything from the write-ahead log into the file.
-    Checkpoint,
-}
-
-/// What a write brought.
-#[derive(Debug)]
-pub(super) enum Written {
-    Nothing,
-    Post(PostId),
-    Hold(Fence),
-}
 
 type Answer = Result<Written, StoreError>;
 
@@ -77,6 +49,10 @@ struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
     signals: Arc<Signals>,
+    /// How long a commit may wait for its sync; `None`: commits are synced, or wait for a checkpoint.
+    flush_after: Option<Duration>,
+    commits: AtomicU64,
+    flushes: AtomicU64,
 }
 
 struct Queue {
@@ -89,15 +65,40 @@ struct Queue {
 }
 
 impl Writer {
-    pub(super) fn new(path: PathBuf, connection: Connection, places: usize, signals: Arc<Signals>) -> Self {
+    pub(super) fn new(
+        path: PathBuf,
+        connection: Connection,
+        options: &SqliteOptions,
+        signals: Arc<Signals>,
+    ) -> Self {
         let queue =
             Queue { jobs: VecDeque::new(), connection: Some(connection), waiting: false, closed: false };
-        let shared = Shared { path, queue: Mutex::new(queue), filled: Condvar::new(), signals };
+        let flush_after = match options.durability {
+            Durability::Normal { flush_ms } => flush_ms.map(Duration::from_millis),
+            Durability::Full => None,
+        };
+        let shared = Shared {
+            path,
+            queue: Mutex::new(queue),
+            filled: Condvar::new(),
+            signals,
+            flush_after,
+            commits: AtomicU64::new(0),
+            flushes: AtomicU64::new(0),
+        };
         Self {
             shared: Arc::new(shared),
-            places: Arc::new(Semaphore::new(places.max(1))),
+            places: Arc::new(Semaphore::new(options.queue.max(1))),
             thread: Mutex::new(None),
         }
+    }
+
+    pub(super) fn commits(&self) -> u64 {
+        self.shared.commits.load(Relaxed)
+    }
+
+    pub(super) fn flushes(&self) -> u64 {
+        self.shared.flushes.load(Relaxed)
     }
 
     /// Queues a write and waits for its answer. Once queued, it is done even if nobody waits any more.
@@ -128,7 +129,10 @@ impl Writer {
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new()
             .name("windlass-log".to_owned())
-            .spawn(move || Work { connection, desk: Desk::default(), held: HashSet::new(), shared }.run())
+            .spawn(move || {
+                let (desk, held) = (Desk::default(), HashSet::new());
+                Work { connection, desk, held, unflushed: None, shared }.run();
+            })
             .map_err(|error| StoreError::Failed(Box::new(error)))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
@@ -157,15 +161,15 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next group. `None`: closed and empty. An empty group: it is time for a heartbeat.
-    fn next_group(&self, beat_in: Option<Duration>) -> Option<Vec<Job>> {
+    /// The next group. `None`: closed and empty. An empty group: the time is up.
+    fn next_group(&self, at_most: Option<Duration>) -> Option<Vec<Job>> {
         let mut queue = self.lock();
         while queue.jobs.is_empty() {
             if queue.closed {
                 return None;
             }
             queue.waiting = true;
-            let Some(time) = beat_in else {
+            let Some(time) = at_most else {
                 queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
@@ -188,6 +192,8 @@ struct Work {
     desk: Desk,
     /// The runs that this process holds.
     held: HashSet<RunId>,
+    /// When the first commit was made that is not synced yet, where that is our affair.
+    unflushed: Option<Instant>,
     shared: Arc<Shared>,
 }
 
@@ -197,7 +203,12 @@ impl Work {
         let every = Duration::from_millis(BEAT_MS);
         loop {
             let beat_in = (!self.held.is_empty()).then(|| every.saturating_sub(last_beat.elapsed()));
-            let Some(group) = self.shared.next_group(beat_in) else { break };
+            let flush_in = self
+                .unflushed
+                .zip(self.shared.flush_after)
+                .map(|(since, after)| after.saturating_sub(since.elapsed()));
+            let at_most = beat_in.into_iter().chain(flush_in).min();
+            let Some(group) = self.shared.next_group(at_most) else { break };
             if last_beat.elapsed() >= every {
                 last_beat = Instant::now();
                 self.beat();
@@ -205,9 +216,31 @@ impl Work {
             if !group.is_empty() {
                 self.group(group);
             }
+            self.flush_if_due();
         }
         if let Err(error) = self.leave() {
             tracing::warn!(log = %self.shared.path.display(), ?error, "the holds of this process could not be given up");
+        }
+    }
+
+    /// Syncs the write-ahead log once the oldest unsynced commit has waited long enough.
+    fn flush_if_due(&mut self) {
+        let due = self
+            .unflushed
+            .zip(self.shared.flush_after)
+            .is_some_and(|(since, after)| since.elapsed() >= after);
+        if !due {
+            return;
+        }
+        self.unflushed = None;
+        let mut wal = self.shared.path.clone().into_os_string();
+        wal.push("-wal");
+        match File::open(wal).and_then(|wal| wal.sync_data()) {
+            Ok(()) => drop(self.shared.flushes.fetch_add(1, Relaxed)),
+            Err(error) => {
+                tracing::warn!(log = %self.shared.path.display(), %error, "the log could not be synced to the disk");
+                self.unflushed = Some(Instant::now());
+            }
         }
     }
 
@@ -254,7 +287,13 @@ impl Work {
             Ok(answers)
         })();
         match done {
-            Ok(_) => desk.committed(),
+            Ok(_) => {
+                desk.committed();
+                self.shared.commits.fetch_add(1, Relaxed);
+                if self.shared.flush_after.is_some() {
+                    self.unflushed.get_or_insert_with(Instant::now);
+                }
+            }
             Err(_) => desk.rolled_back(),
         }
         done
@@ -288,7 +327,8 @@ impl Work {
                 } else if new.expected == 0 {
                     self.held.insert(new.run);
                 }
-                changes.push(Change::Appended { run: new.run, holds, used: new.uses });
+                let ended = matches!(new.standing, Standing::Ended(_));
+                changes.push(Change::Appended { run: new.run, holds, ended, used: new.uses });
             }
             (Write::Append(new), Err(StoreError::Fenced { .. })) => {
                 self.held.remove(&new.run);
@@ -300,6 +340,9 @@ impl Work {
             (Write::Hold { run, .. }, Ok(_)) => {
                 self.held.insert(*run);
                 changes.push(Change::Held { run: *run });
+            }
+            (Write::Discard { run, post, .. }, Ok(_)) => {
+                changes.push(Change::Discarded { run: *run, post: *post });
             }
             (Write::Release { run, .. }, Ok(_)) => {
                 self.held.remove(run);
@@ -346,17 +389,5 @@ impl Drop for Work {
         let mut queue = self.shared.lock();
         queue.closed = true;
         queue.jobs.clear();
-    }
-}
-
-fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Written, Fault> {
-    match write {
-        Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
-        Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
-        Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
-        Write::Release { run, fence, parked } => {
-            desk.release(connection, *run, fence, *parked).map(|()| Written::Nothing)
-        }
-        Write::Checkpoint => Ok(Written::Nothing),
     }
 }

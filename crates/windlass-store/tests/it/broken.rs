@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
-use windlass_core::{Event, Millis, RunId, What};
+use windlass_core::{Event, Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     Standing, StoreError, conformance,
@@ -21,6 +21,9 @@ enum Fault {
     NeverWaitsForPosts,
     KeepsTheHoldAtTheEnd,
     ForgetsWhereAPageBegan,
+    KeepsRefusedPosts,
+    CutsPayloads,
+    TakesAnyReference,
 }
 
 /// A log in memory with one fault.
@@ -39,6 +42,10 @@ impl EventLog for Broken {
         }
         Box::pin(async move {
             let result = self.0.append(changed).await;
+            if matches!((self.1, &result), (Fault::TakesAnyReference, Err(StoreError::UnknownPayload { .. })))
+            {
+                return Ok(());
+            }
             let Err(StoreError::Conflict { found, .. }) = &result else { return result };
             if matches!(self.1, Fault::WritesTheFirstEventOfARefusedAppend) {
                 let events: Arc<[Event]> = append.events.iter().take(1).cloned().collect();
@@ -92,6 +99,22 @@ impl EventLog for Broken {
         self.0.inbox_changed(run, after)
     }
 
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        if matches!(self.1, Fault::KeepsRefusedPosts) {
+            return Box::pin(async { Ok(()) });
+        }
+        self.0.discard(run, post, fence)
+    }
+
+    fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
+        self.0.put(bytes)
+    }
+
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+        let max = if matches!(self.1, Fault::CutsPayloads) { max.min(262_144) } else { max };
+        self.0.payload(sha256, from, max)
+    }
+
     fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
         self.0.hold(run, holder)
     }
@@ -124,6 +147,9 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::NeverWaitsForPosts, "waiting_for_a_post_ends_with_one"),
         (Fault::KeepsTheHoldAtTheEnd, "ends_and_pauses_give_up_the_hold"),
         (Fault::ForgetsWhereAPageBegan, "listings_keep_to_every_filter"),
+        (Fault::KeepsRefusedPosts, "a_refused_post_is_taken_out_by_its_holder"),
+        (Fault::CutsPayloads, "a_payload_is_kept_once_and_read_by_ranges"),
+        (Fault::TakesAnyReference, "an_append_needs_the_payloads_that_it_names"),
     ];
     for (fault, promise) in cases {
         let make = || Arc::new(Broken(Arc::new(MemoryLog::new()), fault)) as Arc<dyn EventLog>;

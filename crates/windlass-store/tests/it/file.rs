@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::json;
 use windlass_core::{Event, Fact};
-use windlass_store::{EventLog, SqliteLog};
+use windlass_store::{Durability, EventLog, SqliteLog, SqliteOptions};
 
 use crate::sample::{append, begin, fence, id, said};
 
@@ -113,4 +113,41 @@ async fn closing_finishes_what_is_queued_and_ends_followers_with_an_error() {
     let log = SqliteLog::open(&path).unwrap();
     assert_eq!(log.summary(run).await.unwrap().version, 2, "what was queued is durable");
     assert_eq!(log.hold(run, &fence("next", 0).holder).await.unwrap().epoch, 2, "closing gave up the hold");
+}
+
+#[tokio::test]
+async fn appends_that_come_together_share_one_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = SqliteLog::open(folder.path().join("log.db")).unwrap();
+    for number in 1..=64 {
+        begin(&log, number).await;
+    }
+    let before = log.commits();
+    let appends = (1..=64).map(|number| log.append(append(id(number), 1, said("together"))));
+    assert!(futures_util::future::join_all(appends).await.iter().all(Result::is_ok));
+    let commits = log.commits() - before;
+    // The first one may set out alone; what comes while it is on its way goes together.
+    assert!((1..=4).contains(&commits), "{commits} commits for 64 appends");
+}
+
+#[tokio::test]
+async fn with_normal_durability_the_log_is_synced_after_the_flush_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |flush_ms| {
+        let durability = Durability::Normal { flush_ms };
+        let options = SqliteOptions { durability, ..SqliteOptions::default() };
+        SqliteLog::open_with(folder.path().join("log.db"), options).unwrap()
+    };
+    let log = open(Some(1));
+    let run = begin(&log, 1).await;
+    let mut version = 1;
+    while log.flushes() == 0 {
+        log.append(append(run, version, said("on"))).await.unwrap();
+        version += 1;
+        assert!(version < 100_000, "never synced");
+    }
+    drop(log);
+    let log = open(None);
+    begin(&log, 2).await;
+    assert_eq!((log.flushes(), log.summary(run).await.unwrap().version), (0, version));
 }

@@ -9,6 +9,8 @@ mod faults;
 #[cfg(test)]
 mod file;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod holders;
 #[cfg(test)]
 mod memory;
@@ -16,3 +18,5 @@ mod memory;
 mod processes;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod upkeep;

@@ -75,11 +75,14 @@ files! {
     edges_crashes => "edges/crashes",
     edges_limits => "edges/limits",
     edges_mixed => "edges/mixed",
+    edges_payloads => "edges/payloads",
     edges_people => "edges/people",
     edges_refused => "edges/refused",
     edges_stopping => "edges/stopping",
     edges_streams => "edges/streams",
     edges_transport => "edges/transport",
+    text_loop => "text/loop",
+    typed_loop => "typed/loop",
 }
 
 /// A file that nobody listed above would never be run.

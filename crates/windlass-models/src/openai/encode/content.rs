@@ -88,7 +88,7 @@ fn user_content(out: &mut Vec<u8>, content: &Content) {
         Content::Text(text) => return json_string(out, text),
         Content::Parts(parts) => parts,
     };
-    if parts.iter().all(|part| matches!(part, Part::Text { .. })) {
+    if parts.iter().all(|part| matches!(part, Part::Text { .. } | Part::Stored(_))) {
         return json_string(out, &content.text());
     }
     out.push(b'[');
@@ -109,6 +109,7 @@ fn user_part(out: &mut Vec<u8>, part: &Part) {
     };
     match part {
         Part::Text { text: said } => text(out, said),
+        Part::Stored(stored) => text(out, &stored.shown()),
         Part::Image(Media { media_type, source: MediaSource::Base64(data), .. }) => {
             image(out, &format!("data:{media_type};base64,{data}"));
         }
@@ -137,6 +138,7 @@ fn parts_as_text(parts: &[Part]) -> String {
         .iter()
         .map(|part| match part {
             Part::Text { text } => text.to_string(),
+            Part::Stored(stored) => stored.shown(),
             Part::Image(media) => note("image", media),
             Part::File(media) => note("file", media),
         })
@@ -154,7 +156,7 @@ fn note(what: &str, media: &Media) -> String {
         }
         MediaSource::Url(url) => format!("[{what}{name}: {kind}, {url}]"),
         MediaSource::Stored(stored) => {
-            format!("[{what}{name}: {kind}, {} bytes]\n{}\n[...]\n{}", stored.bytes, stored.head, stored.tail)
+            format!("[{what}{name}: {kind}, {} bytes, not shown]", stored.bytes / 4 * 3)
         }
     }
 }

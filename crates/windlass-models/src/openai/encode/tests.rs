@@ -155,7 +155,10 @@ fn e38_another_prompt_history_or_dialect_starts_a_new_prefix() {
         String::from_utf8_lossy(&encode(dialect, &next).body).contains("kept")
     };
     assert!(kept(&|_| {}, &dialect()), "an equal request uses it");
-    assert!(!kept(&|next| next.prompt = Arc::new(next.prompt.to_vec()), &dialect()));
+    assert!(kept(&|next| next.prompt = Arc::new(next.prompt.to_vec()), &dialect()), "an equal prompt");
+    let more = |next: &mut ModelRequest| next.prompt = Arc::new(vec![Arc::new(Message::system("Other."))]);
+    assert!(!kept(&more, &dialect()));
+    assert!(!kept(&|next| next.fenced = Some(windlass_core::Results::Kaos), &dialect()));
     let shorter =
         |next: &mut ModelRequest| next.history = [Arc::new(Message::user("Hi"))].into_iter().collect();
     assert!(!kept(&shorter, &dialect()));
@@ -261,7 +264,7 @@ fn media_of_users() {
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}},
             {"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}},
             {"type": "file", "file": {"filename": "cat.png", "file_data": "data:image/png;base64,QUJD"}},
-            {"type": "text", "text": "[file cat.png: image/png, 5000 bytes]\nHEAD\n[...]\nTAIL"}
+            {"type": "text", "text": "[file cat.png: image/png, 3750 bytes, not shown]"}
         ])
     );
     let texts = Content::Parts(vec![Part::Text { text: "a".into() }, Part::Text { text: "b".into() }]);

@@ -30,10 +30,6 @@ const BAD: &[(&str, &str)] = &[
     ("a bad at_limit", "loop:\n  limits: { tool_calls: { max: 1, at_limit: stop } }\n"),
     ("a bad grace", "loop:\n  grace_ms: soon\n"),
     ("a preset that comes later", "loop:\n  preset: plan\n"),
-    (
-        "a preset that follows from the output and comes later",
-        "name: x\noutput: { schema: { type: object } }\n",
-    ),
     ("no such builtin", "tools:\n  - builtin: [calculate, raed_file]\n"),
     ("no such builtin with options", "tools:\n  - builtin: { read: { folders: [.] } }\n"),
     ("an option of another builtin", "tools:\n  - builtin: { fetch: { folders: [.] } }\n"),

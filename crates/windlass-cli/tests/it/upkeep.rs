@@ -1,0 +1,99 @@
+//! `windlass runs prune` and `backup`, `doctor` on a log, and how a log is opened.
+
+use crate::kit::{Home, PLAIN, assert_end};
+
+/// A home with two runs of one session, one that waits, and one run of its own.
+fn home() -> Home {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    for input in ["What is 2 + 3?", "What is 3 + 4?"] {
+        assert_eq!(home.windlass(["run", "agent.yaml", "--session", "sums", input]).code, 0);
+    }
+    assert_eq!(home.windlass(["run", "agent.yaml", "--approve", "calculate", "What is 4 + 5?"]).code, 75);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 5 + 6?"]).code, 0);
+    home
+}
+
+fn listed(home: &Home) -> usize {
+    home.windlass(["runs", "list", "--json"]).stdout.lines().count()
+}
+
+#[test]
+fn pruning_shows_first_and_takes_out_then() {
+    let home = home();
+    let would = home.windlass(["runs", "prune", "--dry-run"]);
+    assert_eq!((would.code, would.stdout.lines().count(), listed(&home)), (0, 3, 4), "{would:?}");
+    assert_eq!(home.windlass(["runs", "prune", "--older-than", "1h"]).stderr, "0 runs taken out\n");
+    assert_end!(home, home.windlass(["runs", "prune"]));
+    assert_eq!(listed(&home), 1, "the one that waits stays");
+    let json = home.windlass(["runs", "prune", "--status", "suspended", "--json"]).stdout;
+    let lines: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines[0]["type"].as_str(), lines[1]["runs"].as_u64()), (Some("pruned"), Some(1)));
+    assert_eq!(listed(&home), 0);
+    let wrong = home.windlass(["runs", "prune", "--older-than", "soon"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("such as 30d"), "{wrong:?}");
+}
+
+#[test]
+fn a_backup_is_a_log_like_any_other_and_replaces_nothing() {
+    let home = home();
+    let made = home.windlass(["runs", "backup", "copy.db"]);
+    assert!(made.code == 0 && made.stderr.contains("copy.db: "), "{made:?}");
+    let copied = home.windlass(["runs", "list", "--log", "copy.db", "--json"]).stdout;
+    assert_eq!(copied, home.windlass(["runs", "list", "--json"]).stdout);
+    let doctor = home.windlass(["doctor", "--log", "copy.db"]).stdout;
+    assert!(doctor.contains("ok       log           copy.db: 4 runs, "), "{doctor}");
+    // What waits can go on in the copy.
+    let asked = home.windlass(["runs", "list", "--status", "suspended", "--json"]).stdout;
+    let run: serde_json::Value = serde_json::from_str(&asked).unwrap();
+    let run = run["run"].as_str().unwrap();
+    assert_eq!(home.windlass(["runs", "--log", "copy.db", "answer", run, "q1", "approve"]).code, 0);
+    assert_end!(home, home.windlass(["runs", "backup", "copy.db"]));
+    assert_end!(home, home.windlass(["runs", "backup", "other.db", "--log", "nowhere.db"]));
+}
+
+#[test]
+fn the_doctor_names_what_is_wrong_with_a_log() {
+    let home = home();
+    let good = home.windlass(["doctor"]).stdout;
+    assert!(good.contains("log.db: 4 runs, ") && good.contains("format 2"), "{good}");
+    let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
+    log.execute_batch(
+        "UPDATE appends SET body = replace(body, 'TurnCompleted', 'TurnFinished') WHERE run = 1",
+    )
+    .unwrap();
+    log.execute_batch(
+        "DELETE FROM appends WHERE run = 4 AND last = (SELECT max(last) FROM appends WHERE run = 4)",
+    )
+    .unwrap();
+    let bad = home.windlass(["doctor"]);
+    assert_eq!(bad.code, 1, "{bad:?}");
+    assert!(bad.stdout.contains("unknown variant `TurnFinished`"), "{}", bad.stdout);
+    assert!(bad.stdout.contains("its events do not end, listed as answered"), "{}", bad.stdout);
+}
+
+#[test]
+fn e34_a_log_of_the_first_format_is_read_and_goes_on() {
+    let home = Home::new();
+    let kept =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../windlass-store/tests/it/formats/v1.db");
+    std::fs::copy(kept, home.path("v1.db")).unwrap();
+    let doctor = home.windlass(["doctor", "--log", "v1.db"]);
+    assert!(doctor.stdout.contains("v1.db: 7 runs, "), "{doctor:?}");
+    let shown = home.windlass(["runs", "show", "last", "--log", "v1.db"]);
+    assert!(shown.code == 0 && shown.stdout.contains("interrupted"), "{shown:?}");
+    assert_eq!(home.windlass(["runs", "export", "last", "--log", "v1.db"]).code, 0);
+}
+
+#[test]
+fn a_log_can_be_opened_with_less_durability() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let options = ["run", "agent.yaml", "--log-sync", "normal", "--log-flush-ms", "100", "What is 2 + 3?"];
+    assert_eq!(home.windlass(options).code, 0);
+    let mut command = home.command(["run", "agent.yaml", "What is 2 + 3?"]);
+    assert_eq!(command.env("WINDLASS_LOG_SYNC", "normal").status().unwrap().code(), Some(0));
+    assert_eq!(command.env("WINDLASS_LOG_SYNC", "never").status().unwrap().code(), Some(2));
+    assert_eq!(listed(&home), 2);
+}

@@ -1,0 +1,102 @@
+//! E35: what is too large goes through the core by name, and the tool that reads it is offered from then on.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    ActionId, CallOutcome, Content, Fact, Input, Message, Part, Policy, Preset, READ_RESULT, Ref, RunInput,
+    State, Usage, What, accept, evolve,
+};
+
+use crate::world::{self, BEGINNING};
+
+fn take(state: &mut State, what: What) {
+    let events = accept(state, Input { at: BEGINNING, what }).unwrap();
+    *state = events.iter().fold(state.clone(), evolve);
+}
+
+fn long() -> Content {
+    let digest = "0123456789abcdef".repeat(4);
+    Content::Parts(vec![Part::Stored(Ref::to_text(digest.into(), &"x".repeat(100_000), 65_536))])
+}
+
+fn offered(state: &State) -> bool {
+    state.tools().iter().any(|tool| &*tool.name == READ_RESULT)
+}
+
+fn begun(input: Option<Content>) -> State {
+    let mut state = State::new(world::run_id());
+    let mut start = world::start(Policy::preset(Preset::Chat).unwrap(), &Arc::new(world::tools()));
+    if let (What::Start(start), Some(content)) = (&mut start.what, input) {
+        start.input = RunInput::Messages(vec![Arc::new(Message::User { content })]);
+    }
+    take(&mut state, start.what);
+    state
+}
+
+fn after_a_result(content: Content) -> State {
+    let mut state = begun(None);
+    let reply = world::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
+    let action = ActionId { run: state.run(), seq: 2 };
+    take(&mut state, What::Replied { action, reply: Box::new(reply) });
+    assert!(!offered(&state), "there is nothing to read yet");
+    let action = ActionId { run: state.run(), seq: 4 };
+    assert_eq!(state.running_call(action).unwrap().call.id.as_str(), "a");
+    take(&mut state, What::CallEnded { action, outcome: CallOutcome::Ok { content } });
+    state
+}
+
+#[test]
+fn e35_the_reading_tool_is_offered_once_there_is_something_to_read() {
+    assert!(!offered(&after_a_result("short".into())));
+    let state = after_a_result(long());
+    assert!(offered(&state));
+    assert_eq!(state.tools().len(), state.own_tools().len() + 1);
+    assert_eq!(state.stored("0123456789abcdef").unwrap().bytes, 100_000);
+    assert!(state.history().bytes() < 10_000, "the conversation holds {} bytes", state.history().bytes());
+    let next = State::on_base(windlass_core::RunId::from_number(8), &state);
+    assert!(next.stored("0123456789abcdef").is_some(), "a run on that base can read it too");
+}
+
+#[test]
+fn e35_a_long_input_can_be_read_at_once_and_changed_tools_keep_the_reading_one() {
+    let mut state = begun(Some(long()));
+    assert!(offered(&state));
+    take(&mut state, What::ToolsChanged { tools: Arc::new(Vec::new()) });
+    assert!(offered(&state) && state.own_tools().is_empty());
+}
+
+#[test]
+fn e35_a_fact_says_which_payloads_it_needs() {
+    let finished = |content| {
+        Fact::from(windlass_core::CallFinished {
+            call: "a".into(),
+            outcome: CallOutcome::Ok { content },
+            note: None,
+            limit: None,
+        })
+    };
+    assert_eq!(finished(long()).refs().len(), 1);
+    assert_eq!(finished("short".into()).refs().len(), 0);
+    let state = begun(Some(long()));
+    assert!(
+        matches!(&**state.history().last().unwrap(), Message::User { content } if content.refs().count() == 1)
+    );
+}
+
+#[test]
+fn e35_swiftagentkits_wrapper_keeps_a_stored_result_stored() {
+    let mut settings = serde_json::Map::new();
+    settings.insert("results".to_owned(), "announced".into());
+    let mut state = State::new(world::run_id());
+    take(&mut state, world::start(Policy::from_settings(&settings).unwrap(), &Arc::new(world::tools())).what);
+    let reply = world::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
+    let action = ActionId { run: state.run(), seq: 2 };
+    take(&mut state, What::Replied { action, reply: Box::new(reply) });
+    let action = ActionId { run: state.run(), seq: 4 };
+    take(&mut state, What::CallEnded { action, outcome: CallOutcome::Ok { content: long() } });
+    let last = state.history().last().unwrap().clone();
+    let Message::Tool(result) = &*last else { panic!("{last:?}") };
+    let text = result.content.text();
+    assert!(text.starts_with("Successfully Executed Tool: read\n-- Start Tool Result ---\nxxx"), "{text}");
+    assert_eq!(result.content.refs().count(), 1);
+}

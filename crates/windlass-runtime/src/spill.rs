@@ -1,0 +1,107 @@
+//! Payloads that are too large for events: stored before the core sees the input that brings them, so that what is
+//! durable never refers to what is not.
+
+use std::sync::Arc;
+
+use windlass_core::{
+    CallOutcome, Content, Found, Media, MediaSource, Message, Part, Ref, RunInput, Text, What, shortened,
+};
+use windlass_store::{EventLog, StoreError};
+
+/// Stores what is longer than `most` bytes and puts references in its place.
+pub(crate) async fn spill(log: &dyn EventLog, most: u64, mut what: What) -> Result<What, StoreError> {
+    match &mut what {
+        What::Start(start) => {
+            if let RunInput::Messages(messages) = &mut start.input {
+                for message in messages.iter_mut().filter(|message| is_long(message, most)) {
+                    spill_message(log, most, Arc::make_mut(message)).await?;
+                }
+            }
+        }
+        What::CallEnded { outcome, .. } | What::Checked { found: Found::Happened(outcome), .. } => {
+            spill_outcome(log, most, outcome).await?;
+        }
+        _ => {}
+    }
+    Ok(what)
+}
+
+/// Whether a message has a text or, as a tool's result, data of more bytes than that.
+fn is_long(message: &Message, most: u64) -> bool {
+    message.content().is_some_and(|content| match content {
+        Content::Text(text) => text.len() as u64 > most,
+        Content::Parts(parts) => parts.iter().any(|part| match part {
+            Part::Text { text } => text.len() as u64 > most,
+            Part::Image(media) | Part::File(media) => is_long_data(media, most),
+            Part::Stored(_) => false,
+        }),
+    })
+}
+
+fn is_long_data(media: &Media, most: u64) -> bool {
+    matches!(&media.source, MediaSource::Base64(data) if data.len() as u64 > most)
+}
+
+async fn spill_message(log: &dyn EventLog, most: u64, message: &mut Message) -> Result<(), StoreError> {
+    match message {
+        // Models are shown the images and files of an input whole: they stay where they are.
+        Message::User { content } | Message::TaskDelegation { content } => {
+            spill_content(log, most, content, false).await
+        }
+        Message::Tool(result) => spill_content(log, most, &mut result.content, true).await,
+        Message::System { .. } | Message::Assistant(_) => Ok(()),
+    }
+}
+
+async fn spill_outcome(log: &dyn EventLog, most: u64, outcome: &mut CallOutcome) -> Result<(), StoreError> {
+    match outcome {
+        CallOutcome::Ok { content } => spill_content(log, most, content, true).await,
+        // An error's words are for the model to act on: what does not fit is of no use to it.
+        CallOutcome::Error { message, .. } if message.len() as u64 > most => {
+            *message = shortened(message, most).into();
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn spill_content(
+    log: &dyn EventLog,
+    most: u64,
+    content: &mut Content,
+    data_too: bool,
+) -> Result<(), StoreError> {
+    match content {
+        Content::Text(text) if text.len() as u64 > most => {
+            *content = Content::Parts(vec![Part::Stored(store(log, most, text).await?)]);
+        }
+        Content::Text(_) => {}
+        Content::Parts(parts) => {
+            for part in parts {
+                match part {
+                    Part::Text { text } if text.len() as u64 > most => {
+                        *part = Part::Stored(store(log, most, text).await?);
+                    }
+                    Part::Image(media) | Part::File(media) if data_too && is_long_data(media, most) => {
+                        store_data(log, media).await?;
+                    }
+                    Part::Text { .. } | Part::Image(_) | Part::File(_) | Part::Stored(_) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn store(log: &dyn EventLog, most: u64, text: &Text) -> Result<Ref, StoreError> {
+    let sha256 = log.put(Arc::from(text.clone())).await?;
+    Ok(Ref::to_text(sha256, text, most))
+}
+
+async fn store_data(log: &dyn EventLog, media: &mut Media) -> Result<(), StoreError> {
+    if let MediaSource::Base64(data) = &media.source {
+        let sha256 = log.put(Arc::from(data.clone())).await?;
+        media.source = MediaSource::Stored(Ref::to_data(sha256, data.len() as u64));
+    }
+    Ok(())
+}

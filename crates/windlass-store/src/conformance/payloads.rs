@@ -1,0 +1,69 @@
+//! Promises of payloads.
+
+use std::sync::Arc;
+
+use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref};
+
+use super::sample::{BEGAN, append, begin};
+use super::{Verdict, holds, refused, same, works};
+use crate::log::EventLog;
+
+/// Bytes that repeat nowhere near: more than any store keeps in one piece.
+fn many() -> Arc<[u8]> {
+    (0..700_000_u32).flat_map(u32::to_le_bytes).collect()
+}
+
+fn naming(sha256: &str) -> Arc<[Event]> {
+    let content = Content::Parts(vec![Part::Stored(Ref::to_data(sha256.into(), 1))]);
+    let outcome = CallOutcome::Ok { content };
+    let fact = CallFinished { call: "c".into(), outcome, note: None, limit: None };
+    Arc::new([Event { at: BEGAN, fact: fact.into() }])
+}
+
+/// Bytes are kept under their SHA-256, the same ones once, and come back by ranges.
+pub async fn a_payload_is_kept_once_and_read_by_ranges(log: Arc<dyn EventLog>) -> Verdict {
+    let abc = works("a payload", log.put(Arc::from(*b"abc")).await)?;
+    // FIPS 180-2, appendix B.1.
+    same("a digest", &&*abc, &"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")?;
+    same("the bytes", &works("reading", log.payload(&abc, 0, 100).await)?, &b"abc".to_vec())?;
+    let empty = works("an empty payload", log.put(Arc::from([])).await)?;
+    same("no bytes", &works("reading", log.payload(&empty, 0, 100).await)?, &Vec::new())?;
+    let bytes = many();
+    let large = works("a large payload", log.put(bytes.clone()).await)?;
+    same("the digest of the same bytes", &works("the same payload", log.put(bytes.clone()).await)?, &large)?;
+    let len = bytes.len();
+    let ranges = [
+        (0, 1),
+        (0, len),
+        (len - 1, 10),
+        (len, 10),
+        (len + 10, 10),
+        (262_143, 2),
+        (262_144, 262_144),
+        (1_000_001, 900_000),
+        (17, 0),
+    ];
+    for (from, max) in ranges {
+        let found = works("a range", log.payload(&large, from as u64, max).await)?;
+        let promised = bytes.get(from.min(len)..from.saturating_add(max).min(len)).unwrap_or_default();
+        holds(&format!("the bytes from {from}, at most {max}, are others"), found == promised)?;
+    }
+    let missing = "0".repeat(64);
+    refused("reading what is not there", log.payload(&missing, 0, 1).await, "store.unknown_payload")?;
+    refused("reading by no digest", log.payload("no digest", 0, 1).await, "store.unknown_payload").map(drop)
+}
+
+/// An append whose events refer to a payload that is not there is refused.
+pub async fn an_append_needs_the_payloads_that_it_names(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let missing = naming(&"0".repeat(64));
+    refused(
+        "naming a payload that is not there",
+        log.append(append(run, 1, missing)).await,
+        "store.unknown_payload",
+    )?;
+    same("the number of events", &works("a summary", log.summary(run).await)?.version, &1)?;
+    let there = works("a payload", log.put(Arc::from(*b"there")).await)?;
+    works("naming a payload that is there", log.append(append(run, 1, naming(&there))).await)?;
+    works("naming it again", log.append(append(run, 2, naming(&there))).await)
+}

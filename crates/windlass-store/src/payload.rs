@@ -1,0 +1,57 @@
+//! Payloads: their digests, and which of them events need.
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest as _, Sha256};
+use windlass_core::{Event, Text};
+
+use crate::error::StoreError;
+use crate::log::PAYLOAD_BYTES;
+
+/// SHA-256 of a payload.
+pub(crate) type Digest = [u8; 32];
+
+/// The digest of bytes that are not too many.
+pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
+    let count = bytes.len() as u64;
+    if count > PAYLOAD_BYTES {
+        return Err(StoreError::TooLarge { bytes: count, max: PAYLOAD_BYTES });
+    }
+    Ok(Sha256::digest(bytes).into())
+}
+
+/// A digest as events write it: lower-case hexadecimal.
+pub(crate) fn name(digest: &Digest) -> Text {
+    use std::fmt::Write as _;
+    let mut name = String::with_capacity(digest.len() * 2);
+    for byte in digest {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name.into()
+}
+
+/// Reads what [`name`] wrote.
+pub(crate) fn parse(name: &str) -> Result<Digest, StoreError> {
+    let unknown = || StoreError::UnknownPayload { sha256: name.to_owned() };
+    let mut digest = Digest::default();
+    if name.len() != digest.len() * 2 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(unknown());
+    }
+    for (place, byte) in digest.iter_mut().enumerate() {
+        let pair = name.get(place * 2..place * 2 + 2).ok_or_else(unknown)?;
+        *byte = u8::from_str_radix(pair, 16).map_err(|_| unknown())?;
+    }
+    Ok(digest)
+}
+
+/// The payloads that these events refer to, each once.
+pub(crate) fn needed(events: &[Event]) -> Result<Vec<Digest>, StoreError> {
+    let mut needed = BTreeSet::new();
+    for event in events {
+        for stored in event.fact.refs() {
+            needed.insert(parse(&stored.sha256)?);
+        }
+    }
+    Ok(needed.into_iter().collect())
+}

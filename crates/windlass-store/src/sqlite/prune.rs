@@ -1,0 +1,139 @@
+//! Pruning: which runs may go, and taking them out a few at a time, so that others can write in between.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use windlass_core::{Millis, RunId, Text};
+
+use super::holders::{self, now_ms};
+use super::rows::{self, Fault};
+
+/// How many runs one transaction takes out.
+pub(super) const AT_ONCE: usize = 256;
+/// How long a payload that no event refers to is kept after it was stored last, in milliseconds: an hour. The append
+/// that names it may still be on its way from a process that sleeps.
+pub(super) const UNNAMED_MS: u64 = 3_600_000;
+
+/// Which runs may go. Runs that somebody alive holds never do, nor do those that a kept run is based on or was started by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Only runs whose last event is older than this time, in milliseconds since the epoch.
+    pub before: Option<Millis>,
+    /// Only runs with one of these standings, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
+    /// ended.
+    pub statuses: Vec<Text>,
+}
+
+/// What pruning takes out, or would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The runs, newest first.
+    pub runs: Vec<RunId>,
+    /// How many runs fitted, but stay because a kept run is based on them or was started by them.
+    pub kept: u64,
+    /// How many payloads went because nothing refers to them any more.
+    pub payloads: u64,
+    /// The bytes of those payloads.
+    pub payload_bytes: u64,
+}
+
+/// What fits, and of that what may go: nothing that stays may be based on it or have been started by it.
+pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, Fault> {
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch(
+        "CREATE TEMP TABLE IF NOT EXISTS going(no INTEGER PRIMARY KEY, run BLOB); DELETE FROM temp.going;",
+    )?;
+    let (condition, values) = condition(prune);
+    let sql = format!("INSERT INTO temp.going SELECT no, run FROM runs WHERE {condition}");
+    let fitting = transaction.execute(&sql, params_from_iter(values))? as u64;
+    let held: Vec<(i64, i64)> = {
+        let mut query = transaction.prepare(
+            "SELECT no, held FROM runs WHERE held IS NOT NULL AND no IN (SELECT no FROM temp.going)",
+        )?;
+        query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?
+    };
+    for (no, holder) in held {
+        if holders::alive(&transaction, holder)? {
+            transaction.execute("DELETE FROM temp.going WHERE no = ?1", [no])?;
+        }
+    }
+    // What stays needs its base and its parent, those need theirs, and so on.
+    transaction.execute_batch(
+        "WITH RECURSIVE needed(run) AS (
+           SELECT base FROM runs WHERE base IS NOT NULL AND no NOT IN (SELECT no FROM temp.going)
+           UNION SELECT parent FROM runs WHERE parent IS NOT NULL AND no NOT IN (SELECT no FROM temp.going)
+           UNION SELECT runs.base FROM needed JOIN runs ON runs.run = needed.run WHERE runs.base IS NOT NULL
+           UNION SELECT runs.parent FROM needed JOIN runs ON runs.run = needed.run WHERE runs.parent IS NOT NULL)
+         DELETE FROM temp.going WHERE run IN (SELECT run FROM needed)",
+    )?;
+    let mut runs = Vec::new();
+    {
+        let mut query = transaction.prepare("SELECT no, run FROM temp.going ORDER BY run DESC")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            runs.push(rows::run_id(row, 1)?);
+        }
+    }
+    let kept = fitting.saturating_sub(runs.len() as u64);
+    // Nothing was written but the table of this connection alone.
+    transaction.commit()?;
+    Ok(Pruned { runs, kept, ..Pruned::default() })
+}
+
+fn condition(prune: &Prune) -> (String, Vec<Value>) {
+    let mut values: Vec<Value> =
+        prune.statuses.iter().map(|status| Value::Text(status.to_string())).collect();
+    let mut sql = if values.is_empty() {
+        "standing NOT IN ('running', 'suspended')".to_owned()
+    } else {
+        format!("standing IN ({})", vec!["?"; values.len()].join(", "))
+    };
+    if let Some(before) = prune.before {
+        sql.push_str(
+            " AND coalesce((SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1), started_at) < ?",
+        );
+        values.push(Value::Integer(before.min(i64::MAX as u64).cast_signed()));
+    }
+    (sql, values)
+}
+
+/// Takes out those of these runs that nothing needs and nobody holds now. Says which.
+pub(super) fn remove(connection: &Connection, runs: &[RunId]) -> Result<Vec<RunId>, Fault> {
+    let mut removed = Vec::new();
+    for run in runs {
+        let found: Option<(i64, Option<i64>)> = connection
+            .prepare_cached(
+                "SELECT no, held FROM runs WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE base = ?1) \
+                 AND NOT EXISTS (SELECT 1 FROM runs WHERE parent = ?1)",
+            )?
+            .query_row([run.0.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((no, held)) = found else { continue };
+        if let Some(holder) = held
+            && holders::alive(connection, holder)?
+        {
+            continue;
+        }
+        for table in ["appends", "inbox", "needs"] {
+            connection.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([no])?;
+        }
+        connection.prepare_cached("DELETE FROM runs WHERE no = ?1")?.execute([no])?;
+        removed.push(*run);
+    }
+    Ok(removed)
+}
+
+/// Takes out one payload that nothing refers to and that was stored long enough ago. Its bytes; `None`: there is none.
+pub(super) fn reclaim(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    let before = now_ms().saturating_sub(UNNAMED_MS).cast_signed();
+    let found: Option<(i64, i64)> = connection
+        .prepare_cached(
+            "SELECT no, bytes FROM payloads WHERE stored_at < ?1 \
+             AND NOT EXISTS (SELECT 1 FROM needs WHERE payload = payloads.no) LIMIT 1",
+        )?
+        .query_row([before], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((no, bytes)) = found else { return Ok(None) };
+    connection.prepare_cached("DELETE FROM pieces WHERE payload = ?1")?.execute([no])?;
+    connection.prepare_cached("DELETE FROM payloads WHERE no = ?1")?.execute([no])?;
+    Ok(Some(bytes.cast_unsigned()))
+}

@@ -1,0 +1,87 @@
+//! Writes: what can be asked of the writer, and what each brings.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use windlass_core::{Millis, RunId};
+
+use super::changes::{Desk, NewEvents};
+use super::rows::Fault;
+use super::{payloads, prune};
+use crate::log::{Fence, Holder, PostId};
+use crate::payload::Digest;
+
+/// A write to the log.
+#[derive(Debug)]
+pub(super) enum Write {
+    Append(Box<NewEvents>),
+    Post {
+        run: RunId,
+        at: Millis,
+        body: String,
+    },
+    Hold {
+        run: RunId,
+        holder: Holder,
+    },
+    Release {
+        run: RunId,
+        fence: Fence,
+        /// Whether the run is listed as suspended from here on.
+        parked: bool,
+    },
+    /// Takes a refused post out.
+    Discard {
+        run: RunId,
+        post: PostId,
+        fence: Fence,
+    },
+    /// Stores a payload.
+    Put {
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    },
+    /// Takes runs out that nothing needs and nobody holds.
+    Remove {
+        runs: Vec<RunId>,
+    },
+    /// Takes a payload out that nothing refers to.
+    Reclaim,
+    /// Moves everything from the write-ahead log into the file.
+    Checkpoint,
+}
+
+/// What a write brought.
+#[derive(Debug)]
+pub(super) enum Written {
+    Nothing,
+    Post(PostId),
+    Hold(Fence),
+    Removed(Vec<RunId>),
+    /// So many bytes.
+    Reclaimed(u64),
+}
+
+/// Does a write within the group's transaction. A refused one has written nothing.
+pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -> Result<Written, Fault> {
+    match write {
+        Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
+        Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
+        Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
+        Write::Release { run, fence, parked } => {
+            desk.release(connection, *run, fence, *parked).map(|()| Written::Nothing)
+        }
+        Write::Discard { run, post, fence } => {
+            desk.discard(connection, *run, *post, fence).map(|()| Written::Nothing)
+        }
+        Write::Put { digest, bytes } => {
+            Ok(payloads::put(connection, digest, bytes).map(|()| Written::Nothing)?)
+        }
+        Write::Remove { runs } => {
+            desk.forget(runs);
+            Ok(Written::Removed(prune::remove(connection, runs)?))
+        }
+        Write::Reclaim => Ok(prune::reclaim(connection)?.map_or(Written::Nothing, Written::Reclaimed)),
+        Write::Checkpoint => Ok(Written::Nothing),
+    }
+}

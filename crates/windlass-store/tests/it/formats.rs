@@ -1,0 +1,96 @@
+//! E34: a log of every earlier format opens and goes on. `formats/vN.db` are real logs, made by the last version that
+//! wrote that format, with runs of several kinds; they are copied and never changed.
+
+use std::path::Path;
+
+use futures_util::StreamExt;
+use windlass_core::{RunId, RunStanding, State, evolve};
+use windlass_store::{Append, EventLog, Holder, RunFilter, SqliteLog, Standing, StoreError};
+
+use crate::sample::said;
+
+fn copy_of(format: u32) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/formats/v{format}.db"));
+    std::fs::copy(kept, &path).unwrap();
+    (folder, path)
+}
+
+async fn folded(log: &SqliteLog, run: RunId, base: Option<&State>) -> State {
+    let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
+    let batches = log.read(run, 1, usize::MAX).await.unwrap();
+    batches.iter().flat_map(|batch| batch.events.iter()).fold(state, evolve)
+}
+
+fn format_of(path: &Path) -> u32 {
+    let file = rusqlite::Connection::open(path).unwrap();
+    file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
+    let (_folder, path) = copy_of(1);
+    assert_eq!(format_of(&path), 1);
+    let log = SqliteLog::open(&path).unwrap();
+    assert_eq!(format_of(&path), 2, "it is brought to this format");
+    let runs = log.list(RunFilter::default()).await.unwrap();
+    let standings: Vec<_> = runs.iter().map(|run| run.standing.name()).collect();
+    assert_eq!(
+        standings,
+        ["running", "limit", "answered", "suspended", "suspended", "answered", "answered"],
+        "newest first"
+    );
+    for summary in &runs {
+        let state = folded(&log, summary.run, None).await;
+        assert_eq!(state.version(), summary.version);
+        let fits = match summary.standing {
+            Standing::Running => state.standing() == RunStanding::Running,
+            Standing::Suspended => state.standing() == RunStanding::Suspended && state.questions().len() == 1,
+            Standing::Ended(status) => state.standing() == RunStanding::Ended(status),
+        };
+        assert!(fits, "{summary:?}");
+    }
+    let [interrupted, .., second, first] = runs.as_slice() else { panic!("{runs:?}") };
+    let base = folded(&log, first.run, None).await;
+    let later = folded(&log, second.run, Some(&base)).await;
+    assert_eq!(later.history().len(), 4, "the second run of the session stands on the first");
+    let inbox = log.inbox(interrupted.run, None).await.unwrap();
+    assert_eq!(inbox.len(), 1, "what was posted still waits");
+    let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
+    let uses = Some(inbox[0].id);
+    let events = said("goes on");
+    let standing = Standing::Running;
+    let append =
+        Append { run: interrupted.run, expected: interrupted.version, events, fence, uses, standing };
+    log.append(append).await.unwrap();
+    let suspended = RunFilter { status: Some("suspended".into()), ..RunFilter::default() };
+    assert_eq!(log.list(suspended).await.unwrap().len(), 2, "the new indexes cover what was there");
+    let sha256 = log.put(std::sync::Arc::from(*b"payload")).await.unwrap();
+    assert_eq!(log.payload(&sha256, 0, 10).await.unwrap(), b"payload");
+    let mut live = log.follow(second.run, 1);
+    assert!(live.next().await.unwrap().is_ok());
+}
+
+#[test]
+fn e34_several_processes_may_bring_a_log_to_this_format_at_once() {
+    let (_folder, path) = copy_of(1);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| SqliteLog::open(&path).map(drop).unwrap());
+        }
+    });
+    assert_eq!(format_of(&path), 2);
+}
+
+#[test]
+fn e34_a_newer_log_is_refused_and_left_alone() {
+    let (_folder, path) = copy_of(1);
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 3).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = SqliteLog::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 3, known: 2, .. }), "{error:?}");
+    let said = error.to_string();
+    assert!(said.contains("format 3") && said.contains("up to 2"), "{said}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
