@@ -1,5 +1,6 @@
 //! `windlass runs`: what there is, how it went, and reaching runs from another process.
 
+mod all;
 mod answer;
 mod backup;
 mod cancel;
