@@ -235,7 +235,7 @@ impl Driver {
             self.posted(posts).await?;
             return Ok(false);
         }
-        self.hold.park().await?;
+        self.hold.park(self.slots.next_timer()).await?;
         // Whoever posted until here may have seen that the run is held, and relies on its holder.
         if self.posts.now().await?.is_empty() || !self.hold.take_again(self.agent.holder()).await? {
             return Ok(true);

@@ -237,12 +237,13 @@ impl Desk {
         connection: &Connection,
         run: RunId,
         fence: &Fence,
-        parked: bool,
+        parked: Option<Option<Millis>>,
     ) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         if known.epoch == fence.epoch && known.holder == fence.holder.0 {
-            if parked && known.held.is_some() {
-                let (name, detail) = rows::columns(Standing::Suspended);
+            if let Some(wake_at) = parked.filter(|_| known.held.is_some()) {
+                let (name, _) = rows::columns(Standing::Suspended);
+                let detail = wake_at.map(|at| at.to_string());
                 connection
                     .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3 WHERE no = ?1")?
                     .execute(params![known.no, name, detail])?;

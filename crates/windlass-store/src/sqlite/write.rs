@@ -29,6 +29,8 @@ pub(super) enum Write {
         fence: Fence,
         /// Whether the run is listed as suspended from here on.
         parked: bool,
+        /// When a suspended run goes on by itself.
+        wake_at: Option<Millis>,
     },
     /// Takes a refused post out.
     Discard {
@@ -68,8 +70,9 @@ pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
         Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
         Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
-        Write::Release { run, fence, parked } => {
-            desk.release(connection, *run, fence, *parked).map(|()| Written::Nothing)
+        Write::Release { run, fence, parked, wake_at } => {
+            let parked = parked.then_some(*wake_at);
+            desk.release(connection, *run, fence, parked).map(|()| Written::Nothing)
         }
         Write::Discard { run, post, fence } => {
             desk.discard(connection, *run, *post, fence).map(|()| Written::Nothing)
