@@ -22,6 +22,7 @@ mod rebuild;
 mod reply;
 mod results;
 mod schema;
+mod start;
 mod state;
 mod stored;
 mod tool;
