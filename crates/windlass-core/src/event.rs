@@ -69,6 +69,20 @@ macro_rules! facts {
                 }
             }
 
+            /// Reads the data of a fact of that kind, in this version's schema, from where it stands.
+            ///
+            /// # Errors
+            /// As for [`Fact::from_body`].
+            pub fn deserialize_body<'de, D>(kind: &str, data: D) -> Result<Self, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                match kind {
+                    $(stringify!($name) => $name::deserialize(data).map(Self::$name),)+
+                    other => Err(serde::de::Error::unknown_variant(other, Self::KINDS)),
+                }
+            }
+
             /// Reads what [`Fact::body`] wrote.
             ///
             /// # Errors

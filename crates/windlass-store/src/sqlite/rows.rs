@@ -69,14 +69,15 @@ fn read_of(
 ) -> Result<Vec<Batch>, Fault> {
     let from = from.max(1);
     let mut query = connection.prepare_cached(
-        "SELECT last, at, schema, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last",
+        "SELECT last, count, at, schema, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last",
     )?;
     let mut rows = query.query([no, from.min(i64::MAX as u64).cast_signed()])?;
     let (mut batches, mut count) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        let (last, at): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let head = body::Head { last: last.cast_unsigned(), at: at.cast_unsigned(), schema: row.get(2)? };
-        let body = row.get_ref(3)?.as_str().map_err(as_sql)?;
+        let (last, held, at): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let [last, held, at] = [last, held, at].map(i64::cast_unsigned);
+        let head = body::Head { last, count: held, at, schema: row.get(3)? };
+        let body = row.get_ref(4)?.as_str().map_err(as_sql)?;
         let batch = body::read(run, head, body)?.starting_at(from);
         count += batch.events.len();
         batches.push(batch);
