@@ -13,7 +13,7 @@ use windlass_testing::{Moment, run_and_kill};
 use crate::error::HarnessError;
 use crate::ground::Ground;
 use crate::home::{Home, Step};
-use crate::life::{Ending, Life, Lived, PATIENCE, reference, undisturbed};
+use crate::life::{Ending, Life, Lived, PATIENCE, killed_half_way, reference, undisturbed};
 use crate::page::Matrix;
 use crate::scene::Scene;
 
@@ -152,7 +152,7 @@ fn plan(ground: &Ground, phase: Phase) -> Result<Vec<Trial>, HarnessError> {
     let mut counts = Counts::new();
     let mut watched = false;
     let mut fate = |home: &Home, step: &Step| {
-        if !is_due(home, phase, step, watched)? {
+        if !is_due(home, phase, step, watched) {
             return before(home, phase, step);
         }
         watched = true;
@@ -180,13 +180,13 @@ fn plan(ground: &Ground, phase: Phase) -> Result<Vec<Trial>, HarnessError> {
 }
 
 /// Whether this is the process that a phase is about.
-fn is_due(home: &Home, phase: Phase, step: &Step, over: bool) -> io::Result<bool> {
-    Ok(!over
+fn is_due(home: &Home, phase: Phase, step: &Step, over: bool) -> bool {
+    !over
         && match phase {
             Phase::Run => *step == Step::Run,
             Phase::Answer => matches!(step, Step::Answer(..)),
             Phase::Resume => home.folder().join("half-way").exists() && *step == Step::Resume,
-        })
+        }
 }
 
 /// A process that is not the one: undisturbed, but that the first one is killed half-way where a resume is wanted.
@@ -195,10 +195,7 @@ fn before(home: &Home, phase: Phase, step: &Step) -> io::Result<Lived> {
         return undisturbed(home, step);
     }
     fs::write(home.folder().join("half-way"), "")?;
-    let receipts = home.folder().join("receipts");
-    let mut far = || fs::read_to_string(&receipts).is_ok_and(|text| text.contains("pay 1"));
-    let end = run_and_kill(&mut home.command(step, &[]), Moment::When(&mut far), PATIENCE)?;
-    Ok(Lived { end, troubled: false })
+    killed_half_way(home, step)
 }
 
 /// strace with all threads and children, on these files only.
@@ -244,7 +241,7 @@ fn one(
     let mut seen: Option<String> = None;
     let mut over = false;
     let mut fate = |home: &Home, step: &Step| {
-        if !is_due(home, trial.phase, step, over)? {
+        if !is_due(home, trial.phase, step, over) {
             return before(home, trial.phase, step);
         }
         over = true;

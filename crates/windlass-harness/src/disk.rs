@@ -10,7 +10,7 @@ use crate::calls::said;
 use crate::error::HarnessError;
 use crate::ground::Ground;
 use crate::home::{Home, Step};
-use crate::life::{Ending, Life, Lived, PATIENCE, reference, undisturbed};
+use crate::life::{Ending, Life, Lived, PATIENCE, killed_half_way, reference, undisturbed};
 use crate::page::Matrix;
 use crate::scene::Scene;
 
@@ -153,12 +153,7 @@ fn half_way(
     let mut fate = |home: &Home, step: &Step| {
         processes += 1;
         match processes {
-            1 => {
-                let receipts = home.folder().join("receipts");
-                let mut far = || std::fs::read_to_string(&receipts).is_ok_and(|text| text.contains("pay 1"));
-                let end = run_and_kill(&mut home.command(step, &[]), Moment::When(&mut far), PATIENCE)?;
-                Ok(Lived { end, troubled: false })
-            }
+            1 => killed_half_way(home, step),
             2 => {
                 trouble(true)?;
                 let end = run_and_kill(&mut home.command(step, &[]), Moment::Never, PATIENCE)?;

@@ -20,6 +20,11 @@ use crate::scene::Scene;
 const SIDE_BY_SIDE: usize = 2;
 /// How much longer than an undisturbed process the latest kill comes, in percent.
 const LATEST_PERCENT: u64 = 110;
+/// By how much later the latest kill comes with each process of a run, in percent: on a machine that has become busy
+/// since, a run must come to its end too.
+const LATER_PERCENT: u64 = 5;
+/// After how many kills a word is said about how far it has come.
+const WORD_EVERY: u64 = 1_000;
 
 /// How many kills, and from which seed.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +110,11 @@ pub fn kills(ground: &Ground, plan: KillPlan) -> Result<KillReport, HarnessError
             match one(ground, part, plan.seed.wrapping_add(number), number) {
                 Ok(story) => {
                     let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+                    let words = report.kills / WORD_EVERY;
                     report.add(&story);
+                    if report.kills / WORD_EVERY > words {
+                        eprintln!("{} kills, {:.0} s", report.kills, begun.elapsed().as_secs_f64());
+                    }
                     let over = plan.time.is_some_and(|time| begun.elapsed() >= time);
                     if report.kills >= plan.count || over {
                         stop.store(true, Ordering::SeqCst);
@@ -142,8 +151,10 @@ fn part(ground: &Ground, scene: Scene) -> Result<Part, HarnessError> {
 fn one(ground: &Ground, part: &Part, seed: u64, number: u64) -> Result<Story, HarnessError> {
     let home = Home::new(ground, part.scene, &format!("kills-{number}"))?;
     let mut chance = Chance::new(seed);
-    let latest = part.longest.as_micros() as u64 * LATEST_PERCENT / 100;
+    let mut percent = LATEST_PERCENT;
     let mut fate = |home: &Home, step: &Step| -> io::Result<Lived> {
+        let latest = part.longest.as_micros() as u64 * percent / 100;
+        percent += LATER_PERCENT;
         let moment = Moment::After(Duration::from_micros(chance.below(latest)));
         let end = run_and_kill(&mut home.command(step, &[]), moment, PATIENCE)?;
         Ok(Lived { end, troubled: false })

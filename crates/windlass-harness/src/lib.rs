@@ -1,5 +1,10 @@
 //! Drives the real `windlass` binary through everything that can happen to a process and its disk, and holds it to its
 //! promises: the same end, no event lost, none half-written, no finished effect repeated, no doubt unasked.
+//!
+//! A model server on the loopback address and tools that leave receipts stand around it ([`Scene`]); a run lives over as
+//! many processes as it takes, and is checked after each ([`Life`]). What happens to a process is its [`Fate`]: a kill at
+//! a random time ([`kills()`]), a fault at a system call ([`calls()`]), a disk without room ([`disks()`]). Two more parts work
+//! on the files alone: [`prefixes()`] and [`power()`]. Linux only: strace, `/proc`, tmpfs.
 mod calls;
 mod chance;
 mod disk;
@@ -11,6 +16,7 @@ mod life;
 mod look;
 mod mock;
 mod page;
+mod power;
 mod prefixes;
 mod scene;
 mod sound;
@@ -26,6 +32,7 @@ pub use life::{Ending, Fate, Life, Lived, Story, reference, undisturbed};
 pub use look::{Look, all, newest};
 pub use mock::{Mock, Reply, Script, ScriptedCall};
 pub use page::Matrix;
+pub use power::power;
 pub use prefixes::{Files, Lengths, played, prefixes, scripted};
 pub use scene::{INPUT, Kind, Scene};
 pub use sound::{kept, not_again, receipts};

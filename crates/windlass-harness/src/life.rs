@@ -18,7 +18,7 @@ use crate::sound;
 /// How many processes a run may take. One that is killed at random for so long makes no progress.
 const MOST_PROCESSES: u32 = 400;
 /// How long one process may take: far more than it needs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// The exit codes of a run that ended well, or that waits for somebody.
 const WELL: [i32; 2] = [0, 75];
 
@@ -78,6 +78,19 @@ pub type Fate<'f> = dyn FnMut(&Home, &Step) -> io::Result<Lived> + 'f;
 /// It cannot be started.
 pub fn undisturbed(home: &Home, step: &Step) -> io::Result<Lived> {
     let end = run_and_kill(&mut home.command(step, &[]), Moment::Never, PATIENCE)?;
+    Ok(Lived { end, troubled: false })
+}
+
+/// Kills the process while a call of `pay` is on its way that has had no effect: always at the same place of the run.
+pub(crate) fn killed_half_way(home: &Home, step: &Step) -> io::Result<Lived> {
+    let [hold, begun, killed] = ["hold", "begun", "killed"].map(|name| home.folder().join(name));
+    std::fs::write(&hold, "")?;
+    let end = run_and_kill(&mut home.command(step, &[]), Moment::When(&mut || begun.exists()), PATIENCE)?;
+    std::fs::write(&killed, "")?;
+    home.settle().map_err(io::Error::other)?;
+    for file in [hold, begun, killed] {
+        std::fs::remove_file(file)?;
+    }
     Ok(Lived { end, troubled: false })
 }
 

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use windlass_harness::{
     DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, calls, disks, kills, locked,
-    may_mount, played, prefixes, scripted,
+    may_mount, played, power, prefixes, scripted,
 };
 
 /// Set in the process that was started anew with the right to mount.
 const MAY_MOUNT: &str = "WINDLASS_HARNESS_MAY_MOUNT";
+
+/// In how many ways the power goes at each moment, for the matrix.
+const POWER_VARIANTS: u64 = 4;
 
 #[derive(Debug, Parser)]
 #[command(name = "windlass-harness", max_term_width = 100)]
@@ -42,6 +45,8 @@ enum Part {
     Calls(CallArgs),
     /// Its write-ahead file is cut at every byte, and that of scripted conversations at the edges of frames
     Prefixes(PrefixArgs),
+    /// The power goes after each write, sync and start of a tool
+    Power(PowerArgs),
     /// Its disk is full, read-only or locked
     Disks(DiskArgs),
     /// All of it; the matrix is a page
@@ -77,6 +82,16 @@ struct PrefixArgs {
     /// Cut all files at the edges of frames only
     #[arg(long)]
     edges: bool,
+}
+
+#[derive(Debug, Args)]
+struct PowerArgs {
+    /// How many ways to lose what was not synced are tried at each moment
+    #[arg(long, default_value_t = 4)]
+    variants: u64,
+    /// What is lost is drawn from this
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -168,7 +183,11 @@ fn part(cli: &Cli, ground: &Ground) -> Result<(), HarnessError> {
             print!("{}", kills(ground, KillPlan { count: args.count, time, seed: args.seed })?);
         }
         Part::Calls(args) => println!("{}", all_calls(ground, args.every)?.page()),
-        Part::Prefixes(args) => all_prefixes(ground, args)?,
+        Part::Prefixes(args) => {
+            let lengths = if args.edges { Lengths::Edges } else { Lengths::Every };
+            all_prefixes(ground, args, [lengths; 3])?;
+        }
+        Part::Power(args) => all_power(ground, args.variants, args.seed)?,
         Part::Disks(args) => println!("{}", all_disks(ground, args)?.page()),
         Part::Matrix(args) => matrix(ground, args)?,
     }
@@ -185,10 +204,9 @@ fn all_calls(ground: &Ground, every: usize) -> Result<Matrix, HarnessError> {
     Ok(matrix)
 }
 
-fn all_prefixes(ground: &Ground, args: &PrefixArgs) -> Result<(), HarnessError> {
-    let lengths = if args.edges { Lengths::Edges } else { Lengths::Every };
+fn all_prefixes(ground: &Ground, args: &PrefixArgs, lengths: [Lengths; 3]) -> Result<(), HarnessError> {
     let begun = Instant::now();
-    for scene in [Scene::Short, Scene::Approval, Scene::Tools] {
+    for (scene, lengths) in [Scene::Short, Scene::Approval, Scene::Tools].into_iter().zip(lengths) {
         let files = played(ground, scene)?;
         let tried = prefixes(ground, &files, lengths)?;
         println!("{}: write-ahead file of {} bytes cut at {tried} lengths", files.name, files.ahead.len());
@@ -200,6 +218,13 @@ fn all_prefixes(ground: &Ground, args: &PrefixArgs) -> Result<(), HarnessError> 
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("{} scripted conversations cut at {tried} lengths; all of this in {seconds:.0} s", all.len());
+    Ok(())
+}
+
+fn all_power(ground: &Ground, variants: u64, seed: u64) -> Result<(), HarnessError> {
+    let begun = Instant::now();
+    let cuts = power(ground, variants, seed)?;
+    println!("power: {cuts} cuts, nothing lost that was acted on, {:.0} s", begun.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -217,9 +242,14 @@ fn all_disks(ground: &Ground, args: &DiskArgs) -> Result<Matrix, HarnessError> {
 fn matrix(ground: &Ground, args: &MatrixArgs) -> Result<(), HarnessError> {
     let mut matrix = all_disks(ground, &args.disks)?;
     matrix.merge(all_calls(ground, 1)?);
-    all_prefixes(ground, &args.prefixes)?;
+    // Every byte of the shortest one: those of the others take minutes (`windlass-harness prefixes`).
+    let short = if args.prefixes.edges { Lengths::Edges } else { Lengths::Every };
+    all_prefixes(ground, &args.prefixes, [short, Lengths::Edges, Lengths::Edges])?;
     let cut = "every run opens and folds to a beginning of what it was";
     matrix.note("the write-ahead file is cut off", "at any byte", cut, "nothing half-written is seen");
+    all_power(ground, POWER_VARIANTS, args.seed)?;
+    let kept = "no tool was started whose call is not in the log";
+    matrix.note("the power goes", "after any write, sync or start of a tool", cut, kept);
     let plan =
         KillPlan { count: u64::MAX, time: Some(Duration::from_secs(args.kill_seconds)), seed: args.seed };
     print!("{}", kills(ground, plan)?);

@@ -22,7 +22,7 @@ pub type ScriptedCall = (&'static str, u32);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// These calls.
-    Calls(&'static [ScriptedCall]),
+    Calls(Vec<ScriptedCall>),
     /// The last word: all results that the model was told, one after the other.
     Results,
 }
@@ -71,9 +71,9 @@ fn answer(stream: TcpStream, script: Script) -> io::Result<()> {
         let reply = script(results.len());
         let streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
         if streamed {
-            stream_reply(&mut out, &reply, &results)?
+            stream_reply(&mut out, &reply, &results)?;
         } else {
-            whole_reply(&mut out, &reply, &results)?
+            whole_reply(&mut out, &reply, &results)?;
         }
     }
     Ok(())

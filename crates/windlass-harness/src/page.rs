@@ -86,10 +86,10 @@ impl Matrix {
         let there: Vec<&str> = rows.filter(played).collect();
         let mut difference = String::new();
         for line in there.iter().filter(|line| !seen.iter().any(|other| other == **line)) {
-            difference.push_str(&format!("- {line}\n"));
+            let _written = writeln!(difference, "- {line}");
         }
         for line in seen.iter().filter(|line| !there.contains(&line.as_str())) {
-            difference.push_str(&format!("+ {line}\n"));
+            let _written = writeln!(difference, "+ {line}");
         }
         if difference.is_empty() {
             Ok(())

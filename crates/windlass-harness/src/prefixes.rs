@@ -185,8 +185,8 @@ pub fn scripted(ground: &Ground, folder: &Path) -> Result<Vec<Files>, HarnessErr
 fn cases(ground: &Ground, path: &Path) -> Result<Vec<Files>, HarnessError> {
     let bad = |why: String| HarnessError::BadFixtures { path: path.to_owned(), why };
     let file = FixtureFile::read(path).map_err(|error| bad(words(&error)))?;
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.build().map_err(HarnessError::system("start a runtime"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.map_err(HarnessError::system("start a runtime"))?;
     let mut all = Vec::new();
     for case in file.cases {
         let case = case.map_err(|error| bad(error.to_string()))?;

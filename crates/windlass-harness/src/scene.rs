@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::mock::{Reply, Script};
+use crate::mock::{Reply, Script, ScriptedCall};
 
 /// What the agent is told.
 pub const INPUT: &str = "Do what the script says.";
@@ -78,47 +78,47 @@ impl Scene {
     }
 }
 
+fn calls(calls: &[ScriptedCall]) -> Reply {
+    Reply::Calls(calls.to_vec())
+}
+
 fn tools(results: usize) -> Reply {
-    Reply::Calls(match results {
-        0 => &[("look", 1), ("book", 1)],
-        2 => &[("pay", 1)],
-        3 => &[("send", 1), ("look", 2)],
-        5 => &[("book", 2), ("pay", 2)],
-        7 => &[("send", 2)],
-        _ => return Reply::Results,
-    })
+    match results {
+        0 => calls(&[("look", 1), ("book", 1)]),
+        2 => calls(&[("pay", 1)]),
+        3 => calls(&[("send", 1), ("look", 2)]),
+        5 => calls(&[("book", 2), ("pay", 2)]),
+        7 => calls(&[("send", 2)]),
+        _ => Reply::Results,
+    }
 }
 
 fn approval(results: usize) -> Reply {
-    Reply::Calls(match results {
-        0 => &[("pay", 1), ("look", 1)],
-        2 => &[("send", 1)],
-        _ => return Reply::Results,
-    })
+    match results {
+        0 => calls(&[("pay", 1), ("look", 1)]),
+        2 => calls(&[("send", 1)]),
+        _ => Reply::Results,
+    }
 }
 
 fn short(results: usize) -> Reply {
-    if results == 0 { Reply::Calls(&[("book", 1)]) } else { Reply::Results }
+    if results == 0 { calls(&[("book", 1)]) } else { Reply::Results }
 }
 
 /// How many results of [`Scene::Pages`] there are.
 const PAGES: usize = 84;
-const PAGE_CALLS: [crate::mock::ScriptedCall; PAGES] = {
-    let mut calls = [("page", 0); PAGES];
-    let mut place = 0;
-    while place < PAGES {
-        calls[place].1 = place as u32 + 1;
-        place += 1;
-    }
-    calls
-};
 
 fn pages(results: usize) -> Reply {
-    PAGE_CALLS.get(results..results + 1).map_or(Reply::Results, Reply::Calls)
+    if results < PAGES { calls(&[("page", results as u32 + 1)]) } else { Reply::Results }
 }
 
 /// The effect is one line in `receipts`, written with one write: it is there or not.
-const TOOL: &str = r#"case "$1" in pay|send) sleep 0.004;; esac
+/// Whoever wants to kill a run half-way puts `hold` there: `pay` then waits without an effect, and gives up once `killed` is
+/// there too.
+const TOOL: &str = r#"if [ "$1" = pay ]; then
+  while [ -e hold ]; do : > begun; [ -e killed ] && exit 1; sleep 0.005; done
+fi
+case "$1" in pay|send) sleep 0.004;; esac
 printf '%s %s %s %s\n' "$1" "$2" "$WINDLASS_CALL" "$WINDLASS_IDEMPOTENCY_KEY" >> receipts
 case "$1" in page) head -c 24000 /dev/zero | tr '\0' x;; esac
 printf '%s %s done' "$1" "$2"

@@ -210,3 +210,6 @@ pub fn not_again(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,31 +1,85 @@
-//! A log that crashes the process, so to say: right after a chosen append, before anything that it frees begins.
+//! A log that crashes the process, so to say: right after a chosen append, before anything that it frees begins; or that
+//! fails to write a chosen append once, whereupon the driver of the run ends with an error.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId, Text, What};
+use windlass_core::{Event, Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     StoreError,
 };
 
+use crate::schedule::Turns;
 use crate::sim::step_aside;
 
-/// A log in memory that never answers the append that holds the chosen event, counted over all runs from 1.
+/// How a [`CrashLog`] ends the work of a process at a chosen event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// The append that holds the event is written and never answered: the process has died.
+    Crash,
+    /// The append that would hold the event fails with [`StoreError::Failed`], and nothing of it is written.
+    FailedAppend,
+}
+
+/// A log in memory that never answers the append that holds a chosen event, or fails to write it once. Events are
+/// counted over all runs from 1.
 #[derive(Debug, Default)]
 pub struct CrashLog {
     inner: MemoryLog,
-    after: AtomicU64,
+    planned: Mutex<BTreeMap<u64, Interruption>>,
+    /// The events that a failed append did not write.
+    lost: Mutex<Option<Arc<[Event]>>>,
     written: AtomicU64,
     crashed: AtomicBool,
     pause: AtomicU64,
+    turns: Turns,
 }
 
 impl CrashLog {
     /// A log that crashes after that event; 0: never.
     pub fn new(after: u64) -> Arc<Self> {
-        Arc::new(Self { after: AtomicU64::new(after), ..Self::default() })
+        let log = Self::default();
+        if after > 0 {
+            log.interrupt(after, Interruption::Crash);
+        }
+        Arc::new(log)
+    }
+
+    /// A log whose appends take turns with others as a seed says.
+    pub(crate) fn scheduled(after: u64, turns: Turns) -> Arc<Self> {
+        let log = Self { turns, ..Self::default() };
+        if after > 0 {
+            log.interrupt(after, Interruption::Crash);
+        }
+        Arc::new(log)
+    }
+
+    /// Ends the work of the process at that event, once.
+    pub fn interrupt(&self, event: u64, how: Interruption) {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner).insert(event, how);
+    }
+
+    /// What is planned for the first of these events that something is planned for; it is not planned any more then.
+    fn take_planned(&self, first: u64, last: u64) -> Option<Interruption> {
+        let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = *planned.range(first..=last).next()?.0;
+        let how = planned.remove(&event);
+        // What was planned for other events of this append has had its chance.
+        planned.retain(|other, _| !(first..=last).contains(other));
+        how
+    }
+
+    /// The events that an append failed to write since this was last asked.
+    pub fn take_lost(&self) -> Option<Arc<[Event]>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether an append has failed and nobody has asked yet what was lost.
+    pub fn failed(&self) -> bool {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Gives others a turn once that event is written, before anything that it frees begins.
@@ -57,18 +111,27 @@ impl CrashLog {
 impl EventLog for CrashLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let events = append.events.len() as u64;
+            self.turns.rest().await;
+            let events = append.events.clone();
+            let before = self.written.load(Ordering::SeqCst);
+            let (first, last) = (before + 1, before + events.len() as u64);
+            let planned = self.take_planned(first, last);
+            if planned == Some(Interruption::FailedAppend) {
+                *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+                // Whoever drives the world sees the failure before the driver does.
+                step_aside().await;
+                return Err(StoreError::Failed("simulated: input/output error".into()));
+            }
             self.inner.append(append).await?;
-            let before = self.written.fetch_add(events, Ordering::SeqCst);
-            let holds =
-                |event: &AtomicU64| (before + 1..=before + events).contains(&event.load(Ordering::SeqCst));
-            if holds(&self.pause) {
+            self.written.store(last, Ordering::SeqCst);
+            if (first..=last).contains(&self.pause.load(Ordering::SeqCst)) {
                 step_aside().await;
             }
-            if holds(&self.after) {
+            if planned == Some(Interruption::Crash) {
                 self.crashed.store(true, Ordering::SeqCst);
                 std::future::pending::<()>().await;
             }
+            self.turns.rest().await;
             Ok(())
         })
     }

@@ -102,6 +102,7 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
         let due = script.lock().due(Timed::Model(number as usize), world.now(), entry.takes_ms);
         world.sleep_until(due).await;
     }
+    script.turns.rest().await;
     flight.done = true;
     Box::pin(stream::iter(pieces(&entry, &request)))
 }
@@ -284,6 +285,7 @@ impl ScriptedToolDouble {
             if step.end == ToolEnd::Hang {
                 std::future::pending::<()>().await;
             }
+            self.script.turns.rest().await;
         };
         let stopped = async {
             if self.tool.ignores_cancel {

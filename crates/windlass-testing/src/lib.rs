@@ -16,11 +16,12 @@ mod fn_model;
 mod fn_tool;
 mod killer;
 mod runner;
+mod schedule;
 mod script;
 mod sim;
 mod volatile;
 
-pub use crash::CrashLog;
+pub use crash::{CrashLog, Interruption};
 pub use fault::{Fault, FaultLog};
 pub use fn_model::{FnModel, any_object, called, model_failure, said};
 pub use fn_tool::{FnPeople, FnTool};

@@ -3,16 +3,30 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use serde_json::Value;
-use windlass_core::{CallId, Millis, QuestionId, What};
-use windlass_runtime::RunHandle;
+use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, Millis, QuestionId, What};
+use windlass_runtime::{RunHandle, World};
+use windlass_store::EventLog;
 
+use crate::crash::CrashLog;
 use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, SentRequest, Steer};
+use crate::schedule::Turns;
+use crate::sim::SimWorld;
 
 /// The shared memory of a pass over a case: it survives simulated crashes.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     inner: Arc<Mutex<Inner>>,
+    /// Who of those that are ready goes first.
+    pub(crate) turns: Turns,
+}
+
+/// The durable inbox, for people who are not in the process.
+#[derive(Clone, Debug)]
+pub(crate) struct PostOffice {
+    pub(crate) log: Arc<CrashLog>,
+    pub(crate) world: SimWorld,
 }
 
 /// Work that takes scripted time.
@@ -45,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) human: Vec<(HumanAnswer, bool)>,
     pub(crate) steer: Vec<Steer>,
     pub(crate) cancel: Option<Cancel>,
+    /// The cancel that was given.
+    cancelled: Option<Cancel>,
     pub(crate) tool_calls: u32,
     pub(crate) executed: BTreeMap<String, Vec<Execution>>,
     /// Results of calls that really came to their end: what a person could find out after a crash.
@@ -62,10 +78,16 @@ pub(crate) struct Inner {
     pub(crate) handle: Option<RunHandle>,
     /// What was said to the current run from outside, in order.
     pub(crate) said: Vec<What>,
+    /// The person's answer that a question was given last, in process.
+    pub(crate) answered: BTreeMap<QuestionId, usize>,
+    /// Where people leave what they say, if they are not in the process.
+    pub(crate) post: Option<PostOffice>,
+    /// Tools of which each run has an effect of its own.
+    once: Vec<String>,
 }
 
 impl Script {
-    pub(crate) fn of(case: &Case) -> Self {
+    pub(crate) fn of(case: &Case, turns: Turns) -> Self {
         let inner = Inner {
             model: case.model.clone(),
             next_entry: 0,
@@ -74,6 +96,7 @@ impl Script {
             human: case.human.iter().map(|answer| (answer.clone(), false)).collect(),
             steer: case.steer.clone(),
             cancel: case.cancel,
+            cancelled: None,
             tool_calls: 0,
             executed: BTreeMap::new(),
             happened: BTreeMap::new(),
@@ -85,8 +108,16 @@ impl Script {
             problem: None,
             handle: None,
             said: Vec::new(),
+            answered: BTreeMap::new(),
+            post: None,
+            once: case
+                .tools
+                .iter()
+                .filter(|tool| tool.effect == Effect::Once)
+                .map(|tool| tool.name.clone())
+                .collect(),
         };
-        Self { inner: Arc::new(Mutex::new(inner)) }
+        Self { inner: Arc::new(Mutex::new(inner)), turns }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -105,8 +136,11 @@ impl Inner {
         self.send(what);
     }
 
-    /// Says again what the log does not have.
+    /// Says again what the log does not have. What was left in the durable inbox is not lost.
     pub(crate) fn say_again(&self, logged: impl Fn(&What) -> usize) {
+        if self.post.is_some() {
+            return;
+        }
         for (place, what) in self.said.iter().enumerate() {
             let kind = std::mem::discriminant(what);
             let before =
@@ -119,8 +153,58 @@ impl Inner {
 
     /// Sends something to the run as from outside.
     pub(crate) fn send(&self, what: What) {
+        match (&self.handle, &self.post) {
+            (Some(handle), Some(office)) => {
+                // The log is in memory: a post is done at once. One that comes too late is nobody's loss.
+                let post = office.log.post(handle.id(), office.world.now(), what);
+                let _late = post.now_or_never();
+            }
+            (Some(handle), None) => handle.send_now(what),
+            (None, _) => {}
+        }
+    }
+
+    /// Sends something that must be refused. It never goes by post: there it would lie until it fits after all.
+    pub(crate) fn send_wrong(&self, what: What) {
         if let Some(handle) = &self.handle {
             handle.send_now(what);
+        }
+    }
+
+    /// An append was not written: what it would have recorded has to come again.
+    pub(crate) fn lost(&mut self, events: &[Event]) {
+        match events.first().map(|event| &event.fact) {
+            Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_)) => self.lost_request = true,
+            Some(Fact::CallRetried(retried)) => self.lost_call(&retried.call, &retried.outcome),
+            Some(Fact::CallFinished(finished)) => self.lost_call(&finished.call, &finished.outcome),
+            Some(Fact::CancelRequested(_)) if self.post.is_none() => {
+                // Whoever cancels sees that nothing comes of it, and does it again when the work is repeated.
+                self.cancel = self.cancelled.take();
+                self.said.retain(|what| !matches!(what, What::Cancel { .. }));
+            }
+            Some(Fact::InputReceived(received)) => {
+                let place = self.answered.get(&received.question).copied();
+                if let Some(entry) = place.and_then(|place| self.human.get_mut(place)) {
+                    entry.1 = false;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A call came to its end, and nobody knows. A tool that may run again does the same thing then; an effect of its
+    /// own has happened, and whoever looks finds it.
+    fn lost_call(&mut self, call: &CallId, outcome: &CallOutcome) {
+        for (tool, executed) in &mut self.executed {
+            if self.once.contains(tool) && outcome.is_ok() {
+                continue;
+            }
+            let last = executed.iter_mut().rev().find(|execution| execution.call == *call);
+            if let Some(execution) = last
+                && !std::mem::replace(&mut execution.lost, true)
+            {
+                self.tool_calls = self.tool_calls.saturating_sub(1);
+            }
         }
     }
 
@@ -145,7 +229,7 @@ impl Inner {
     pub(crate) fn cancels(&mut self, during: During, call: u32) -> bool {
         let hit = self.cancel.is_some_and(|cancel| cancel.during == during && cancel.call == call);
         if hit {
-            self.cancel = None;
+            self.cancelled = self.cancel.take();
             self.say(What::Cancel { reason: None });
         }
         hit

@@ -82,7 +82,9 @@ impl VolatileLog {
                 Change::Append(append) if append.expected == 0 => holders.push(append.fence.holder.clone()),
                 Change::Hold(_, holder) => {
                     // It was taken from somebody who was dead then.
-                    holders.iter().for_each(|holder| log.forget_holder(holder));
+                    for holder in &holders {
+                        log.forget_holder(holder);
+                    }
                     holders.push(holder.clone());
                 }
                 _ => {}
@@ -90,7 +92,9 @@ impl VolatileLog {
             // What was accepted in this order is accepted again.
             let _again = perform(&log, change.clone());
         }
-        holders.iter().for_each(|holder| log.forget_holder(holder));
+        for holder in &holders {
+            log.forget_holder(holder);
+        }
         state.log = Arc::new(log);
         lost
     }

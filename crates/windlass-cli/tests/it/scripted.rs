@@ -84,9 +84,48 @@ fn what_cannot_be_done() {
     let missing = home.windlass(["test", "nowhere"]);
     assert_eq!(missing.code, 65);
     assert!(missing.stderr.contains("hint: "), "{missing:?}");
-    let seeds = home.windlass(["test", "cases.yaml", "--seeds", "3"]);
-    assert_eq!(seeds.code, 2);
-    assert!(seeds.stderr.contains("`--seeds` is not available in this version"), "{seeds:?}");
+    let none = home.windlass(["test", "cases.yaml", "--seeds", "0"]);
+    assert_eq!(none.code, 2, "{none:?}");
+    let both = home.windlass(["test", "cases.yaml", "--seeds", "3", "--seed", "1"]);
+    assert_eq!(both.code, 2, "{both:?}");
+}
+
+/// Who of two that end at the same time comes first is left to the schedule: a case that cares fails under some seed.
+const RACE: &str = r"
+name: it's a race
+agent: { tools: [ { builtin: [ask] } ] }
+tools:
+  one: { does: [ { reply: 1 } ] }
+model:
+  - calls: [ { name: one, args: {} }, { name: ask, args: { question: Who? } } ]
+  - text: done
+human: [ { asked: clarify, answer: me } ]
+input: Go
+expect:
+  events: { contains: [ CallFinished, InputReceived, CallFinished ] }
+";
+
+#[test]
+fn a_failing_seed_is_named_with_the_command_that_runs_it_again() {
+    let home = Home::new();
+    home.write("race.yaml", RACE);
+    let plain = home.windlass(["test", "race.yaml"]);
+    assert_eq!(plain.code, 0, "{plain:?}");
+    let lines = |args: &[&str]| {
+        let out = home.command([&["test", "race.yaml", "--json"][..], args].concat()).output().unwrap();
+        let first = String::from_utf8(out.stdout).unwrap().lines().next().unwrap().to_owned();
+        serde_json::from_str::<serde_json::Value>(&first).unwrap()
+    };
+    let all = lines(&["--seeds", "40"]);
+    assert_eq!(all["passes"], 42);
+    let failure = &all["failures"][0];
+    let seed = failure["seed"].as_u64().expect("a seed at which the person is faster").to_string();
+    let again = format!("windlass test race.yaml --only 'it'\\''s a race' --seed {seed}");
+    assert_eq!(failure["again"], *again);
+    assert_eq!(&lines(&["--seed", &seed])["failures"][0], failure, "it comes out the same again");
+    let text = home.windlass(["test", "race.yaml", "--only", "it's a race", "--seed", &seed]);
+    assert_eq!(text.code, 1, "{text:?}");
+    assert!(text.stdout.contains(&format!("    again: {again}\n")), "{text:?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::{ActionId, Event, Fact, Input, What, Work, accept, decide, evolve, pending};
 
 /// The most states of one scenario: beyond that its bounds are too wide.
-const MOST_STATES: usize = 2_000_000;
+const MOST_STATES: usize = 500_000;
 
 /// A state with what its future depends on beside it.
 #[derive(Clone, Debug)]

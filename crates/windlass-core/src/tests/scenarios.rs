@@ -334,8 +334,7 @@ fn models(depth: Depth) -> Vec<Scenario> {
     let mut found = Vec::new();
     for talk in TALKS {
         for malformed in MALFORMED {
-            let most = if deep { 3 } else { 2 };
-            let mut rounds = vec![replies.clone(); most];
+            let mut rounds = vec![replies.clone(); 2];
             rounds.push(vec![text("done"), calls(None, &["read"])]);
             rounds.push(vec![text("done")]);
             found.push(Scenario {
@@ -350,8 +349,7 @@ fn models(depth: Depth) -> Vec<Scenario> {
                 left: Left {
                     crashes: u8::from(deep),
                     cancels: u8::from(deep),
-                    steers: u8::from(deep),
-                    model_failures: 1 + u8::from(deep),
+                    model_failures: 1,
                     ..Left::default()
                 },
             });

@@ -1,13 +1,15 @@
 //! Random policies, and what may happen to a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::{
-    Answer, AtLimit, Batch, CallOutcome, FailureKind, Found, Limit, LimitKind, Malformed, ModelFailure,
-    Policy, Preset, Repetition, Reply, Results, StopReason, Talk, Usage, Wire,
+    Adjusted, Answer, AtLimit, Batch, CallOutcome, FailureKind, Found, HookEnd, Limit, LimitKind, Malformed,
+    ModelFailure, Policy, Preset, Repetition, Reply, Results, Splice, StepEdits, Stop, StopReason, Talk,
+    Usage, Wire,
 };
 
 use crate::world;
@@ -82,13 +84,20 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
     let repetition = proptest::option::of(
         (2_u32..4, 2_u32..5).prop_map(|(note_at, stop_at)| Repetition { note_at, stop_at }),
     );
-    let slots = (talk, malformed, batch, repetition, 0_u32..3, 0_u64..50, any::<(bool, bool, bool, bool)>());
-    (slots, limits(), outcomes(), 0_u32..3).prop_map(|(slots, limits, at_limit, transport)| {
-        let (talk, malformed, batch, repetition, retries, retry_wait_ms, (native, announced, approve, deny)) =
-            slots;
+    let wire = prop_oneof![2 => Just(Wire::Auto), 1 => Just(Wire::Native), 1 => Just(Wire::Fenced)];
+    let results =
+        proptest::sample::select(vec![Results::Plain, Results::Announced, Results::Acorn, Results::Kaos]);
+    // A run that ends after one turn has no limit on model calls.
+    let typed = (wire, results, any::<(bool, bool, bool)>(), 0_u32..3);
+    let slots = (talk, malformed, batch, repetition, 0_u32..3, 0_u64..50, any::<(bool, bool)>());
+    (slots, limits(), outcomes(), 0_u32..3, typed).prop_map(|(slots, limits, at_limit, transport, typed)| {
+        let (talk, malformed, batch, repetition, retries, retry_wait_ms, (approve, deny)) = slots;
         let mut policy = Policy::preset(Preset::Chat).unwrap();
-        policy.wire = if native { Wire::Native } else { Wire::Auto };
-        policy.results = if announced { Results::Announced } else { Results::Plain };
+        let (wire, results, (finish, single, hooks), parse_retries) = typed;
+        policy.stop = if finish { Stop::FinishTool } else { Stop::Text };
+        policy.single_turn = finish && single && !limits.contains_key(&LimitKind::ModelCalls);
+        (policy.wire, policy.results, policy.hooks, policy.parse_retries) =
+            (wire, results, hooks, parse_retries);
         policy.approve = if approve { vec!["p*".into()] } else { Vec::new() };
         policy.deny = if deny { vec!["read".into()] } else { Vec::new() };
         policy.transport.retries = transport;
@@ -103,7 +112,8 @@ fn usage(step: Step) -> Usage {
 }
 
 pub(crate) fn reply(step: Step) -> Reply {
-    const NAMES: [&str; 9] = ["read", "put", "pay", "book", "poll", "ask", "hidden", "strict", "reed"];
+    const NAMES: [&str; 11] =
+        ["read", "put", "pay", "book", "poll", "ask", "hidden", "strict", "reed", "helper", "__finish__"];
     const ARGS: [&str; 6] = ["{}", "{\"n\":1}", "{\"n\": 1 }", "{\"n\":\"x\"}", "{\"n\":", ""];
     const IDS: [Option<&str>; 5] = [None, Some("a"), Some("b"), Some(""), Some("call_1_1")];
     let count = [0, 1, 1, 2, 3][usize::from(step.pick % 5)];
@@ -116,6 +126,13 @@ pub(crate) fn reply(step: Step) -> Reply {
         0 => None,
         1 => Some("  "),
         2 => Some("put(n=1)"),
+        3 => Some("<output><n>4</n></output>"),
+        4 if step.more.is_multiple_of(2) => {
+            Some("So:\n```tool_call\n{\"tool\": \"put\", \"arguments\": {\"n\": 1}}\n```")
+        }
+        4 => Some(
+            "```tool_call\n{\"tool\": \"__finish__\", \"arguments\": {\"n\": 1}}\n```\n```delegate\n{\"agent\": 1}\n```",
+        ),
         _ => Some("A text."),
     };
     let stop = match step.more % 13 {
@@ -144,6 +161,23 @@ pub(crate) fn failure(step: Step) -> ModelFailure {
         usage: if step.more.is_multiple_of(2) { usage(step) } else { Usage::default() },
         model: "m1".into(),
     }
+}
+
+/// What a hook makes of a step: mostly nothing.
+pub(crate) fn edits(step: Step) -> StepEdits {
+    let said = Arc::new(windlass_core::Message::user("Be brief."));
+    let mut edits = StepEdits::default();
+    match step.more % 12 {
+        0 => edits.splices = vec![Splice { at: u64::MAX, remove: 0, insert: vec![said] }],
+        // This parts a call from its result, most of the time.
+        1 => edits.splices = vec![Splice { at: u64::from(step.pick % 5), remove: 1, insert: Vec::new() }],
+        2 => edits.adjusted = Some(Adjusted { prompt: Some(Arc::new(vec![said])), ..Adjusted::default() }),
+        3 => edits.end = Some(HookEnd::Finish(json!({ "n": 1 }))),
+        4 => edits.end = Some(HookEnd::Finish(json!({ "n": "x" }))),
+        5 => edits.end = Some(HookEnd::Abort("no key".into())),
+        _ => {}
+    }
+    edits
 }
 
 pub(crate) fn outcome(step: Step) -> CallOutcome {

@@ -12,7 +12,7 @@ use windlass_core::{
 };
 
 use crate::forks;
-use crate::generate::{QUIET, Step, answer, failure, found, outcome, policies, reply, steps};
+use crate::generate::{QUIET, Step, answer, edits, failure, found, outcome, policies, reply, steps};
 use crate::monitor::Monitor;
 use crate::world::{self, BEGINNING};
 
@@ -101,7 +101,13 @@ impl Machine {
         let still = |id: &ActionId| wanted.iter().any(|action| action.id == *id);
         self.begun.retain(|id, work| {
             still(id)
-                || matches!(work, Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. })
+                || matches!(
+                    work,
+                    Work::CallModel { .. }
+                        | Work::RunTool { .. }
+                        | Work::Delegate { .. }
+                        | Work::CheckCall { .. }
+                )
         });
         self.begun.extend(wanted.iter().map(|action| (action.id, action.work.clone())));
         assert!(
@@ -181,7 +187,7 @@ impl Machine {
                 usage: windlass_core::Usage { input: 3, output: 1, ..Default::default() },
                 cost: Some(0),
             },
-            Work::RunHook => What::Stepped { action, edits: Box::default() },
+            Work::RunHook => What::Stepped { action, edits: Box::new(edits(step)) },
             Work::CheckCall { .. } => What::Checked { action, found: found(step) },
             Work::Ask { question } => What::Answered { question: question.clone(), answer: answer(step) },
             Work::SetTimer { .. } => What::TimerFired { action },
@@ -288,7 +294,7 @@ fn random_runs_see_every_kind_of_fact_and_end() {
     let mut kinds = BTreeSet::new();
     let mut ends = BTreeSet::new();
     let mut outcomes = BTreeSet::new();
-    for _ in 0..1_000 {
+    for _ in 0..3_000 {
         let (policy, steps) = (policies(), steps()).new_tree(&mut runner).unwrap().current();
         let machine = random_run(policy, steps);
         for event in &machine.events {

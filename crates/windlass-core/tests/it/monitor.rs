@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
     ActionId, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact, Found,
-    LimitKind, Message, QuestionKind, RunStanding, State, ToolKind, Usage, What, Work, pending,
+    LimitKind, Message, QuestionKind, RunStanding, State, Stop, ToolKind, Usage, What, Work, pending,
 };
 
 /// What has been seen of one call.
@@ -73,7 +73,8 @@ impl Monitor {
                 hold!(*count <= max, "{kind} is {max}, and there were {count}");
             }
         }
-        hold!(self.closing_turns.len() <= 1, "one closing call at most: {:?}", self.closing_turns);
+        let most = closing_calls(after);
+        hold!(self.closing_turns.len() <= most, "{most} closing calls at most: {:?}", self.closing_turns);
         valid_history(after)?;
         self.work(before, after)
     }
@@ -280,11 +281,11 @@ impl Monitor {
                 "an id stands for the same work as long as it is wanted, and never comes again: {action:?}"
             );
             let fits = match &action.work {
-                Work::RunTool { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
-                Work::Delegate { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
-                Work::RunHook => self.open().next().is_none(),
+                Work::RunTool { call, .. } | Work::Delegate { call, .. } => {
+                    matches!(self.calls.get(call), Some((_, Seen::Running)))
+                }
                 Work::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
-                Work::CallModel { .. } => self.open().next().is_none(),
+                Work::CallModel { .. } | Work::RunHook => self.open().next().is_none(),
                 Work::Ask { .. } | Work::SetTimer { .. } => true,
             };
             hold!(fits, "nothing is done for a call that does not want it: {action:?}");
@@ -305,6 +306,12 @@ impl Monitor {
         }
         Ok(())
     }
+}
+
+/// A closing call, and where it must finish its repeats: one that asks for text, and one for each output that does not fit.
+fn closing_calls(state: &State) -> usize {
+    let finishes = state.policy().stop == Stop::FinishTool;
+    1 + if finishes { 1 + state.policy().parse_retries as usize } else { 0 }
 }
 
 /// A provider would take the conversation as it is whenever a model is asked (invariant 6).

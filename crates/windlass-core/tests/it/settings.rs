@@ -42,7 +42,6 @@ fn every_fault_names_the_key_and_what_fits() {
         json!({ "repetition": { "stop": 3 } }),
         json!({ "repetition": 3 }),
         json!({ "strategy": "exploratory" }),
-        json!({ "memory": {} }),
         json!({ "ask_on_replan": true }),
         json!({ "ask_on_replan": "no" }),
         json!({ "limits": 10 }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass_core::{
     AgentRef, Effect, Input, Message, ModelChoice, Policy, Prices, Reply, ReplyCall, RunId, RunInput,
-    RunStarted, ToolKind, ToolSpec, Usage, What,
+    RunStarted, Stop, ToolKind, ToolSpec, Usage, What,
 };
 
 /// The time at which runs of tests begin.
@@ -41,7 +41,14 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         tool("ask", |tool| tool.kind = ToolKind::Ask),
         tool("hidden", |tool| tool.offered = false),
         tool("strict", |tool| tool.parameters = Arc::new(strict)),
+        tool("helper", |tool| tool.kind = ToolKind::Delegate),
+        ToolSpec::finish(Some(&output())),
     ]
+}
+
+/// The schema of the typed output.
+fn output() -> serde_json::Value {
+    json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] })
 }
 
 fn tool(name: &str, change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
@@ -58,7 +65,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         ..ModelChoice::default()
     };
     let started = RunStarted {
-        output: None,
+        output: (policy.stop == Stop::FinishTool).then(|| Arc::new(output())),
         run: run_id(),
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,

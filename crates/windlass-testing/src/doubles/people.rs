@@ -91,7 +91,7 @@ impl ScriptedPeople {
             })
             .collect();
         for answer in strays {
-            script.send(What::Answered { question: "nobody-asked".into(), answer });
+            script.send_wrong(What::Answered { question: "nobody-asked".into(), answer });
         }
     }
 
@@ -117,7 +117,17 @@ impl ScriptedPeople {
             let due = self.script.lock().due(Timed::Person(place), self.world.now(), entry.after_ms);
             self.world.sleep_until(due).await;
         }
+        self.script.turns.rest().await;
         thinking.done = true;
+        match self.say(&entry, place, question) {
+            Some(answer) => answer,
+            // The answer comes by post; whoever asked waits until the question is gone.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Gives an answer: by post, or to whoever asked.
+    fn say(&self, entry: &HumanAnswer, place: usize, question: &OpenQuestion) -> Option<Answer> {
         let mut script = self.script.lock();
         if entry.wrong {
             script.wrong_given.push(question.id.clone());
@@ -135,11 +145,17 @@ impl ScriptedPeople {
                 entry.0.clone()
             })
             .collect();
-        for late in after {
-            let answer = answer_of(&late.answer);
-            script.send(What::Answered { question: question.id.clone(), answer });
+        let what =
+            |answer: &HumanReply| What::Answered { question: question.id.clone(), answer: answer_of(answer) };
+        if script.post.is_some() && !entry.wrong && after.is_empty() {
+            script.send(what(&entry.answer));
+            return None;
         }
-        answer_of(&entry.answer)
+        for late in &after {
+            script.send_wrong(what(&late.answer));
+        }
+        script.answered.insert(question.id.clone(), place);
+        Some(answer_of(&entry.answer))
     }
 }
 

@@ -13,7 +13,7 @@ use windlass_core::RunId;
 use windlass_store::Batch;
 
 use crate::fixture::{Case, Crash, Mismatch, SentRequest};
-use pass::{Mode, Outcome, Pass};
+use pass::{Mode, Outcome, Pass, Seed};
 
 /// How cases are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +24,15 @@ pub struct RunnerOptions {
     pub streaming: bool,
     /// Run each case once more for every event position, with a restart there.
     pub crash: bool,
+    /// The first seed of seeded schedules.
+    pub first_seed: u64,
+    /// Under how many seeded schedules to run each case beside the plain one.
+    pub seeds: u64,
 }
 
 impl Default for RunnerOptions {
     fn default() -> Self {
-        Self { blocking: true, streaming: true, crash: false }
+        Self { blocking: true, streaming: true, crash: false, first_seed: 1, seeds: 0 }
     }
 }
 
@@ -57,6 +61,8 @@ impl CaseReport {
 pub struct CaseFailure {
     /// Which pass: `blocking`, `streaming`, `blocking, restarted after event 3`.
     pub pass: String,
+    /// The seed of the pass's schedule, if it had one: the same seed gives the same pass again.
+    pub seed: Option<u64>,
     /// The first difference.
     pub difference: String,
     /// The events up to there.
@@ -88,6 +94,7 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
         let difference = format!("`{}` (line {}) is not available in this version", key.path, key.line);
         report.failures.push(CaseFailure {
             pass: "not run".to_owned(),
+            seed: None,
             difference,
             log: Vec::new(),
             request: None,
@@ -115,7 +122,30 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
             }
         }
     }
+    if let Some(plain) = plain {
+        seeded(case, options, &plain, &mut report);
+    }
     report
+}
+
+/// Runs the case under seeded schedules. One that crashes by itself is not interrupted once more: its people know of its
+/// own crash only.
+fn seeded(case: &Case, options: RunnerOptions, plain: &Outcome, report: &mut CaseReport) {
+    let scripted = match case.crash {
+        Some(Crash::AfterEvent(event)) => event,
+        _ => 0,
+    };
+    let events = if scripted > 0 { 0 } else { plain.batch_ends.last().copied().unwrap_or(0) };
+    for number in options.first_seed..options.first_seed.saturating_add(options.seeds) {
+        let streams = options.streaming && (!options.blocking || number % 2 == 0);
+        let mode = if streams { Mode::Streaming } else { Mode::Blocking };
+        let pass = Pass {
+            crash: scripted,
+            seed: Some(Seed { number, events, cancelled: case.cancel.is_some() }),
+            ..Pass::plain(mode)
+        };
+        one(case, Pass { scripted: scripted > 0 || pass.restarts() == 0, ..pass }, report);
+    }
 }
 
 /// Runs a case once, blocking, and gives what its runs appended, in order: a log to try things on.
@@ -150,7 +180,8 @@ pub fn cancel_everywhere(case: &Case) -> CaseReport {
         };
         if let Some((miss, log)) = fault {
             let difference = miss.to_string();
-            report.failures.push(CaseFailure { pass: pass.to_string(), difference, log, request: None });
+            let pass = pass.to_string();
+            report.failures.push(CaseFailure { pass, seed: None, difference, log, request: None });
         }
     }
     report
@@ -169,6 +200,7 @@ fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
     if let Some(fault) = fault {
         report.failures.push(CaseFailure {
             pass: pass.to_string(),
+            seed: pass.seed.map(|seed| seed.number),
             difference: fault.to_string(),
             log: log.clone(),
             request: outcome.as_ref().and_then(|outcome| outcome.requests.last()).map(SentRequest::describe),
@@ -195,6 +227,7 @@ fn same_events(case: &Case, first: &Outcome, second: &Outcome, report: &mut Case
         };
         report.failures.push(CaseFailure {
             pass: "streaming against blocking".to_owned(),
+            seed: None,
             difference: fault.under("events").to_string(),
             log: second.log(),
             request: None,

@@ -18,7 +18,8 @@ use super::record::{self, RunRecord};
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, SentRequest, Update, UpdateKind};
-use crate::script::{Execution, Script};
+use crate::schedule::{Plan, Turns};
+use crate::script::{Execution, PostOffice, Script};
 use crate::sim::SimWorld;
 
 /// How a case is run once.
@@ -31,12 +32,37 @@ pub(crate) struct Pass {
     pub(crate) scripted: bool,
     /// The event after which the run is cancelled; 0: none.
     pub(crate) cancel: u64,
+    /// What decides who goes first, and what comes between; `None`: nothing is left to chance.
+    pub(crate) seed: Option<Seed>,
+}
+
+/// A seed, and what a plan must know of the case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seed {
+    pub(crate) number: u64,
+    /// How many events the case has when nothing disturbs it; 0: it is not to be interrupted.
+    pub(crate) events: u64,
+    /// Whether the case is cancelled during some work: a cancel that lies in the inbox over a restart would come before it.
+    pub(crate) cancelled: bool,
 }
 
 impl Pass {
     /// A pass without a crash or cancel of its own.
     pub(crate) fn plain(mode: Mode) -> Self {
-        Self { mode, crash: 0, scripted: true, cancel: 0 }
+        Self { mode, crash: 0, scripted: true, cancel: 0, seed: None }
+    }
+
+    fn plan(&self) -> Option<Plan> {
+        self.seed.map(|seed| {
+            let Plan { interruptions, by_post } = Plan::of(seed.number, seed.events);
+            let interruptions = if seed.events == 0 { BTreeMap::new() } else { interruptions };
+            Plan { by_post: by_post && (interruptions.is_empty() || !seed.cancelled), interruptions }
+        })
+    }
+
+    /// How often the run is started again from the log in between, at most.
+    pub(crate) fn restarts(&self) -> usize {
+        usize::from(self.crash > 0) + self.plan().map_or(0, |plan| plan.interruptions.len())
     }
 }
 
@@ -57,6 +83,10 @@ impl fmt::Display for Pass {
             (0, 0) => Ok(()),
             (0, event) => write!(f, ", cancelled after event {event}"),
             (event, _) => write!(f, ", restarted after event {event}"),
+        }?;
+        match (self.seed, self.plan()) {
+            (Some(seed), Some(plan)) => write!(f, ", seed {}{plan}", seed.number),
+            _ => Ok(()),
         }
     }
 }
@@ -91,10 +121,16 @@ struct Stage<'c> {
 /// Runs the case once. `Err`: the agent or an input was refused, with the whole message.
 pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
     let world = SimWorld::default();
-    let script = Script::of(case);
+    let turns = pass.seed.map(|seed| Turns::of(seed.number)).unwrap_or_default();
+    let script = Script::of(case, turns.clone());
     script.lock().oracle = !pass.scripted;
-    let log = CrashLog::new(pass.crash);
+    let log = CrashLog::scheduled(pass.crash, turns);
     log.pause_after(pass.cancel);
+    if let Some(plan) = pass.plan() {
+        plan.interruptions.iter().for_each(|(event, how)| log.interrupt(*event, *how));
+        let office = PostOffice { log: log.clone(), world: world.clone() };
+        script.lock().post = plan.by_post.then_some(office);
+    }
     let agent = build(case, &script, &world, log.clone())?;
     let mut stage = Stage { case, pass, world, script, log, agent };
     let mut runs = Vec::new();
@@ -117,13 +153,22 @@ impl Stage<'_> {
         };
         let begun = self.world.now();
         let input = self.input(place)?;
-        let prepared = self.sim(self.agent.prepare(input, self.options()))?;
-        let id = prepared.map(|prepared| (prepared.id(), prepared)).map_err(|error| refusal(&error))?;
-        let (id, mut prepared) = (id.0, Some(id.1));
+        let first = self.prepare(&input)?;
+        let mut id = first.id();
+        let mut prepared = Some(first);
         let mut updates = Vec::new();
         let state = loop {
             let Some(next) = prepared.take() else { break self.state(id)? };
-            match self.drive(next, &mut updates) {
+            let end = self.drive(next, &mut updates);
+            if let Some(lost) = self.log.take_lost() {
+                // The log failed, and with it the driver: what was not written has to come again.
+                self.script.lock().lost(&lost);
+                let began = lost.first().is_none_or(|event| !matches!(event.fact, Fact::RunStarted(_)));
+                prepared = if began { self.restart(id)? } else { Some(self.prepare(&input)?) };
+                id = prepared.as_ref().map_or(id, Prepared::id);
+                continue;
+            }
+            match end {
                 Some(run) => break run.map_err(|error| refusal(&error))?.state().clone(),
                 None if self.log.take_crash() => prepared = self.restart(id)?,
                 None => {
@@ -152,6 +197,11 @@ impl Stage<'_> {
             state,
             batches,
         })
+    }
+
+    fn prepare(&self, input: &RunMessages) -> Result<Prepared, String> {
+        let prepared = self.sim(self.agent.prepare(input.clone(), self.options()))?;
+        prepared.map_err(|error| refusal(&error))
     }
 
     fn options(&self) -> DriveOptions {
@@ -191,7 +241,7 @@ impl Stage<'_> {
             }
             let crashed = self.log.crashed();
             // What is dropped now was in flight: it did not happen.
-            self.script.lock().crashing |= crashed;
+            self.script.lock().crashing |= crashed || self.log.failed();
             crashed
         };
         let end = self.world.run(

@@ -20,6 +20,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
+/// Under how many seeded schedules each case is run: `WINDLASS_SEEDS=10000 cargo nextest run -p windlass-testing --test it`
+/// makes more.
+fn seeds() -> u64 {
+    std::env::var("WINDLASS_SEEDS").map_or(20, |count| count.parse().unwrap())
+}
+
 /// Runs all cases of a file, then holds their logs against the snapshot.
 fn hold(file: &str) {
     let path = root().join(file).with_extension("yaml");
@@ -29,7 +35,8 @@ fn hold(file: &str) {
         match case {
             Err(error) => failed.push(format!("{file}: {error}")),
             Ok(case) => {
-                let report = run_case(&case, RunnerOptions { crash: true, ..Default::default() });
+                let report =
+                    run_case(&case, RunnerOptions { crash: true, seeds: seeds(), ..Default::default() });
                 for failure in &report.failures {
                     failed.push(format!("{file}: {}\n{failure}", report.name));
                 }

@@ -25,7 +25,7 @@ const PAGE: usize = 1_000;
 /// What became of a run.
 enum Became {
     /// It went on, to its end or until it waits again.
-    Run(Run),
+    Run(Box<Run>),
     /// Somebody alive drives it.
     Held(String),
     /// It goes on with the run that handed it its task.
@@ -52,7 +52,7 @@ pub(super) async fn run(
     };
     let mut all = All { log, agents: Agents::default(), view, resumed: 0, failed: 0 };
     let mut stop = Interrupts::listen()?;
-    stop.or(all.each(&mut interrupts)).await??;
+    stop.or(Box::pin(all.each(&mut interrupts))).await??;
     if !view.json && !view.quiet {
         out::note(format_args!("{} resumed", count(all.resumed, "run")));
     }
@@ -142,7 +142,7 @@ fn standing(run: &Run) -> String {
 async fn go_on(agent: Agent, run: RunId) -> (RunId, Became) {
     let driven = async { agent.resume(run, false, DriveOptions::default()).await?.drive().await };
     let became = match driven.await {
-        Ok(run) => Became::Run(run),
+        Ok(run) => Became::Run(Box::new(run)),
         // Somebody was faster.
         Err(Error::Log(StoreError::Held { holder, .. })) => Became::Held(holder),
         Err(error) => Became::Failed(error.into()),

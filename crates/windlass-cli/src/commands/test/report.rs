@@ -5,6 +5,7 @@ use windlass_testing::{CaseFailure, CaseReport};
 
 use super::files::{Broken, Found};
 use crate::failure::{Exit, Failure};
+use crate::home::quoted;
 use crate::out;
 
 /// How many passes with the same difference are named.
@@ -26,13 +27,21 @@ pub(super) enum End {
 pub(super) struct Reporter {
     json: bool,
     logs: bool,
+    /// The flags that stand in the command for a failing seed.
+    modes: &'static str,
     passed: usize,
     failed: usize,
 }
 
 impl Reporter {
-    pub(super) fn new(json: bool, logs: bool) -> Self {
-        Self { json, logs, passed: 0, failed: 0 }
+    pub(super) fn new(json: bool, logs: bool, modes: &'static str) -> Self {
+        Self { json, logs, modes, passed: 0, failed: 0 }
+    }
+
+    /// The command that runs a seed again.
+    fn command(&self, case: &Found, seed: u64) -> String {
+        let (file, name) = (quoted(&case.file.display().to_string()), quoted(&case.name));
+        format!("windlass test {file} --only {name}{} --seed {seed}", self.modes)
     }
 
     pub(super) fn case(&mut self, case: &Found, end: &End) -> Result<(), Failure> {
@@ -72,6 +81,9 @@ impl Reporter {
                 for (failure, passes) in together(&report.failures) {
                     let shown = CaseFailure { pass: passes, ..failure.clone() };
                     out::line(out::plain(shown.to_string().trim_end()))?;
+                    if let Some(seed) = failure.seed {
+                        out::line(format_args!("    again: {}", out::plain(&self.command(case, seed))))?;
+                    }
                 }
                 if self.logs {
                     for event in &report.log {
@@ -98,8 +110,9 @@ impl Reporter {
                     .failures
                     .iter()
                     .map(|failure| {
-                        json!({ "pass": failure.pass, "difference": failure.difference, "log": failure.log,
-                            "request": failure.request })
+                        let again = failure.seed.map(|seed| self.command(case, seed));
+                        json!({ "pass": failure.pass, "seed": failure.seed, "again": again,
+                            "difference": failure.difference, "log": failure.log, "request": failure.request })
                     })
                     .collect();
                 let log = self.logs.then_some(&report.log);
