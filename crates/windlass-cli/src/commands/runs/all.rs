@@ -77,13 +77,13 @@ impl All {
             for line in &page {
                 match self.ready(line, interrupts).await {
                     Ok(agent) => ready.push((line.run, agent)),
-                    Err(became) => self.show(line.run, became)?,
+                    Err(became) => self.show(line.run, &became)?,
                 }
             }
             let mut ends =
                 stream::iter(ready).map(|(run, agent)| go_on(agent, run)).buffer_unordered(AT_ONCE);
             while let Some((run, became)) = ends.next().await {
-                self.show(run, became)?;
+                self.show(run, &became)?;
             }
             before = page.last().map(|line| line.run);
             if page.len() < PAGE {
@@ -104,8 +104,8 @@ impl All {
         self.agents.of(&state, &self.log, interrupts).await.map_err(Became::Failed)
     }
 
-    fn show(&mut self, run: RunId, became: Became) -> std::io::Result<()> {
-        let (status, failure) = match &became {
+    fn show(&mut self, run: RunId, became: &Became) -> std::io::Result<()> {
+        let (status, failure) = match became {
             Became::Run(run) => (standing(run), None),
             Became::Held(holder) => (format!("held by {holder}"), None),
             Became::Child(parent) => (format!("goes on with run {parent}"), None),
