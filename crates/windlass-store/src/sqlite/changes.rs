@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::{Fact, Millis, RunId, Text};
 
 use super::rows::{self, Fault};
+use super::write::Left;
 use super::{holders, payloads};
 use crate::error::StoreError;
 use crate::log::{Fence, Holder, INBOX_POSTS, PostId, Standing};
@@ -237,11 +238,11 @@ impl Desk {
         connection: &Connection,
         run: RunId,
         fence: &Fence,
-        parked: Option<Option<Millis>>,
+        left: Left,
     ) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         if known.epoch == fence.epoch && known.holder == fence.holder.0 {
-            if let Some(wake_at) = parked.filter(|_| known.held.is_some()) {
+            if let (Left::Suspended(wake_at), Some(_)) = (left, known.held) {
                 let (name, _) = rows::columns(Standing::Suspended);
                 let detail = wake_at.map(|at| at.to_string());
                 connection

@@ -32,7 +32,7 @@ use crate::payload;
 use changes::NewEvents;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
-use write::{Write, Written};
+use write::{Left, Write, Written};
 use writer::Writer;
 
 pub use check::Checked;
@@ -317,7 +317,7 @@ impl EventLog for SqliteLog {
 
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         let fence = fence.clone();
-        let write = Write::Release { run, fence, parked: false, wake_at: None };
+        let write = Write::Release { run, fence, left: Left::AsItIs };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
@@ -331,7 +331,7 @@ impl EventLog for SqliteLog {
         fence: &Fence,
         wake_at: Option<Millis>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let write = Write::Release { run, fence: fence.clone(), parked: true, wake_at };
+        let write = Write::Release { run, fence: fence.clone(), left: Left::Suspended(wake_at) };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 

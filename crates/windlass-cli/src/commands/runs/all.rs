@@ -25,7 +25,7 @@ const PAGE: usize = 1_000;
 /// What became of a run.
 enum Became {
     /// It went on, to its end or until it waits again.
-    Run(Run),
+    Run(Box<Run>),
     /// Somebody alive drives it.
     Held(String),
     /// It goes on with the run that handed it its task.
@@ -52,7 +52,7 @@ pub(super) async fn run(
     };
     let mut all = All { log, agents: Agents::default(), view, resumed: 0, failed: 0 };
     let mut stop = Interrupts::listen()?;
-    stop.or(all.each(&mut interrupts)).await??;
+    stop.or(Box::pin(all.each(&mut interrupts))).await??;
     if !view.json && !view.quiet {
         out::note(format_args!("{} resumed", count(all.resumed, "run")));
     }
@@ -77,13 +77,13 @@ impl All {
             for line in &page {
                 match self.ready(line, interrupts).await {
                     Ok(agent) => ready.push((line.run, agent)),
-                    Err(became) => self.show(line.run, became)?,
+                    Err(became) => self.show(line.run, &became)?,
                 }
             }
             let mut ends =
                 stream::iter(ready).map(|(run, agent)| go_on(agent, run)).buffer_unordered(AT_ONCE);
             while let Some((run, became)) = ends.next().await {
-                self.show(run, became)?;
+                self.show(run, &became)?;
             }
             before = page.last().map(|line| line.run);
             if page.len() < PAGE {
@@ -104,8 +104,8 @@ impl All {
         self.agents.of(&state, &self.log, interrupts).await.map_err(Became::Failed)
     }
 
-    fn show(&mut self, run: RunId, became: Became) -> std::io::Result<()> {
-        let (status, failure) = match &became {
+    fn show(&mut self, run: RunId, became: &Became) -> std::io::Result<()> {
+        let (status, failure) = match became {
             Became::Run(run) => (standing(run), None),
             Became::Held(holder) => (format!("held by {holder}"), None),
             Became::Child(parent) => (format!("goes on with run {parent}"), None),
@@ -142,7 +142,7 @@ fn standing(run: &Run) -> String {
 async fn go_on(agent: Agent, run: RunId) -> (RunId, Became) {
     let driven = async { agent.resume(run, false, DriveOptions::default()).await?.drive().await };
     let became = match driven.await {
-        Ok(run) => Became::Run(run),
+        Ok(run) => Became::Run(Box::new(run)),
         // Somebody was faster.
         Err(Error::Log(StoreError::Held { holder, .. })) => Became::Held(holder),
         Err(error) => Became::Failed(error.into()),
