@@ -212,6 +212,7 @@ impl From<Error> for Failure {
                 return Self::new(Exit::Failed, violation.to_string()).maybe_hint(error.help());
             }
             Error::AgentChanged { .. }
+            | Error::BadImport { .. }
             | Error::Policy { .. }
             | Error::Tools { .. }
             | Error::UnknownPrice { .. }

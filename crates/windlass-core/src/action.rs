@@ -123,6 +123,15 @@ pub enum What {
         /// The lease's fencing number.
         epoch: u64,
     },
+    /// A holder takes over a run that came from elsewhere: what it works with is the holder's own from here on.
+    Adopted {
+        /// Who.
+        holder: Text,
+        /// The lease's fencing number.
+        epoch: u64,
+        /// The agent, its policy, tools, models and instructions.
+        adjusted: Box<Adjusted>,
+    },
     /// A model call brought a reply.
     Replied {
         /// The action.

@@ -15,15 +15,16 @@ pub use calls::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::choice::{Carried, ModelChoice};
-use crate::forking::Fork;
-use crate::ids::{CallId, Millis, QuestionId, RunId, SessionId, Text};
+use crate::choice::ModelChoice;
+use crate::ids::{CallId, Millis, QuestionId, Text};
 use crate::message::{Message, Reasoning, ToolCall};
 use crate::outcome::Status;
 use crate::policy::{AtLimit, LimitKind, Policy};
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, StopReason, Usage};
 use crate::tool::ToolSpec;
+
+pub use crate::start::{AgentRef, Base, RunInput, RunResumed, RunStarted};
 
 /// One fact with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,78 +136,6 @@ facts! {
     CancelRequested,
     /// The run's one end.
     RunEnded,
-}
-
-/// Which agent a run belongs to: enough to refuse a changed one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentRef {
-    /// The agent's name.
-    pub name: Text,
-    /// SHA-256 over everything about it that a run depends on.
-    pub digest: Text,
-}
-
-/// A place in another run's log that this run's history begins with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Base {
-    /// The run.
-    pub run: RunId,
-    /// How many of its events belong to the base.
-    pub version: u64,
-    /// The digest of the base's conversation there ([`State::digest`](crate::State::digest)).
-    pub digest: Text,
-}
-
-/// What a run starts from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunInput {
-    /// New messages, added to the base's conversation.
-    Messages(Vec<Arc<Message>>),
-    /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
-    Continue(Carried),
-    /// No new start: the run goes on from where its base stood, in the middle of whatever that did.
-    Fork(Fork),
-}
-
-/// See [`Fact::RunStarted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunStarted {
-    /// The run's id.
-    pub run: RunId,
-    /// The agent.
-    pub agent: AgentRef,
-    /// The session that the run belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// The run that delegated to this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<RunId>,
-    /// Where the conversation goes on from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<Base>,
-    /// What the run starts from.
-    pub input: RunInput,
-    /// The messages that stand before the conversation: the rendered instructions and worked examples.
-    pub prompt: Arc<Vec<Arc<Message>>>,
-    /// The tools, offered or only known.
-    pub tools: Arc<Vec<ToolSpec>>,
-    /// The models to ask, in order of fallback.
-    pub models: Arc<Vec<ModelChoice>>,
-    /// The values of all policy slots.
-    pub policy: Arc<Policy>,
-    /// JSON Schema of the typed output, if the agent has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Arc<Value>>,
-}
-
-/// See [`Fact::RunResumed`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunResumed {
-    /// Who took the run over.
-    pub holder: Text,
-    /// The lease's fencing number.
-    pub epoch: u64,
 }
 
 /// What a model call is for.
@@ -355,6 +284,12 @@ pub struct Adjusted {
     /// The messages before the conversation from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Arc<Vec<Arc<Message>>>>,
+    /// The values of all policy slots from here on; `None`: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Arc<Policy>>,
+    /// The agent that goes on from here with a run from elsewhere; `None`: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRef>,
 }
 
 /// A change of the conversation: some messages in a row are replaced by others.

@@ -86,7 +86,7 @@ impl State {
             Fact::InputRequested(asked) => self.input_requested(asked, seq),
             Fact::InputReceived(received) => self.questions.retain(|open| open.id != received.question),
             Fact::Steered(steered) => self.steering.push(steered.text.clone()),
-            Fact::Adjusted(adjusted) => self.adjusted(adjusted),
+            Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
             Fact::HistoryEdited(edited) => self.history.edit(&edited.splices),
             Fact::OutputRejected(rejected) => self.output_rejected(rejected),
             Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
@@ -412,7 +412,11 @@ impl State {
         self.history.push(Arc::new(Message::user(rejected.note.clone())));
     }
 
-    fn adjusted(&mut self, adjusted: &Adjusted) {
+    fn adjusted(&mut self, adjusted: &Adjusted, at: u64, seq: u64) {
+        let policy = self.policy.clone();
+        if let Some(fresh) = &adjusted.policy {
+            self.policy = fresh.clone();
+        }
         if let Some(tools) = &adjusted.tools {
             self.offer_tools(tools.clone());
         }
@@ -421,6 +425,10 @@ impl State {
         }
         if let Some(prompt) = &adjusted.prompt {
             self.prompt = prompt.clone();
+        }
+        if let Some(agent) = &adjusted.agent {
+            self.agent = Some(agent.clone());
+            self.adopted(&policy, at, seq);
         }
     }
 

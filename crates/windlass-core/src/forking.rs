@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Decision, Event, Fact};
-use crate::ids::{CallId, Text};
+use crate::ids::{CallId, RunId, Text};
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::state::{Phase, State};
@@ -24,6 +24,9 @@ pub struct Fork {
 pub struct StartedCall {
     /// The call.
     pub call: CallId,
+    /// The run in which another agent does it, if it was handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<RunId>,
     /// How it ended, if it came to an end of its own; `None`: nobody knows whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
@@ -43,11 +46,13 @@ fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
         return None;
     }
     let call = &open.call.id;
-    let (mut again, mut edited, mut outcome) = (false, false, None);
+    let (mut again, mut edited, mut outcome, mut child) = (false, false, None, None);
     for event in later {
         match &event.fact {
             Fact::CallStarted(started) if started.call == *call => again = true,
-            Fact::DelegationStarted(started) if started.call == *call => again = true,
+            Fact::DelegationStarted(started) if started.call == *call => {
+                (again, child) = (true, Some(started.run));
+            }
             Fact::DelegationFinished(finished) if finished.call == *call && ran(&finished.outcome) => {
                 outcome = Some(finished.outcome.clone());
             }
@@ -65,7 +70,7 @@ fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
     let failed = matches!(open.stage, Stage::Retrying { .. });
     let lost = if failed { again || outcome.is_some() } else { before || again };
     let same = before || !edited;
-    (lost && same).then(|| StartedCall { call: call.clone(), outcome })
+    (lost && same).then(|| StartedCall { call: call.clone(), child, outcome })
 }
 
 /// Whether a call came to an end of its own.

@@ -94,6 +94,12 @@ impl History {
         (start..self.messages.len()).filter_map(|at| self.messages.get(at))
     }
 
+    /// The last message that is no result of a call.
+    pub fn last_said(&self) -> Option<&Arc<Message>> {
+        let places = (0..self.messages.len()).rev();
+        places.filter_map(|at| self.messages.get(at)).find(|message| !matches!(***message, Message::Tool(_)))
+    }
+
     /// The last message.
     pub fn last(&self) -> Option<&Arc<Message>> {
         self.messages.last()

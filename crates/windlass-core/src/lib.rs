@@ -23,6 +23,7 @@ mod rebuild;
 mod reply;
 mod results;
 mod schema;
+mod start;
 mod state;
 mod stored;
 mod tool;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::event::InputReceived;
-use crate::ids::{Millis, QuestionId, RunId, Text};
+use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
+use crate::state::{Phase, State};
 
 /// A call of the current turn that the edge can work on.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub(crate) struct InBase {
     pub(crate) run: RunId,
     /// The arguments in place of the model's that it was started with.
     pub(crate) edited: Option<Text>,
+    /// The run that another agent does it in, if it was handed over.
+    pub(crate) child: Option<RunId>,
     /// How it ended; `None`: nobody knows.
     pub(crate) outcome: Option<CallOutcome>,
 }
@@ -81,4 +84,42 @@ pub(crate) enum Stage {
     Doubted { seq: u64, asked: bool },
     /// It has its result.
     Done(CallOutcome),
+}
+
+impl State {
+    /// The call that this action runs.
+    pub fn running_call(&self, action: ActionId) -> Option<&OpenCall> {
+        self.open_calls()
+            .find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
+    }
+
+    /// The calls that have started and have no result yet: running, or in doubt after a crash.
+    pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
+    /// The calls of the current turn that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        let calls = match &self.phase {
+            Phase::Acting(calls) => calls.as_slice(),
+            _ => &[],
+        };
+        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
+    }
+
+    /// Whether a call of the current turn has been started.
+    pub fn has_started(&self, id: &CallId) -> bool {
+        self.open_call(id).is_some_and(|open| open.attempt > 0)
+    }
+
+    /// Whether a fork has this end of a call from its base, without having begun it.
+    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
+        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
+    }
+
+    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
+    pub fn call_key(&self, id: &CallId) -> Option<Text> {
+        let open = self.open_call(id)?;
+        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
+    }
 }

@@ -75,6 +75,10 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
     match &first.fact {
         Fact::RunStarted(start) => vec![What::Start(Box::new(start.clone()))],
         Fact::RunResumed(resumed) => {
+            if let Some(Fact::Adjusted(adjusted)) = events.get(1).map(|event| &event.fact) {
+                let (holder, epoch) = (resumed.holder.clone(), resumed.epoch);
+                return vec![What::Adopted { holder, epoch, adjusted: Box::new(adjusted.clone()) }];
+            }
             vec![What::Resumed { holder: resumed.holder.clone(), epoch: resumed.epoch }]
         }
         Fact::TurnCompleted(turn) => replied(state, turn),

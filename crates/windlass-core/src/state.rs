@@ -17,7 +17,7 @@ use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
-use crate::outcome::{CallOutcome, Status};
+use crate::outcome::Status;
 use crate::policy::{LimitKind, Policy, Preset, Stop};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
@@ -336,42 +336,6 @@ impl State {
             Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
             _ => None,
         }
-    }
-
-    /// The call that this action runs.
-    pub fn running_call(&self, action: ActionId) -> Option<&OpenCall> {
-        let Phase::Acting(calls) = &self.phase else { return None };
-        calls.iter().find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
-    }
-
-    /// The calls that have started and have no result yet: running, or in doubt after a crash.
-    pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
-    }
-
-    /// The calls of the current turn that have no result yet.
-    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        let calls = match &self.phase {
-            Phase::Acting(calls) => calls.as_slice(),
-            _ => &[],
-        };
-        calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
-    }
-
-    /// Whether a call of the current turn has been started.
-    pub fn has_started(&self, id: &CallId) -> bool {
-        self.open_call(id).is_some_and(|open| open.attempt > 0)
-    }
-
-    /// Whether a fork has this end of a call from its base, without having begun it.
-    pub fn has_ended_below(&self, id: &CallId, outcome: &CallOutcome) -> bool {
-        self.open_call(id).is_some_and(|open| open.ran_below(outcome))
-    }
-
-    /// The idempotency key of a call, while its turn is going on: the same for every try, in every run that goes on with it.
-    pub fn call_key(&self, id: &CallId) -> Option<Text> {
-        let open = self.open_call(id)?;
-        Some(format!("{}:{id}", open.keyed_by(self.run)).into())
     }
 
     /// The tool of that name, if the run has it.

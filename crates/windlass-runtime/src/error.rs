@@ -123,6 +123,24 @@ pub enum Error {
         /// How it ended.
         status: Status,
     },
+    /// A run from elsewhere is not sound.
+    #[error("run {run} cannot be imported: at event {seq}: {what}")]
+    BadImport {
+        /// The run.
+        run: RunId,
+        /// The event.
+        seq: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is another run of that id.
+    #[error("run {run} is here already, and differs from event {seq} on")]
+    ImportDiffers {
+        /// The run.
+        run: RunId,
+        /// The first event that differs.
+        seq: u64,
+    },
     /// There is no such event to begin a fork after.
     #[error("run {run} has {version} events, expected one of them, found event {at}")]
     NoSuchEvent {
@@ -160,6 +178,8 @@ impl Error {
             Self::MissingBase { .. } => "run.missing_base",
             Self::SessionBusy { .. } => "session.busy",
             Self::NotCut { .. } => "run.not_cut",
+            Self::BadImport { .. } => "import.unsound",
+            Self::ImportDiffers { .. } => "import.differs",
             Self::NoSuchEvent { .. } => "run.no_such_event",
             Self::NotEnded { .. } => "run.not_ended",
         }
@@ -193,6 +213,10 @@ impl Error {
                 "`windlass runs show {run}` says what it waits for; resume, answer or cancel it"
             )),
             Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
+            Self::BadImport { .. } => Some("export it again, with the runs that it is based on".to_owned()),
+            Self::ImportDiffers { .. } => {
+                Some("import it into another log (`--log FILE`), or fork the run that is here".to_owned())
+            }
             Self::NoSuchEvent { run, .. } => {
                 Some(format!("`windlass runs show -e {run}` numbers its events"))
             }

@@ -1,15 +1,17 @@
 //! Forks: a new run that goes on from any event of another one. Nothing is copied, and nothing is done again.
 
+use tokio_util::sync::CancellationToken;
 use windlass_core::{
     Base, CallId, Event, Fact, Fork as Forked, RunId, RunInput, RunStarted, State, Usage, What,
 };
-use windlass_store::{EventLog, StoreError};
+use windlass_store::EventLog;
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::load_until;
+use crate::load::{load_until, start_of};
 use crate::run::{DriveOptions, Prepared};
+use crate::work;
 
 /// How many events are read at once.
 const READ_AT_ONCE: usize = 1_000;
@@ -59,7 +61,8 @@ impl Agent {
     /// does not allow that, the instructions cannot be rendered, or the log failed.
     pub async fn fork(&self, run: RunId, fork: ForkOptions, options: DriveOptions) -> Result<Fork, Error> {
         let log = &**self.log();
-        let version = log.summary(run).await?.version;
+        let summary = log.summary(run).await?;
+        let version = summary.version;
         if !(1..=version).contains(&fork.at) {
             return Err(Error::NoSuchEvent { run, at: fork.at, version });
         }
@@ -80,6 +83,9 @@ impl Agent {
         }
         let say = fork.say.as_ref().map(|messages| messages.text().into());
         let fact = Forked::of(&base, &later(log, &base).await?, say);
+        if summary.holder.is_none() {
+            self.stop_left_behind(&base, &fact).await;
+        }
         let kept = fact.calls.iter().filter(|call| call.outcome.is_some() && !base.has_started(&call.call));
         saved.tool_calls += kept.count() as u64;
         let start = self.forked(&base, fact, &fork, &options).await?;
@@ -89,6 +95,17 @@ impl Agent {
         let input = windlass_core::Input { at: self.world().now(), what: first.clone() };
         windlass_core::accept(&state, input).map_err(Error::Refused)?;
         Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
+    }
+
+    /// What a dead process of the base left running must not have its effect after the fork settled what became of it.
+    async fn stop_left_behind(&self, base: &State, fork: &Forked) {
+        for lost in fork.calls.iter().filter(|call| call.outcome.is_none()) {
+            let context = work::context(base, &lost.call, 1, CancellationToken::new());
+            let tool = base.open_call(&lost.call).and_then(|open| self.tool(&open.call.name));
+            if let (Some(context), Some(tool)) = (context, tool) {
+                tool.stop_left_behind(context).await;
+            }
+        }
     }
 
     async fn forked(
@@ -128,11 +145,7 @@ pub(crate) async fn first_input(log: &dyn EventLog, start: &RunStarted) -> Resul
         let Some(base) = start.base.as_ref().filter(|_| matches!(start.input, RunInput::Fork(_))) else {
             return Ok(start.input);
         };
-        let first = log.read(base.run, 1, 1).await?;
-        start = match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-            Some(Fact::RunStarted(start)) => start.clone(),
-            _ => return Err(Error::Log(StoreError::UnknownRun { run: base.run })),
-        };
+        start = start_of(log, base.run).await?;
     }
 }
 

@@ -166,7 +166,7 @@ impl Step {
             Arc::new(std::iter::once(system).chain(examples.cloned()).collect())
         });
         let changed = tools.is_some() || models.is_some() || prompt.is_some();
-        changed.then_some(Adjusted { tools, models, prompt })
+        changed.then_some(Adjusted { tools, models, prompt, ..Adjusted::default() })
     }
 }
 

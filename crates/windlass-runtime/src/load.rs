@@ -50,6 +50,15 @@ pub async fn load_until(log: &dyn EventLog, run: RunId, version: u64) -> Result<
     below.ok_or(Error::Log(StoreError::UnknownRun { run }))
 }
 
+/// A run's first fact.
+pub(crate) async fn start_of(log: &dyn EventLog, run: RunId) -> Result<windlass_core::RunStarted, Error> {
+    let first = log.read(run, 1, 1).await?;
+    match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
+        Some(Fact::RunStarted(start)) => Ok(start.clone()),
+        _ => Err(Error::Log(StoreError::UnknownRun { run })),
+    }
+}
+
 /// The state before a run's first event: with its base, if it has one.
 pub(crate) async fn state_before(log: &dyn EventLog, run: RunId) -> Result<State, Error> {
     let first = log.read(run, 1, 1).await?;

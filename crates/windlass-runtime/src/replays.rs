@@ -32,7 +32,7 @@ pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) ->
     let mut replayed = Replayed { appends: 0, events: 0, difference: None };
     let mut state = state_before(log, run).await?;
     if !stands_on_its_base(&state, batches.first()) {
-        replayed.difference = other_base(batches.first());
+        replayed.difference = Some(other_base(batches.first()));
         return Ok(replayed);
     }
     if let (Some(agent), Some(first)) = (with, batches.first_mut()) {
@@ -66,13 +66,13 @@ fn stands_on_its_base(state: &State, first: Option<&Batch>) -> bool {
     }
 }
 
-fn other_base(first: Option<&Batch>) -> Option<Box<Difference>> {
-    Some(Box::new(Difference {
+fn other_base(first: Option<&Batch>) -> Box<Difference> {
+    Box::new(Difference {
         seq: 1,
         expected: first.and_then(|batch| batch.events.first()).cloned(),
         found: None,
         reason: Some("the base's conversation has another digest".to_owned()),
-    }))
+    })
 }
 
 /// The first append with the start that this agent would make.

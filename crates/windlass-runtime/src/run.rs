@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use windlass_core::{
-    Answer, Fact, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding,
-    SessionId, State, Status, Text, Usage, Violation, What, accept,
+    Adjusted, AgentRef, Answer, Fact, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput,
+    RunStanding, SessionId, State, Status, Text, Usage, Violation, What, accept,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -296,15 +296,34 @@ impl Agent {
     /// The run has ended, somebody alive holds it, or its agent is another one (unless `changed` allows that).
     pub async fn resume(&self, run: RunId, changed: bool, options: DriveOptions) -> Result<Prepared, Error> {
         let fence = self.log().hold(run, self.holder()).await?;
-        let state = match self.checked_state(run, changed).await {
-            Ok(state) => state,
+        match self.taken_over(run, changed, &fence).await {
+            Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),
             Err(error) => {
                 self.log().release(run, &fence).await?;
-                return Err(error);
+                Err(error)
             }
+        }
+    }
+
+    /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
+    /// and instructions apply.
+    async fn taken_over(&self, run: RunId, changed: bool, fence: &Fence) -> Result<(State, What), Error> {
+        let state = self.checked_state(run, changed).await?;
+        let (holder, epoch) = (fence.holder.0.clone(), fence.epoch);
+        if !state.agent().is_some_and(AgentRef::is_imported) {
+            return Ok((state, What::Resumed { holder, epoch }));
+        }
+        let start = crate::load::start_of(&**self.log(), run).await?;
+        let input = crate::forks::first_input(&**self.log(), &start).await?;
+        let own = self.start_again(&start, &input)?;
+        let adjusted = Adjusted {
+            agent: Some(self.agent_ref().clone()),
+            policy: Some(own.policy),
+            tools: Some(self.refresh()),
+            models: Some(self.models().clone()),
+            prompt: Some(own.prompt),
         };
-        let resumed = What::Resumed { holder: fence.holder.0.clone(), epoch: fence.epoch };
-        Ok(self.driver(state, Some(resumed), fence, options))
+        Ok((state, What::Adopted { holder, epoch, adjusted: Box::new(adjusted) }))
     }
 
     /// Whether this agent may go on with what another one began.
@@ -328,6 +347,8 @@ impl Agent {
             return Err(Error::Refused(violation));
         }
         match self.check_agent(&state) {
+            // Whoever goes on with a run from elsewhere does so with models of their own.
+            Err(_) if changed && state.agent().is_some_and(AgentRef::is_imported) => {}
             Err(_) if changed => self.check_models(run).await?,
             checked => checked?,
         }

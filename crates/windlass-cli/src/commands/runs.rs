@@ -3,11 +3,13 @@
 mod answer;
 mod backup;
 mod cancel;
+mod diff;
 mod effects;
 mod export;
 mod find;
 mod fork;
 mod go_on;
+mod import;
 mod list;
 mod prune;
 mod replay;
@@ -64,12 +66,16 @@ enum RunsCommand {
     Fork(fork::ForkArgs),
     /// Decide on a run once more, from what came from outside: the same, or the first event that differs
     Replay(replay::ReplayArgs),
+    /// Show where two runs part, and what each did from there on
+    Diff(diff::DiffArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
     /// Copy the whole log to a file, while runs go on
     Backup(backup::BackupArgs),
     /// Take out runs that are no longer needed
     Prune(prune::PruneArgs),
+    /// Read runs that were exported elsewhere
+    Import(import::ImportArgs),
 }
 
 /// Carries out one of the commands.
@@ -86,8 +92,10 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Effects(args) => effects::run(args, log).await,
         RunsCommand::Fork(args) => fork::run(args, log).await,
         RunsCommand::Replay(args) => replay::run(args, log).await,
+        RunsCommand::Diff(args) => diff::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
         RunsCommand::Backup(args) => backup::run(args, log).await,
         RunsCommand::Prune(args) => prune::run(args, log).await,
+        RunsCommand::Import(args) => import::run(args, log).await,
     }
 }

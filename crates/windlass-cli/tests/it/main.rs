@@ -12,6 +12,7 @@ mod crash;
 mod durable;
 mod effects;
 mod errors;
+mod exchange;
 mod forks;
 mod json;
 mod kit;

@@ -10,6 +10,7 @@ use crate::event::{
     InputRequested, TurnFailed,
 };
 use crate::ids::{ActionId, CallId, Text};
+use crate::message::ToolCall;
 use crate::nearest::nearest_or_any;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
@@ -34,7 +35,7 @@ impl Decision {
             self.finish_with(call, output.clone(), Status::Answered);
             return;
         }
-        if let Some((limit, reached)) = self.limit_after_usage() {
+        if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
             self.skip_all("a limit was reached");
             self.reach(limit, reached);
             return;
@@ -43,7 +44,7 @@ impl Decision {
     }
 
     /// Decides on each call of the turn that nothing has been decided on yet, in order, and starts what may run.
-    pub(super) fn admit_calls(&mut self, finish: &Finish) {
+    fn admit_calls(&mut self, finish: &Finish) {
         let queued = |(_, open): &(usize, &OpenCall)| matches!(open.stage, Stage::Queued);
         let calls = self.open_calls().iter().enumerate().filter(queued);
         let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
@@ -66,7 +67,7 @@ impl Decision {
         let mut sure = self.state.counters.tool_calls;
         for (place, open) in calls {
             let id = open.call.id.clone();
-            if self.is_finish(&open) {
+            if self.is_finish(&open.call) {
                 self.finish_call(id, finish.outcome(&open.call.id));
             } else if place > 0 && self.state.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
@@ -111,17 +112,12 @@ impl Decision {
         let (kind, approve) = (tool.kind, tool.approve);
         match kind {
             ToolKind::Ask => self.ask_person(open),
-            ToolKind::Run | ToolKind::Read if approve || policy.wants_approval(name) => {
+            ToolKind::Run | ToolKind::Read | ToolKind::Delegate if approve || policy.wants_approval(name) => {
                 self.hold(open);
                 return false;
             }
             // It stays queued, and starts as soon as there is room.
-            ToolKind::Run | ToolKind::Read => {}
-            ToolKind::Delegate if approve || policy.wants_approval(name) => {
-                self.hold(open);
-                return false;
-            }
-            ToolKind::Delegate | ToolKind::Finish(_) => {}
+            ToolKind::Run | ToolKind::Read | ToolKind::Delegate | ToolKind::Finish(_) => {}
         }
         true
     }
@@ -181,22 +177,23 @@ impl Decision {
         }
     }
 
-    pub(super) fn is_finish(&self, open: &OpenCall) -> bool {
+    pub(super) fn is_finish(&self, call: &ToolCall) -> bool {
         let finish = |tool: &ToolSpec| tool.offered && matches!(tool.kind, ToolKind::Finish(_));
-        open.call.fault.is_none() && self.state.tool(&open.call.name).is_some_and(finish)
+        call.fault.is_none() && self.state.tool(&call.name).is_some_and(finish)
     }
 
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
         let Some(open) = self.state.open_call(&call).cloned() else { return };
+        let delegate = self.state.tool(&open.call.name).is_some_and(|tool| tool.kind == ToolKind::Delegate);
         if matches!(open.stage, Stage::Queued) {
             match open.known().map(|known| &known.outcome) {
                 Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
-                Some(None) if self.effect(&open).0 == Effect::Once => return self.doubt(&open),
+                Some(None) if !delegate && self.effect(&open).0 == Effect::Once => return self.doubt(&open),
                 _ => {}
             }
         }
-        if self.state.tool(&open.call.name).is_some_and(|tool| tool.kind == ToolKind::Delegate) {
+        if delegate {
             self.delegate(&open);
         } else {
             self.record(CallStarted { call, attempt: open.attempt + 1 });
@@ -331,7 +328,7 @@ impl Decision {
         let id = open.call.id.clone();
         match self.effect(open).0 {
             _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
-                self.delegate(open)
+                self.delegate(open);
             }
             Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
             _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),

@@ -16,7 +16,8 @@ impl Decision {
         let call = open.call.id.clone();
         let (run, answer) = match &open.stage {
             Stage::Delegated { run, answer, .. } => (*run, answer.clone()),
-            _ => (self.child_run(&call), None),
+            // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
+            _ => (open.known().and_then(|known| known.child).unwrap_or_else(|| self.child_run(&call)), None),
         };
         let (agent, attempt) = (open.call.name.clone(), open.attempt + 1);
         self.record(DelegationStarted { call, agent, run, attempt, answer });

@@ -7,7 +7,8 @@ use super::{Decision, RAW_OUTPUT};
 use crate::args::check_args;
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
-use crate::open_call::{OpenCall, Stage};
+use crate::message::ToolCall;
+use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{AtLimit, Stop, Wire};
 use crate::reply::{FailureKind, ModelFailure};
@@ -49,8 +50,8 @@ impl Decision {
     /// What the calls of the current turn say about the end of the run.
     pub(super) fn finish_in_turn(&self) -> Finish {
         let mut rejected = Vec::new();
-        for open in self.open_calls().iter().filter(|open| self.is_finish(open)) {
-            match self.output_of(open) {
+        for open in self.open_calls().iter().filter(|open| self.is_finish(&open.call)) {
+            match self.output_of(&open.call) {
                 Ok(output) => return Finish::Valid(open.call.id.clone(), output),
                 Err(message) => rejected.push((open.call.id.clone(), message.into())),
             }
@@ -58,13 +59,13 @@ impl Decision {
         if rejected.is_empty() { Finish::None } else { Finish::Rejected(rejected) }
     }
 
-    fn output_of(&self, open: &OpenCall) -> Result<Option<Value>, String> {
-        let Some(tool) = self.state.tool(&open.call.name) else { return Ok(None) };
+    pub(super) fn output_of(&self, call: &ToolCall) -> Result<Option<Value>, String> {
+        let Some(tool) = self.state.tool(&call.name) else { return Ok(None) };
         let ToolKind::Finish(form) = tool.kind else { return Ok(None) };
         if form == OutputForm::None {
             return Ok(None);
         }
-        let mut args = check_args(tool, &open.call.args)?;
+        let mut args = check_args(tool, &call.args)?;
         Ok(match form {
             OutputForm::Value => args.get_mut(OUTPUT_FIELD).map(Value::take),
             OutputForm::Object | OutputForm::None => Some(args),
@@ -74,14 +75,13 @@ impl Decision {
     /// Ends the run with the output of this call: the others get a result all the same (E8).
     pub(super) fn finish_with(&mut self, call: &CallId, output: Option<Value>, status: Status) {
         let text = self.said().filter(|text| !text.trim().is_empty());
-        let unfinished = self.open_calls().iter().filter(|open| !matches!(open.stage, Stage::Done(_)));
-        let all: Vec<OpenCall> = unfinished.cloned().collect();
+        let all: Vec<OpenCall> = self.state.open_calls().cloned().collect();
         for open in all {
             let id = open.call.id.clone();
             let outcome = if id == *call {
                 CallOutcome::Ok { content: "The run finished.".into() }
             } else {
-                match self.is_finish(&open).then(|| self.output_of(&open)) {
+                match self.is_finish(&open.call).then(|| self.output_of(&open.call)) {
                     Some(Err(message)) => CallOutcome::Rejected { message: message.into() },
                     _ => CallOutcome::Skipped { reason: RUN_FINISHED.into() },
                 }
@@ -108,14 +108,13 @@ impl Decision {
             self.fail(FailKind::Parse, error.into());
             return false;
         }
-        let note = match &call {
-            Some(_) => message.into(),
-            None => {
-                let texts = &self.state.policy.texts;
-                let form =
-                    if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
-                fill(form, "{error}", message).into()
-            }
+        let texts = &self.state.policy.texts;
+        let note = if call.is_some() {
+            message.into()
+        } else {
+            let form =
+                if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
+            fill(form, "{error}", message).into()
         };
         self.record(OutputRejected { reason: Rejection::Invalid, note, call });
         true
@@ -171,9 +170,9 @@ impl Decision {
                 let Some((call, message)) = rejected.first().cloned() else { return false };
                 if self.reject(Some(call), &message) {
                     let finish = Finish::Rejected(rejected);
-                    let all: Vec<OpenCall> = self.open_calls().to_vec();
+                    let all: Vec<OpenCall> = self.state.open_calls().cloned().collect();
                     for open in all {
-                        let outcome = if self.is_finish(&open) {
+                        let outcome = if self.is_finish(&open.call) {
                             finish.outcome(&open.call.id)
                         } else {
                             CallOutcome::Skipped { reason: "no tool can be called any more".into() }

@@ -4,7 +4,6 @@
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
 
 use super::Decision;
-use super::finish::Finish;
 use crate::event::LimitReached;
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
@@ -57,28 +56,20 @@ impl Decision {
         } else if let Some((reason, kind, note)) = self.cut(self.state.stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
-        } else if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
-            self.skip_all("a limit was reached");
-            self.reach(limit, reached);
         } else {
             self.settle_started();
-            let finish = self.finish_in_turn();
-            if let Finish::Valid(call, output) = &finish {
-                self.finish_with(call, output.clone(), Status::Answered);
-                return;
-            }
-            self.admit_calls(&finish);
+            self.begin_calls();
         }
     }
 
-    fn some_started(&self) -> bool {
-        self.open_calls().iter().any(|open| open.attempt > 0 && !matches!(open.stage, Stage::Done(_)))
+    pub(super) fn some_started(&self) -> bool {
+        self.state.open_calls().any(|open| open.attempt > 0)
     }
 
     /// Calls that the base had started by then: its result, or as after a take-over.
     fn settle_started(&mut self) {
         let started: Vec<OpenCall> =
-            self.open_calls().iter().filter(|open| open.attempt > 0).cloned().collect();
+            self.state.open_calls().filter(|open| open.attempt > 0).cloned().collect();
         for open in started {
             let ended = open.known().and_then(|known| known.outcome.clone());
             match (&open.stage, ended) {
@@ -112,9 +103,21 @@ impl Decision {
         match self.cut(self.state.stop) {
             Some((reason, kind, note)) if replied || acted => self.ask_again_after_cut(reason, kind, note),
             _ if replied => self.talked(),
-            _ if acted && self.malformed_ends(&[]) => {}
+            _ if acted && (self.malformed_ends(&[]) || self.finished()) => {}
             _ => self.next_turn(),
         }
+    }
+
+    /// Whether the last reply finished the run: then its end is recorded.
+    fn finished(&mut self) -> bool {
+        let Some(reply) = self.last_reply().cloned().filter(|_| self.state.steering.is_empty()) else {
+            return false;
+        };
+        let text = reply.text.filter(|text| !text.trim().is_empty());
+        let mut finishes = reply.calls.iter().filter(|call| self.is_finish(call));
+        let Some(output) = finishes.find_map(|call| self.output_of(call).ok()) else { return false };
+        self.end_with(Status::Answered, text, output, None);
+        true
     }
 
     /// Whether the one call beyond a limit has begun.

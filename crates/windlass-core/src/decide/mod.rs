@@ -67,6 +67,12 @@ impl Decision {
                 self.resume();
                 Ok(())
             }
+            What::Adopted { holder, epoch, adjusted } => {
+                self.record(RunResumed { holder, epoch });
+                self.record(*adjusted);
+                self.go_on_from_base();
+                Ok(())
+            }
             What::Replied { action, reply } => self.replied(action, *reply),
             What::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             What::CallEnded { action, outcome } => self.call_ended(action, outcome),
@@ -198,6 +204,7 @@ fn name_of(what: &What) -> &'static str {
     match what {
         What::Start(_) => "a start",
         What::Resumed { .. } => "a take-over",
+        What::Adopted { .. } => "an adoption",
         What::Replied { .. } => "a model's reply",
         What::ModelFailed { .. } => "a model's failure",
         What::CallEnded { .. } => "a call's end",

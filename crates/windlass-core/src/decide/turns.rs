@@ -10,7 +10,7 @@ use crate::event::{
 use crate::fenced;
 use crate::forms::{self, ReadCall};
 use crate::ids::{ActionId, CallId, Text};
-use crate::message::{Message, ToolCall};
+use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{LimitKind, Malformed, Talk, Wire};
 use crate::reply::{ModelFailure, Reply, StopReason};
@@ -200,6 +200,14 @@ impl Decision {
         }
     }
 
+    /// The last reply of the conversation, if at most its results follow it.
+    pub(super) fn last_reply(&self) -> Option<&AssistantMessage> {
+        match self.state.history.last_said().map(|last| &**last) {
+            Some(Message::Assistant(said)) => Some(said),
+            _ => None,
+        }
+    }
+
     /// The text of the reply that the conversation ends with.
     pub(super) fn said(&self) -> Option<Text> {
         match self.state.history.last().map(|last| &**last) {
@@ -230,10 +238,7 @@ impl Decision {
             return false;
         }
         // The text as the model wrote it, calls and all.
-        let raw = match self.state.history.last().map(|last| &**last) {
-            Some(Message::Assistant(said)) => said.raw.clone().or_else(|| said.text.clone()),
-            _ => self.state.last_text.clone().filter(|_| some),
-        };
+        let raw = self.last_reply().and_then(|said| said.raw.clone().or_else(|| said.text.clone()));
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());
         }

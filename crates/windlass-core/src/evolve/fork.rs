@@ -24,38 +24,46 @@ impl State {
         self.last_text.clone_from(&base.last_text);
         self.had_output = base.had_output;
         self.stop = base.stop;
-        let holds = |kind| not_raised(kind, &base.policy, &self.policy);
-        self.cut = base.cut.filter(|cut| holds(cut.limit));
-        let closing = base.closing.clone().filter(|closing| holds(closing.reached.limit));
-        self.closing = closing.map(|closing| Closing { seq, at, ..closing });
+        self.cut = base.cut;
+        self.closing.clone_from(&base.closing);
         self.steering.clone_from(&base.steering);
         self.steering.extend(fork.say.clone());
-        self.phase = match &base.phase {
-            Phase::Calling(next) | Phase::Waiting { next, .. } if !self.stopping() => {
-                Phase::Waiting { seq, at, next: next.clone() }
-            }
-            Phase::Acting(calls) => {
-                Phase::Acting(calls.iter().map(|open| taken_over(open, fork, base.run, seq)).collect())
-            }
-            _ => Phase::Between,
-        };
-        match &self.phase {
-            // The call begins anew, so that it hears what was said.
-            Phase::Waiting { .. } => {
+        self.phase = base.phase.clone();
+        self.go_on_anew(&base.policy, fork, base.run, (at, seq));
+    }
+
+    /// Another agent goes on with the run: what people and the old policy have decided counts no more.
+    pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
+        self.questions.clear();
+        self.deadline_seq = seq;
+        self.go_on_anew(policy, &Fork::default(), self.run, (at, seq));
+    }
+
+    /// Makes everything that was going on wait for its new beginning.
+    fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, (at, seq): (Millis, u64)) {
+        let policy = self.policy.clone();
+        let holds = |kind| not_raised(kind, old, &policy);
+        self.cut = self.cut.filter(|cut| holds(cut.limit));
+        let closing = self.closing.take().filter(|closing| holds(closing.reached.limit));
+        self.closing = closing.map(|closing| Closing { seq, at, ..closing });
+        let stopping = self.stopping();
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
+            Phase::Calling(next) | Phase::Waiting { next, .. } if !stopping => {
+                // The call begins anew, so that it hears what was said.
                 for text in std::mem::take(&mut self.steering) {
                     self.history.push(Arc::new(Message::user(text)));
                 }
+                Phase::Waiting { seq, at, next }
             }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
-                let before = |open: &&OpenCall| matches!(open.stage, Stage::Asking);
-                let Phase::Acting(were) = &base.phase else { return };
-                let asked = were.iter().filter(before).count() as u64;
-                debug_assert_eq!(calls.len(), were.len(), "no call is lost");
+                let asked = calls.iter().filter(|open| matches!(open.stage, Stage::Asking)).count() as u64;
                 self.counters.tool_calls = self.counters.tool_calls.saturating_sub(asked);
+                Phase::Acting(calls.iter().map(|open| taken_over(open, fork, base, seq)).collect())
             }
-            _ => {}
-        }
+            Phase::Stepping { .. } if policy.hooks && !stopping => Phase::Stepping { seq },
+            _ => Phase::Between,
+        };
     }
 }
 
@@ -75,10 +83,14 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         open.in_base = Some(Arc::new(InBase {
             run: first.unwrap_or(base),
             edited: open.edited.clone(),
+            child: known.child,
             outcome: known.outcome.clone(),
         }));
     }
     open.stage = match open.stage {
+        // Another agent's task goes on in the same run; it asks anew what nobody has answered.
+        Stage::Delegated { run, answer, .. } => Stage::Delegated { seq, run, answer },
+        Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, answer: None },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         _ if started => Stage::Running { seq },
         _ => Stage::Queued,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use windlass_core::{
-    AgentRef, Base, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork, Input, Policy, RunId, RunInput,
-    RunStarted, State, What, accept, evolve, replay,
+    ActionId, AgentRef, Base, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork, Input, Policy, RunId,
+    RunInput, RunStarted, State, Usage, What, Work, accept, evolve, pending, replay,
 };
 
 use crate::generate::policies;
@@ -69,6 +69,51 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     Some(Machine::begun_with(fresh, before, &input, tools))
 }
 
+/// What holds for a fork after every input: one end, one result for each call of the base or its own, a conversation
+/// that a provider takes, and its own usage counted, no more.
+pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
+    assert_eq!(state.version(), events.len() as u64);
+    let ends = events.iter().filter(|event| matches!(event.fact, Fact::RunEnded(_))).count();
+    assert_eq!(ends, usize::from(state.is_finished()));
+    let mut open: BTreeMap<&CallId, bool> = BTreeMap::new();
+    for event in before.iter().chain(events) {
+        match &event.fact {
+            Fact::TurnCompleted(turn) => {
+                let fresh = |call| open.insert(call, true).is_none();
+                assert!(turn.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
+            }
+            Fact::CallStarted(started) => assert_eq!(open.get(&started.call), Some(&true), "{started:?}"),
+            Fact::CallHeld(held) => assert_eq!(open.get(&held.call), Some(&true), "{held:?}"),
+            Fact::CallFinished(finished) => {
+                assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
+            }
+            Fact::DelegationFinished(finished) => {
+                assert_eq!(open.insert(&finished.call, false), Some(true), "one result: {finished:?}");
+            }
+            _ => {}
+        }
+    }
+    let wanted = pending(state);
+    if state.is_finished() || wanted.iter().any(|action| matches!(action.work, Work::CallModel { .. })) {
+        assert!(open.values().all(|open| !open), "every call has its result: {open:?}");
+        assert_eq!(state.history().fault(), None);
+    }
+    let ids: BTreeSet<_> = wanted.iter().map(|action| action.id).collect();
+    assert_eq!(ids.len(), wanted.len(), "ids of actions are unique: {wanted:?}");
+    let own = |id: &ActionId| id.run == state.run() && (1..=state.version()).contains(&id.seq);
+    assert!(ids.iter().all(own), "an action is the fork's own: {wanted:?}");
+    let mut used = Usage::default();
+    for event in events {
+        match &event.fact {
+            Fact::TurnCompleted(turn) => used.add(&turn.usage),
+            Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
+            Fact::DelegationFinished(finished) => used.add(&finished.usage),
+            _ => {}
+        }
+    }
+    assert_eq!(*state.usage(), used, "what the base used is not counted again");
+}
+
 fn edited(events: &[Event]) -> BTreeSet<&CallId> {
     let calls = events.iter().filter_map(|event| match &event.fact {
         Fact::CallDecided(decided) if matches!(decided.decision, Decision::Edited { .. }) => {
@@ -79,7 +124,7 @@ fn edited(events: &[Event]) -> BTreeSet<&CallId> {
     calls.collect()
 }
 
-fn effects<'m>(base: &'m Machine) -> BTreeMap<&'m str, Effect> {
+fn effects(base: &Machine) -> BTreeMap<&str, Effect> {
     base.state.tools().iter().map(|tool| (&*tool.name, tool.effect)).collect()
 }
 

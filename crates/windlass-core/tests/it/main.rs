@@ -13,7 +13,6 @@ mod continuing;
 mod dependencies;
 mod forks;
 mod generate;
-mod invariants;
 mod machine;
 mod monitor;
 mod moot;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use windlass_core::{Fact, RunId};
+use windlass_core::{Event, Fact, RunId};
 use windlass_runtime::numbered;
 use windlass_store::EventLog as _;
 
@@ -27,6 +27,15 @@ pub(super) struct ExportArgs {
     run: String,
 }
 
+/// An event as it was where the run came from.
+fn at_home(event: &Event) -> Event {
+    let mut event = event.clone();
+    if let Fact::RunStarted(start) = &mut event.fact {
+        start.agent = start.agent.at_home();
+    }
+    event
+}
+
 pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
     let mut chain: Vec<RunId> = vec![run];
@@ -49,7 +58,7 @@ pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Fa
         out::line(&head)?;
         show::each(&*log, run, |batch| {
             for (number, event) in numbered(batch) {
-                let mut line = json::event(number, event);
+                let mut line = json::event(number, &at_home(event));
                 if let Some(fields) = line.as_object_mut() {
                     fields.insert("run".to_owned(), json!(run));
                     fields.insert("append".to_owned(), json!(batch.first));

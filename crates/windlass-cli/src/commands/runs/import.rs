@@ -1,0 +1,189 @@
+//! `windlass runs import`.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_core::{Event, Fact, Millis, RunId, RunStanding};
+use windlass_runtime::{Imported, import_run};
+use windlass_store::{Batch, EventLog, Holder};
+
+use crate::failure::{Exit, Failure};
+use crate::home::LogArgs;
+use crate::out;
+use crate::view::words::count;
+
+/// The most bytes of one line.
+const MAX_LINE: u64 = 256 * 1024 * 1024;
+/// In whose name imported runs are written.
+const HOLDER: &str = "windlass runs import";
+
+const HELP: &str = "\
+Reads what `windlass runs export` wrote, from FILE or from stdin (-). Runs that others are based on come first. Each is
+checked: no event is missing, and its base is the very one that it names. A run that is here already is left alone.
+
+An imported run does nothing by itself. Going on with one that has not ended needs an agent of yours: its
+instructions, policy and tools apply from there on, and people are asked anew.
+
+Examples:
+  windlass runs import run.jsonl
+  ssh there windlass runs export last | windlass runs import -
+  windlass runs resume last --with agent.yaml";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct ImportArgs {
+    /// The file, or - for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// One JSON object a run
+    #[arg(long)]
+    json: bool,
+}
+
+/// A line of an export.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    Run { run: RunId, schema: u32 },
+    Event { run: RunId, seq: u64, at: Millis, event: String, data: Value, append: u64 },
+}
+
+/// A run that is being read.
+#[derive(Debug)]
+struct Coming {
+    run: RunId,
+    batches: Vec<(u64, Vec<Event>)>,
+    next: u64,
+}
+
+pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let name = args.file.display().to_string();
+    let mut reader: Box<dyn BufRead> = if name == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(&args.file)
+            .map_err(|error| Failure::of(Exit::BadFile, &error).cause(format!("cannot read {name}")))?;
+        Box::new(BufReader::new(file))
+    };
+    let log = log_args.open()?;
+    let mut coming: Option<Coming> = None;
+    let mut number = 0_u64;
+    while let Some(text) = next_line(&mut reader, &name, number + 1)? {
+        number += 1;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let line = serde_json::from_str(&text).map_err(|error| at_line(&name, number, error.to_string()))?;
+        match line {
+            Line::Run { run, schema } => {
+                if schema > Fact::SCHEMA {
+                    let what = format!("events of schema {schema}, but this version knows {}", Fact::SCHEMA);
+                    return Err(at_line(&name, number, what).hint("import it with a newer Windlass"));
+                }
+                if let Some(whole) = coming.replace(Coming { run, batches: Vec::new(), next: 1 }) {
+                    import(&*log, whole, &args, log_args).await?;
+                }
+            }
+            Line::Event { run, seq, at, event, data, append } => {
+                let Some(coming) = coming.as_mut().filter(|coming| coming.run == run) else {
+                    return Err(at_line(&name, number, "an event before the line of its run"));
+                };
+                let fact = Fact::from_body(&event, &data.to_string());
+                let fact = fact.map_err(|error| at_line(&name, number, error.to_string()))?;
+                coming.add(seq, append, Event { at, fact }).map_err(|what| at_line(&name, number, what))?;
+            }
+        }
+    }
+    match coming {
+        Some(whole) => import(&*log, whole, &args, log_args).await?,
+        None => return Err(Failure::new(Exit::BadFile, format!("{name} holds no run"))),
+    }
+    Ok(Exit::Good)
+}
+
+impl Coming {
+    fn add(&mut self, seq: u64, append: u64, event: Event) -> Result<(), String> {
+        if seq != self.next {
+            return Err(format!("expected event {}, found event {seq}", self.next));
+        }
+        self.next += 1;
+        match self.batches.last_mut() {
+            Some((first, events)) if *first == append => events.push(event),
+            _ if append == seq => self.batches.push((append, vec![event])),
+            _ => return Err(format!("event {seq} begins no append, but names append {append}")),
+        }
+        Ok(())
+    }
+}
+
+/// One line without its end; `None`: there is no more.
+fn next_line(reader: &mut dyn BufRead, name: &str, number: u64) -> Result<Option<String>, Failure> {
+    let mut bytes = Vec::new();
+    let read = reader
+        .take(MAX_LINE)
+        .read_until(b'\n', &mut bytes)
+        .map_err(|error| at_line(name, number, error.to_string()))?;
+    if read as u64 >= MAX_LINE && bytes.last() != Some(&b'\n') {
+        return Err(at_line(name, number, format!("the line is longer than {MAX_LINE} bytes")));
+    }
+    if read == 0 {
+        return Ok(None);
+    }
+    String::from_utf8(bytes).map(Some).map_err(|error| at_line(name, number, error.to_string()))
+}
+
+fn at_line(name: &str, number: u64, what: impl Into<String>) -> Failure {
+    Failure::new(Exit::BadFile, format!("{name}, line {number}: {}", what.into()))
+}
+
+async fn import(
+    log: &dyn EventLog,
+    coming: Coming,
+    args: &ImportArgs,
+    log_args: &LogArgs,
+) -> Result<(), Failure> {
+    let Coming { run, batches, .. } = coming;
+    let batches = batches.into_iter().map(|(first, events)| Batch { first, events: events.into() });
+    let imported = import_run(log, &Holder(HOLDER.into()), run, batches.collect()).await?;
+    if args.json {
+        out::json(&as_json(run, &imported))?;
+        return Ok(());
+    }
+    let events = count(imported.state.version(), "event");
+    match imported.written {
+        0 => out::line(format_args!("run {run}: {events}, was here already"))?,
+        _ => out::line(format_args!("run {run}: {events}"))?,
+    }
+    if let Some(seq) = imported.unlike {
+        out::note(format_args!(
+            "this version would not have made its event {seq}: `windlass runs replay` says more"
+        ));
+    }
+    if imported.written > 0 && !imported.state.is_finished() {
+        out::note(format_args!(
+            "`windlass runs resume{} {run} --with FILE` goes on with it",
+            log_args.words()
+        ));
+    }
+    Ok(())
+}
+
+fn as_json(run: RunId, imported: &Imported) -> Value {
+    let status = match imported.state.standing() {
+        RunStanding::Running => "interrupted".to_owned(),
+        RunStanding::Suspended => "suspended".to_owned(),
+        RunStanding::Ended(status) => status.to_string(),
+    };
+    json!({
+        "type": "imported",
+        "run": run,
+        "events": imported.state.version(),
+        "written": imported.written,
+        "status": status,
+        "unlike": imported.unlike,
+    })
+}

@@ -1,0 +1,136 @@
+//! Runs that go from one log to another, and runs held against each other.
+
+use crate::kit::{Home, PLAIN, assert_end};
+
+const ASKING: &str = "\
+name: asking
+model: tour
+tools: [ { builtin: [calculate] } ]
+loop: { approve: [calculate] }
+";
+
+fn id(home: &Home) -> String {
+    home.last()["run"].as_str().unwrap().to_owned()
+}
+
+fn exported(home: &Home, run: &str) -> String {
+    let end = home.windlass(["runs", "export", run]);
+    assert_eq!(end.code, 0, "{end:?}");
+    end.stdout
+}
+
+/// What remains of an export when the listing's own fields do not count.
+fn events(export: &str) -> Vec<&str> {
+    export.lines().filter(|line| line.starts_with("{\"type\":\"event\"")).collect()
+}
+
+#[test]
+fn an_exported_session_is_the_same_after_an_import() {
+    let (here, there) = (Home::new(), Home::new());
+    here.write("agent.yaml", PLAIN);
+    for input in ["What is 2 + 3?", "What is 4 + 4?"] {
+        assert_eq!(here.windlass(["run", "agent.yaml", "--session", "s", input]).code, 0);
+    }
+    let export = exported(&here, "last");
+    there.write("run.jsonl", &export);
+    let end = there.windlass(["runs", "import", "run.jsonl"]);
+    assert_eq!((end.code, end.stdout.lines().count()), (0, 2), "a run and its base: {end:?}");
+    assert_eq!(events(&exported(&there, "last")), events(&export));
+    assert_eq!(there.windlass(["runs", "replay", "last"]).code, 0);
+    let again = there.windlass_with(["runs", "import", "-"], &export);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.stdout.lines().all(|line| line.ends_with("was here already")), "{again:?}");
+    let home = here.windlass(["runs", "import", "../nowhere"]);
+    assert_eq!(home.code, 65, "{home:?}");
+    here.write("run.jsonl", &export);
+    let home = here.windlass(["runs", "import", "run.jsonl", "--json"]);
+    assert!(home.stdout.contains("\"written\":0"), "a run that came back home is the same: {home:?}");
+}
+
+#[test]
+fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
+    let (here, there) = (Home::new(), Home::new());
+    here.write("agent.yaml", PLAIN);
+    for input in ["What is 2 + 3?", "What is 4 + 4?"] {
+        assert_eq!(here.windlass(["run", "agent.yaml", "--session", "s", input]).code, 0);
+    }
+    let export = exported(&here, "last");
+    let kept: Vec<&str> = export.lines().filter(|line| !line.contains("\"seq\":3,")).collect();
+    let gap = kept.join("\n") + "\n";
+    let forged = export.replacen("2 + 3 is 5.", "2 + 3 is 6.", 2);
+    let newer = export.replacen("\"schema\":1", "\"schema\":99", 1);
+    let cut = export.get(..export.len() / 3).unwrap().to_owned();
+    for (text, why) in [
+        (gap, "expected event 3, found event 4"),
+        (forged, "has another digest here"),
+        (newer, "events of schema 99"),
+        (cut, "line "),
+        ("{\"type\":\"run\"}\n".to_owned(), "line 1"),
+        (String::new(), "holds no run"),
+    ] {
+        there.write("run.jsonl", &text);
+        let end = there.windlass(["runs", "import", "run.jsonl"]);
+        assert_eq!(end.code, 65, "{why}: {end:?}");
+        assert!(end.stderr.contains(why), "{why}: {end:?}");
+    }
+    // Of the forged session the first run is whole: it stands there, and another one of its id is refused.
+    there.write("run.jsonl", &export);
+    let end = there.windlass(["runs", "import", "run.jsonl"]);
+    assert_eq!(end.code, 1, "{end:?}");
+    assert!(end.stderr.contains("is here already, and differs from event"), "{end:?}");
+}
+
+#[test]
+fn e24_an_imported_run_acts_only_with_an_agent_of_ones_own_whose_policy_applies() {
+    let (here, there) = (Home::new(), Home::new());
+    here.write("agent.yaml", ASKING);
+    assert_eq!(here.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+    // Somebody over there has allowed the call already; nobody here has.
+    assert_eq!(here.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code, 0);
+    let export = exported(&here, "last");
+    there.write("agent.yaml", ASKING);
+    assert_end!(there, there.windlass_with(["runs", "import", "-"], &export));
+    // The very same agent's file is known here, and yet it must be named.
+    assert_eq!(there.windlass(["run", "agent.yaml", "Hello"]).code, 0);
+    let run = serde_json::from_str::<serde_json::Value>(export.lines().next().unwrap()).unwrap();
+    let run = run["run"].as_str().unwrap();
+    for args in [["runs", "resume", run], ["runs", "answer", run]] {
+        let mut command = there.command(args);
+        if args[1] == "answer" {
+            command.args(["q1", "approve"]);
+        }
+        let end = command.output().unwrap();
+        assert_eq!(end.status.code(), Some(65), "{end:?}");
+    }
+    let end = there.windlass(["runs", "resume", run, "--with", "agent.yaml"]);
+    assert_eq!(end.code, 75, "a person here is asked anew: {end:?}");
+    let end = there.windlass(["runs", "answer", run, "q2", "approve"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 3 is 5.\n"), "now it is ours: {end:?}");
+    // With a policy that forbids the call, it is not run whatever was said over there.
+    let (strict, log) = (ASKING.replace("approve", "deny"), there.path("other.db").display().to_string());
+    there.write("strict.yaml", &strict);
+    assert_eq!(there.windlass_with(["runs", "import", "-", "--log", &log], &export).code, 0);
+    let end = there.windlass(["runs", "resume", run, "--with", "strict.yaml", "--log", &log]);
+    assert_eq!(end.code, 0, "{end:?}");
+    let effects = there.windlass(["runs", "effects", run, "--log", &log]);
+    assert_eq!(effects.stdout, "", "no call was begun: {effects:?}");
+    assert_eq!(there.windlass(["runs", "replay", run, "--log", &log]).code, 0);
+}
+
+#[test]
+fn two_runs_are_compared_from_where_they_part() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    let one = id(&home);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    let end = home.windlass(["runs", "diff", &one, "last"]);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert!(end.stdout.contains("they did the same"), "{end:?}");
+    let fork = home.windlass(["runs", "fork", &one, "--at", "5", "What is 4 + 4?"]);
+    assert_eq!(fork.code, 0, "{fork:?}");
+    assert_end!(home, home.windlass(["runs", "diff", &one, "last"]));
+    let json = home.windlass(["runs", "diff", &one, "last", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert!(value["common"].as_u64().unwrap() >= 5, "{value}");
+}

@@ -1,0 +1,112 @@
+//! How a run begins, and how it is taken over: the data of [`Fact::RunStarted`](crate::Fact::RunStarted) and
+//! [`Fact::RunResumed`](crate::Fact::RunResumed).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::choice::{Carried, ModelChoice};
+use crate::forking::Fork;
+use crate::ids::{RunId, SessionId, Text};
+use crate::message::Message;
+use crate::policy::Policy;
+use crate::tool::ToolSpec;
+
+/// Which agent a run belongs to: enough to refuse a changed one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRef {
+    /// The agent's name.
+    pub name: Text,
+    /// SHA-256 over everything about it that a run depends on.
+    pub digest: Text,
+}
+
+impl AgentRef {
+    /// What the digest of a run's agent begins with if the run came from elsewhere: no agent here is that one.
+    pub const IMPORTED: &'static str = "imported:";
+
+    /// Whether the run came from elsewhere, and no agent here has gone on with it yet.
+    pub fn is_imported(&self) -> bool {
+        self.digest.starts_with(Self::IMPORTED)
+    }
+
+    /// The agent of a run that comes from elsewhere.
+    #[must_use]
+    pub fn imported(&self) -> Self {
+        if self.is_imported() {
+            return self.clone();
+        }
+        Self { name: self.name.clone(), digest: format!("{}{}", Self::IMPORTED, self.digest).into() }
+    }
+
+    /// The agent as it was known where the run came from.
+    #[must_use]
+    pub fn at_home(&self) -> Self {
+        let digest = self.digest.strip_prefix(Self::IMPORTED).map_or_else(|| self.digest.clone(), Into::into);
+        Self { name: self.name.clone(), digest }
+    }
+}
+
+/// A place in another run's log that this run's history begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The run.
+    pub run: RunId,
+    /// How many of its events belong to the base.
+    pub version: u64,
+    /// The digest of the base's conversation there ([`State::digest`](crate::State::digest)).
+    pub digest: Text,
+}
+
+/// What a run starts from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunInput {
+    /// New messages, added to the base's conversation.
+    Messages(Vec<Arc<Message>>),
+    /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
+    Continue(Carried),
+    /// No new start: the run goes on from where its base stood, in the middle of whatever that did.
+    Fork(Fork),
+}
+
+/// See [`Fact::RunStarted`](crate::Fact::RunStarted).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run's id.
+    pub run: RunId,
+    /// The agent.
+    pub agent: AgentRef,
+    /// The session that the run belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The run that delegated to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
+    /// Where the conversation goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+    /// What the run starts from.
+    pub input: RunInput,
+    /// The messages that stand before the conversation: the rendered instructions and worked examples.
+    pub prompt: Arc<Vec<Arc<Message>>>,
+    /// The tools, offered or only known.
+    pub tools: Arc<Vec<ToolSpec>>,
+    /// The models to ask, in order of fallback.
+    pub models: Arc<Vec<ModelChoice>>,
+    /// The values of all policy slots.
+    pub policy: Arc<Policy>,
+    /// JSON Schema of the typed output, if the agent has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<Value>>,
+}
+
+/// See [`Fact::RunResumed`](crate::Fact::RunResumed).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// Who took the run over.
+    pub holder: Text,
+    /// The lease's fencing number.
+    pub epoch: u64,
+}

@@ -1,0 +1,171 @@
+//! Runs from elsewhere: looked at closely, written down, and not acted upon.
+//!
+//! An imported run's agent is marked ([`AgentRef::imported`](windlass_core::AgentRef::imported)), so that no agent here is
+//! that one: whoever goes on with it must name an agent, whose policy and tools then apply.
+
+use windlass_core::{Event, Fact, RunId, RunStanding, State, evolve, replay};
+use windlass_store::{Append, Batch, EventLog, Fence, Holder, Standing, StoreError};
+
+use crate::error::Error;
+use crate::load::load_until;
+
+/// What became of a run that was to be imported.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// The run as it stands.
+    pub state: State,
+    /// How many of its events were written; 0: it was there already.
+    pub written: u64,
+    /// The first event that this version would not have made, if there is one.
+    pub unlike: Option<u64>,
+}
+
+/// Writes a run from elsewhere into the log. Its appends keep their boundaries. A run that is there already with the same
+/// events is left alone; one that an earlier import left unfinished is completed.
+///
+/// # Errors
+/// The events have gaps or begin with something else than the run's start, its base is not in the log or another one,
+/// there is another run of that id, or the log failed. Nothing is written then.
+pub async fn import_run(
+    log: &dyn EventLog,
+    holder: &Holder,
+    run: RunId,
+    batches: Vec<Batch>,
+) -> Result<Imported, Error> {
+    let batches = marked(run, batches)?;
+    let (state, unlike) = checked(log, run, &batches).await?;
+    let there = match log.summary(run).await {
+        Ok(summary) => summary.version,
+        Err(StoreError::UnknownRun { .. }) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    same_so_far(log, run, &batches, there).await?;
+    let missing: Vec<Batch> = batches.into_iter().filter(|batch| batch.first > there).collect();
+    let written = missing.iter().map(|batch| batch.events.len() as u64).sum();
+    if !missing.is_empty() {
+        write(log, holder, &state, missing).await?;
+    }
+    Ok(Imported { state, written, unlike })
+}
+
+fn bad(run: RunId, seq: u64, what: impl Into<String>) -> Error {
+    Error::BadImport { run, seq, what: what.into() }
+}
+
+/// The appends with the mark at their start; they must follow one another without a gap.
+fn marked(run: RunId, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
+    let mut next = 1;
+    for batch in &batches {
+        if batch.first != next || batch.events.is_empty() {
+            return Err(bad(run, next, format!("expected event {next}, found event {}", batch.first)));
+        }
+        next = batch.last() + 1;
+    }
+    let Some(first) = batches.first_mut() else { return Err(bad(run, 1, "there are no events")) };
+    let mut events = first.events.to_vec();
+    match events.first_mut().map(|event| &mut event.fact) {
+        Some(Fact::RunStarted(start)) if start.run == run => start.agent = start.agent.imported(),
+        Some(other) => {
+            let kind = other.kind();
+            return Err(bad(run, 1, format!("expected the start of this run, found {kind}")));
+        }
+        None => return Err(bad(run, 1, "there are no events")),
+    }
+    first.events = events.into();
+    Ok(batches)
+}
+
+/// Folds the run on its base, which must be the one that it names.
+async fn checked(log: &dyn EventLog, run: RunId, batches: &[Batch]) -> Result<(State, Option<u64>), Error> {
+    let start = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
+    let mut state = match start {
+        Some(Fact::RunStarted(start)) => match &start.base {
+            Some(base) if base.run == run => return Err(bad(run, 1, "it is based on itself")),
+            Some(base) => {
+                let below = load_until(log, base.run, base.version).await.map_err(|error| match error {
+                    Error::Log(StoreError::UnknownRun { .. }) => Error::MissingBase { run, base: base.run },
+                    other => other,
+                })?;
+                if below.version() != base.version || below.digest() != base.digest {
+                    let what = format!("its base {} has another digest here", base.run);
+                    return Err(bad(run, 1, what));
+                }
+                State::on_base(run, &below)
+            }
+            None => State::new(run),
+        },
+        _ => State::new(run),
+    };
+    let mut unlike = None;
+    for batch in batches {
+        if unlike.is_none()
+            && let Err(difference) = replay(&state, &batch.events)
+        {
+            unlike = Some(difference.seq);
+        }
+        for event in batch.events.iter() {
+            let seq = state.version() + 1;
+            if state.is_finished() {
+                return Err(bad(run, seq, format!("{} follows the run's end", event.fact.kind())));
+            }
+            if seq > 1 && matches!(event.fact, Fact::RunStarted(_)) {
+                return Err(bad(run, seq, "the run starts twice"));
+            }
+            state = evolve(state, event);
+        }
+    }
+    Ok((state, unlike))
+}
+
+/// What is there must be the beginning of what comes.
+async fn same_so_far(log: &dyn EventLog, run: RunId, batches: &[Batch], there: u64) -> Result<(), Error> {
+    if there == 0 {
+        return Ok(());
+    }
+    let known = log.read(run, 1, usize::MAX).await?;
+    let known = known.iter().flat_map(|batch| batch.events.iter());
+    let mut coming = batches.iter().flat_map(|batch| batch.events.iter());
+    let home = |event: &Event| {
+        let mut event = event.clone();
+        if let Fact::RunStarted(start) = &mut event.fact {
+            start.agent = start.agent.at_home();
+        }
+        event
+    };
+    let mut whole = true;
+    for (place, event) in known.enumerate() {
+        let seq = place as u64 + 1;
+        let started_here = matches!(&event.fact, Fact::RunStarted(start) if !start.agent.is_imported());
+        whole &= !started_here;
+        match coming.next() {
+            Some(other) if home(event) == home(other) => {}
+            _ => return Err(Error::ImportDiffers { run, seq }),
+        }
+    }
+    let cut = batches.iter().any(|batch| batch.first <= there && batch.last() > there);
+    let more = coming.next().is_some();
+    // What began here goes on here.
+    if cut || more && !whole { Err(Error::ImportDiffers { run, seq: there + 1 }) } else { Ok(()) }
+}
+
+async fn write(log: &dyn EventLog, holder: &Holder, state: &State, batches: Vec<Batch>) -> Result<(), Error> {
+    let run = state.run();
+    let fresh = batches.first().is_some_and(|batch| batch.first == 1);
+    let fence =
+        if fresh { Fence { holder: holder.clone(), epoch: 1 } } else { log.hold(run, holder).await? };
+    let last = batches.last().map_or(0, Batch::last);
+    for batch in batches {
+        let standing = match state.standing() {
+            RunStanding::Ended(status) if batch.last() == last => Standing::Ended(status),
+            _ => Standing::Running,
+        };
+        let (expected, fence) = (batch.first - 1, fence.clone());
+        log.append(Append { run, expected, events: batch.events, fence, uses: None, standing }).await?;
+    }
+    match state.standing() {
+        RunStanding::Ended(_) => {}
+        RunStanding::Suspended => log.park(run, &fence).await?,
+        RunStanding::Running => log.release(run, &fence).await?,
+    }
+    Ok(())
+}
