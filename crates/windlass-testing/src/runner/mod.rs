@@ -6,6 +6,7 @@ mod coverage;
 mod hook;
 mod pass;
 mod record;
+mod seen;
 mod sound;
 
 use std::fmt;
@@ -176,9 +177,19 @@ pub fn appends_of_case(case: &Case) -> Result<Vec<(RunId, Vec<Batch>)>, String> 
 }
 
 /// Runs a case once more for every event position, with a cancel there. Whatever the case expects, each run must end by
-/// that within its grace, with a result for every call and all usage counted (E19).
+/// that within its grace, with a result for every call and all usage counted (E19). Then all of it again with a death of
+/// the process right after the request to cancel.
 pub fn cancel_everywhere(case: &Case) -> CaseReport {
-    everywhere(case, |event, mode| Pass { cancel: event, ..Pass::plain(mode) }, sound::cancelled)
+    let cancel = |event, mode| Pass { cancel: event, ..Pass::plain(mode) };
+    let mut report = everywhere(case, cancel, sound::cancelled);
+    let dies = |event, mode| Pass { crash: event + 1, scripted: false, ..cancel(event, mode) };
+    let again = everywhere(case, dies, sound::cancelled);
+    report.passes += again.passes;
+    report.failures.extend(again.failures);
+    for (pair, facts) in again.visited {
+        report.visited.entry(pair).or_default().extend(facts);
+    }
+    report
 }
 
 /// Runs a case once more for every event position, with something said to the run there. Whatever the case expects, each

@@ -5,19 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::join;
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_core::{Event, Fact, Message, SessionId, State, What};
 use windlass_runtime::{
-    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World,
-    in_full as refusal, load,
+    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, World, in_full as refusal, load,
 };
 use windlass_store::{Batch, EventLog};
 
 use super::agent::build;
 use super::record::{self, RunRecord};
+use super::seen::Seen;
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
-use crate::fixture::{Case, CaseInput, SentRequest, Update, UpdateKind};
+use crate::fixture::{Case, CaseInput, SentRequest};
 use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, PostOffice, Script};
 use crate::sim::SimWorld;
@@ -161,7 +161,7 @@ impl Stage<'_> {
         let first = self.prepare(&input)?;
         let mut id = first.id();
         let mut prepared = Some(first);
-        let mut updates = Vec::new();
+        let mut updates = Seen::default();
         let state = loop {
             let Some(next) = prepared.take() else { break self.state(id)? };
             let end = self.drive(next, &mut updates);
@@ -183,6 +183,9 @@ impl Stage<'_> {
             }
         };
         let batches = self.batches(id);
+        if let Some(hole) = updates.hole(self.pass.mode, state.version()) {
+            self.script.problem(hole);
+        }
         let mut script = self.script.lock();
         // What was lost and not sent again by now never will be.
         script.lost_request = false;
@@ -195,7 +198,7 @@ impl Stage<'_> {
             log_lines: record::log_lines(&state, base, &batches),
             asked: record::asked(&events),
             events,
-            updates,
+            updates: updates.updates,
             requests: script.requests.len() - requests,
             executed: since(&executed, &script.executed),
             virtual_ms: self.world.now() - begun,
@@ -237,9 +240,9 @@ impl Stage<'_> {
     }
 
     /// Drives the run in the simulated world. `None`: it crashed, or nothing can go on.
-    fn drive(&self, prepared: Prepared, seen: &mut Vec<Update>) -> Option<Result<Run, Error>> {
+    fn drive(&self, prepared: Prepared, seen: &mut Seen) -> Option<Result<Run, Error>> {
         self.reach(&prepared);
-        let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates());
+        let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates().after(seen.facts));
         let crashed = || {
             if self.pass.cancel > 0 && self.log.written() >= self.pass.cancel {
                 self.script.lock().cancel_now();
@@ -255,7 +258,7 @@ impl Stage<'_> {
         let end = self.world.run(
             async {
                 match updates {
-                    Some(updates) => join(prepared.drive(), collect(updates, seen)).await.0,
+                    Some(updates) => join(prepared.drive(), seen.collect(updates)).await.0,
                     None => prepared.drive().await,
                 }
             },
@@ -339,27 +342,4 @@ fn since(before: &Executed, after: &Executed) -> BTreeMap<String, Vec<Value>> {
             .collect()
     };
     after.iter().map(|(name, all)| (name.clone(), fresh(name, all))).collect()
-}
-
-/// What a subscriber sees, as the format writes it.
-async fn collect(mut updates: Updates, seen: &mut Vec<Update>) {
-    while let Some(update) = updates.next().await {
-        match update {
-            Seen::Text { text, .. } => seen.push(Update { kind: UpdateKind::Text, value: json!(text) }),
-            Seen::Reasoning { text, .. } => {
-                seen.push(Update { kind: UpdateKind::Reasoning, value: json!(text) });
-            }
-            Seen::Call { name: Some(name), .. } => {
-                seen.push(Update { kind: UpdateKind::Call, value: json!(name) });
-            }
-            Seen::Void { .. } => seen.push(Update { kind: UpdateKind::Void, value: json!(true) }),
-            Seen::Events(batch) => seen.extend(
-                batch
-                    .events
-                    .iter()
-                    .map(|event| Update { kind: UpdateKind::Event, value: json!(event.fact.kind()) }),
-            ),
-            Seen::Call { .. } | Seen::Log(_) | Seen::Refused { .. } => {}
-        }
-    }
 }
