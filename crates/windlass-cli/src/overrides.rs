@@ -1,10 +1,13 @@
 //! What the command line says over an agent file.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windlass_core::{LimitKind, nearest};
-use windlass_runtime::agent_file::{AgentFile, ModelEntry};
+use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
+use windlass_runtime::yaml::Place;
 
 /// What the command line says over an agent file.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
@@ -22,6 +25,23 @@ pub(crate) struct Overrides {
     #[arg(long = "approve", value_name = "PATTERN")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) approve: Vec<String>,
+    /// Let the agent hand tasks to another one, of that file, under that name (may be repeated)
+    #[arg(long = "agent", value_name = "NAME=FILE", value_parser = delegate)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) agents: Vec<(String, PathBuf)>,
+}
+
+/// Reads `NAME=FILE`. The path is made absolute: whoever resumes the run may stand elsewhere.
+fn delegate(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if file.starts_with("http://") || file.starts_with("https://") => {
+            Err(format!("`{name}` is an agent on the network: that is not available in this version"))
+        }
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.to_owned(), crate::home::absolute(Path::new(file))))
+        }
+        _ => Err("expected NAME=FILE, such as researcher=researcher.yaml".to_owned()),
+    }
 }
 
 /// Reads `NAME=N`.
@@ -44,6 +64,10 @@ impl Overrides {
     /// The agent file with all this in place. `pinned` are the models that a run has used: they stand in for `auto`,
     /// which might find another one today.
     pub(crate) fn apply(&self, file: &mut AgentFile, pinned: &[String]) {
+        for (name, path) in &self.agents {
+            let place = Place { line: 1, column: 1 };
+            file.agents.push(DelegateEntry::File { path: path.clone(), name: Some(name.clone()), place });
+        }
         if let Some(model) = &self.model {
             file.models = vec![ModelEntry { use_: model.clone(), ..ModelEntry::default() }];
         }

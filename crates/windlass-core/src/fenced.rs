@@ -59,7 +59,8 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
             format!("- **{}**: {}\n  Parameters: {schema}", tool.name, tool.description)
         })
         .collect();
-    let delegates: Vec<&ToolSpec> = tools.iter().filter(|tool| tool.kind == ToolKind::Delegate).collect();
+    let known = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate && (tool.offered || tool.unreachable);
+    let delegates: Vec<&ToolSpec> = tools.iter().filter(known).collect();
     let mut sections = Vec::new();
     if !described.is_empty() {
         sections.push(format!("\n## Available Tools\n{}", described.join("\n")));

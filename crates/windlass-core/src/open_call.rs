@@ -56,6 +56,14 @@ impl OpenCall {
         self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
     }
 
+    /// Where another agent does the call and has asked something: its run, and the question there (E26).
+    pub fn asks(&self) -> Option<(RunId, &QuestionId)> {
+        match &self.stage {
+            Stage::DelegateAsks { run, question } => Some((*run, question)),
+            _ => None,
+        }
+    }
+
     /// The arguments that the call runs with, as JSON text.
     pub fn args(&self) -> &str {
         let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();

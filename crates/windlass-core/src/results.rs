@@ -89,7 +89,11 @@ fn kaos_failure(call: &ToolCall, outcome: &CallOutcome) -> String {
         _ => {
             let (Failure::Error(text) | Failure::Plain(text)) = failure_text(&call.name, outcome);
             if call.delegate {
-                format!("Agent response: [Delegation failed: {text}]")
+                let who = format!("Agent {}", call.name);
+                // KAOS says whose failure it is.
+                let own = matches!(outcome, CallOutcome::Error { .. }) && !text.starts_with(&who);
+                let who = if own { format!("{who}: ") } else { String::new() };
+                format!("Agent response: [Delegation failed: {who}{text}]")
             } else {
                 format!("Tool execution failed: {text}")
             }

@@ -87,6 +87,9 @@ pub struct ToolSpec {
     /// Whether the model is offered it from the start.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub offered: bool,
+    /// Whether it is an agent that could not be reached when the run began: it is not offered, and a call of it tries again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreachable: bool,
     /// Whether it can be asked, after a crash, if a call of it happened (effect `once`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_check: bool,
@@ -143,6 +146,7 @@ impl ToolSpec {
             approve: false,
             poll: false,
             offered: true,
+            unreachable: false,
             has_check: false,
             origin: "".into(),
             validator: OnceLock::new(),
@@ -191,6 +195,7 @@ impl Clone for ToolSpec {
             approve: self.approve,
             poll: self.poll,
             offered: self.offered,
+            unreachable: self.unreachable,
             has_check: self.has_check,
             origin: self.origin.clone(),
             validator: OnceLock::new(),
@@ -210,6 +215,7 @@ impl PartialEq for ToolSpec {
             && self.approve == other.approve
             && self.poll == other.poll
             && self.offered == other.offered
+            && self.unreachable == other.unreachable
             && self.has_check == other.has_check
             && self.origin == other.origin
     }

@@ -28,6 +28,7 @@
 //! | `llama/NAME` | llama-server, by default on 127.0.0.1:8080 | `LLAMA_BASE_URL` |
 //! | any name with a `base_url` | a server that speaks OpenAI Chat Completions | |
 //! | `tour` | [`Tour`]: offline, no language model | |
+//! | none | [`mock::MockReplies`]: replies given beforehand | `DEBUG_MOCK_RESPONSES` |
 //!
 //! [`choose_auto`] takes the first that is there, and says why. A provider's key is read only for the provider's own
 //! address: with a `base_url` in the settings the key stands beside it.
@@ -47,6 +48,7 @@
 mod assemble;
 pub mod conformance;
 mod error;
+pub mod mock;
 mod model;
 pub mod openai;
 pub mod resolve;

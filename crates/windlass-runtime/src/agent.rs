@@ -41,8 +41,8 @@ pub(crate) struct Inner {
     pub(crate) output: Option<Arc<Value>>,
     pub(crate) hook: Option<Arc<dyn StepHook>>,
     pub(crate) delegates: Vec<Arc<dyn Delegate>>,
-    /// What is offered beside the tools: delegates, then the finish tool.
-    pub(crate) beside: Vec<ToolSpec>,
+    /// What ends a typed run; offered beside the tools, after the delegates.
+    pub(crate) finish: Option<ToolSpec>,
     pub(crate) own: ToolSet,
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) secrets: Vec<Secret>,
@@ -118,11 +118,13 @@ impl Agent {
     /// Asks the sources again for their tools.
     pub(crate) fn refresh(&self) -> Arc<Vec<ToolSpec>> {
         let before = self.tools();
-        if self.inner.sources.is_empty() {
+        if self.inner.sources.is_empty() && self.inner.delegates.is_empty() {
             return before;
         }
         let tools = together(&self.inner.own, &self.inner.sources);
-        let specs = with_beside(tools.specs(), &self.inner.beside);
+        let delegates = self.inner.delegates.iter().map(|delegate| delegate.spec());
+        let beside: Vec<ToolSpec> = delegates.chain(self.inner.finish.clone()).collect();
+        let specs = with_beside(tools.specs(), &beside);
         // Equal ones stay the same, with the schemas that were compiled already.
         let specs = if specs == before { before } else { specs };
         let fresh = Arc::new(Toolbox { tools, specs: specs.clone() });

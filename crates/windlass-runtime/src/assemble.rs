@@ -1,5 +1,7 @@
 //! From an agent file to an agent: models are looked up, tool servers are started, everything is checked.
 
+mod family;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use futures_util::future::join_all;
 use thiserror::Error;
 use windlass_core::ModelChoice;
 use windlass_models::resolve::Env;
+use windlass_models::mock::{self, MockReplies};
 use windlass_models::{Model, ModelError, choose_auto, resolve};
 use windlass_store::EventLog;
 use windlass_tools::command::CommandTool;
@@ -18,7 +21,9 @@ use crate::agent::Agent;
 use crate::agent_file::{
     AgentFile, AgentFileError, Builtin, BuiltinEntry, McpEntry, McpPeer, ModelEntry, ToolEntry,
 };
+use crate::delegates::Delegate;
 use crate::error::Error;
+use family::MAX_DEPTH;
 
 /// An agent made of a file, with what people want to know about it.
 #[derive(Debug)]
@@ -63,6 +68,26 @@ pub enum AssembleError {
         #[source]
         source: ToolSetError,
     },
+    /// An agent is among its own delegates.
+    #[error("the agents hand tasks to each other in a circle: {}", files.join(" -> "))]
+    Circle {
+        /// The files, from the first one back to it.
+        files: Vec<String>,
+    },
+    /// Too many agents stand one under another.
+    #[error("more than {MAX_DEPTH} agents stand one under another, the last one {file}")]
+    TooDeep {
+        /// The file that is one too many.
+        file: String,
+    },
+    /// A delegate's name cannot be the name of a tool.
+    #[error("agent `{name}` of {file} cannot be handed tasks: its name is no tool's name")]
+    DelegateName {
+        /// Its name.
+        name: String,
+        /// Its file.
+        file: String,
+    },
     /// The parts do not fit together.
     #[error(transparent)]
     Agent(#[from] Error),
@@ -76,6 +101,9 @@ impl AssembleError {
             Self::Model { source, .. } => source.code(),
             Self::Server { source, .. } => source.code(),
             Self::Tool { .. } => "agent.tool",
+            Self::Circle { .. } => "agent.circle",
+            Self::TooDeep { .. } => "agent.too_deep",
+            Self::DelegateName { .. } => "agent.delegate_name",
             Self::Agent(source) => source.code(),
         }
     }
@@ -87,12 +115,21 @@ impl AssembleError {
             Self::Model { source, .. } => source.help(),
             Self::Server { source, .. } => source.help(),
             Self::Tool { source, .. } => source.help(),
+            Self::Circle { .. } | Self::TooDeep { .. } => {
+                Some("take an entry out of `agents` in one of these files".to_owned())
+            }
+            Self::DelegateName { .. } => {
+                Some("use letters, digits, `_` and `-`, at most 64, as its `name`".to_owned())
+            }
             Self::Agent(source) => source.help(),
         }
     }
 }
 
-/// Brings an agent file to life: chooses models, starts tool servers (all at once), and builds the agent.
+pub use family::check_delegates;
+
+/// Brings an agent file to life, and those that it hands tasks to: chooses models, starts tool servers (all of an agent at
+/// once), and builds the agents.
 ///
 /// # Errors
 /// Something that the file names cannot be used.
@@ -101,8 +138,19 @@ pub async fn assemble(
     env: Env<'_>,
     log: Arc<dyn EventLog>,
 ) -> Result<Assembly, AssembleError> {
-    file.check_available()?;
     let mut chosen = Vec::new();
+    let agent = family::member(file, env, &log, &[], &mut chosen).await?;
+    Ok(Assembly { agent, chosen })
+}
+
+/// One agent of a family, with what it needs to act; its delegates are there already.
+async fn alone(
+    file: &AgentFile,
+    env: Env<'_>,
+    log: Arc<dyn EventLog>,
+    delegates: Vec<Arc<dyn Delegate>>,
+    chosen: &mut Vec<String>,
+) -> Result<Agent, AssembleError> {
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
         .instructions(file.instructions.text())
@@ -110,8 +158,11 @@ pub async fn assemble(
         .policy(file.policy()?)
         .secrets(file.secrets.iter().cloned())
         .log(log);
-    for (choice, model) in models(file, env, &mut chosen).await? {
+    for (choice, model) in models(file, env, chosen).await? {
         builder = builder.model_with(choice, model);
+    }
+    for delegate in delegates {
+        builder = builder.delegate(delegate);
     }
     for tool in local_tools(file)? {
         builder = builder.shared_tool(tool);
@@ -123,7 +174,7 @@ pub async fn assemble(
     for server in join_all(servers).await {
         builder = builder.source(Arc::new(server?));
     }
-    Ok(Assembly { agent: builder.build()?, chosen })
+    Ok(builder.build()?)
 }
 
 type Named = (ModelChoice, Arc<dyn Model>);
@@ -136,6 +187,11 @@ async fn models(
     let usual = [ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
     let entries = if file.models.is_empty() { &usual[..] } else { &file.models };
     let mut models = Vec::new();
+    if let Some(value) = file.mock_replies(env) {
+        chosen.push(format!("model: {} stands in for it", mock::VARIABLE));
+        let model: Arc<dyn Model> = Arc::new(MockReplies::new(&value));
+        return Ok(entries.iter().map(|entry| (entry.choice(), model.clone())).collect());
+    }
     for entry in entries {
         let mut choice = entry.choice();
         let model = if entry.use_ == "auto" {

@@ -207,7 +207,8 @@ impl AgentBuilder {
             return Err(Error::UnknownPrice { agent, model: choice.name.clone() });
         }
         let (template, system) = template(&agent, &self.instructions)?;
-        let beside = self.beside(&policy);
+        let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
+        let beside: Vec<_> = self.delegates.iter().map(|agent| reachable(agent.spec())).chain(finish.clone()).collect();
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let prompt =
             system.map(|text| Arc::new(Message::system(text))).into_iter().chain(examples.iter().cloned());
@@ -235,7 +236,7 @@ impl AgentBuilder {
             output: self.output.map(Arc::new),
             hook: self.hook,
             delegates: self.delegates,
-            beside,
+            finish,
             own: self.tools,
             sources: self.sources,
             secrets: self.secrets,
@@ -273,12 +274,12 @@ impl AgentBuilder {
         policy.hooks |= self.hook.is_some();
         Ok(policy)
     }
+}
 
-    /// What is offered beside the tools: delegates, then the finish tool.
-    fn beside(&self, policy: &Policy) -> Vec<ToolSpec> {
-        let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
-        self.delegates.iter().map(|delegate| delegate.spec()).chain(finish).collect()
-    }
+/// An agent is the same whoever of its delegates can be reached just now.
+fn reachable(mut spec: ToolSpec) -> ToolSpec {
+    (spec.offered, spec.unreachable) = (true, false);
+    spec
 }
 
 /// Two of a name would be one too many, whoever offers them (E10).

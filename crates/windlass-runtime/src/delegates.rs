@@ -1,5 +1,7 @@
 //! Delegates: other agents that a run hands tasks to, each offered as a tool of its name.
 
+use std::sync::Arc;
+
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -42,7 +44,8 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
         let mut spec = ToolSpec::new(self.name(), self.description(), parameters);
         spec.kind = ToolKind::Delegate;
         spec.origin = "agents".into();
-        spec.offered = self.available();
+        spec.unreachable = !self.available();
+        spec.offered = !spec.unreachable;
         spec
     }
 }
@@ -76,6 +79,8 @@ pub enum TaskEnd {
         /// What that cost, in pico-dollars; `None`: unknown.
         cost: Option<u64>,
     },
+    /// The log failed under it: the run that handed the task over ends with that error, and can be resumed.
+    LogFailed(Arc<StoreError>),
     /// It waits for a person: the question is put to people at the parent (E26).
     Asks(Box<OpenQuestion>),
 }
@@ -107,6 +112,7 @@ impl Delegate for AgentDelegate {
         Box::pin(async move {
             match drive(&agent, &task).await {
                 Ok(run) => end_of(&agent, &run),
+                Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
                 Err(error) => {
                     let message = crate::error::in_full(&error).into();
                     failed(CallOutcome::Error { kind: None, message })

@@ -4,7 +4,7 @@
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
@@ -65,7 +65,12 @@ pub(crate) struct Driver {
     posts: Posts,
     changes: Option<Changes>,
     first: Option<What>,
+    /// Set when the log failed under a delegate.
+    broken: Broken,
 }
+
+/// Where a delegate says that the log failed under it.
+type Broken = Arc<Mutex<Option<Arc<StoreError>>>>;
 
 /// What comes next for a run.
 enum Next {
@@ -111,6 +116,7 @@ impl Driver {
             inbox,
             posts: Posts::new(log, run),
             first,
+            broken: Broken::default(),
         }
     }
 
@@ -153,11 +159,20 @@ impl Driver {
                 Next::Posted(posts) => self.posted(posts?).await?,
                 Next::ToolsChanged => self.adjust().await?,
                 Next::Ended(what) => self.take_end(what).await?,
-                Next::Alone => self.people = None,
+                Next::Alone => match self.take_broken() {
+                    Some(error) => return Err(Error::Log(error)),
+                    None => self.people = None,
+                },
             }
         }
         self.wind_up().await;
         Ok(self.state)
+    }
+
+    /// The failure of the log that a delegate came to its end by.
+    fn take_broken(&self) -> Option<StoreError> {
+        let error = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Arc::try_unwrap(error).unwrap_or_else(|error| StoreError::Failed(error.to_string().into())))
     }
 
     /// What the process before us left running must not have its effect after we settled what became of it (E30).
@@ -210,11 +225,10 @@ impl Driver {
     /// The tools that a run knows are those that the agent has now (E24, E47).
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
-        let tools = if self.state.policy().hooks {
-            as_offered(&self.agent.refresh(), known)
-        } else {
-            self.agent.refresh()
-        };
+        let hooks = self.state.policy().hooks;
+        let fresh = self.agent.refresh();
+        let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
+        let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
         if !self.state.is_finished() && !Arc::ptr_eq(&tools, known) && tools != *known {
             drop(self.take(What::ToolsChanged { tools }, None).await?);
         }
@@ -340,7 +354,11 @@ impl Driver {
             Work::Delegate { call, run, answer } => {
                 let task = self.task(call, *run, answer.clone(), &cancel)?;
                 let delegate = self.agent.delegate(&self.state.open_call(call)?.call.name).cloned();
-                Box::pin(work::delegate(id, delegate, task).map(Some))
+                let broken = self.broken.clone();
+                Box::pin(work::delegate(id, delegate, task).map(move |done| {
+                    let note = |error| *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    done.map_err(note).ok()
+                }))
             }
             Work::RunHook => {
                 let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
@@ -456,16 +474,19 @@ impl Driver {
     }
 }
 
-/// What a hook made of the tools that are offered stays, whatever else changes about them.
-fn as_offered(fresh: &[ToolSpec], known: &[ToolSpec]) -> Arc<Vec<ToolSpec>> {
-    let offered =
-        |tool: &ToolSpec| known.iter().find(|other| other.name == tool.name).map(|other| other.offered);
+/// What a hook made of the tools that are offered stays, whatever else changes about them; so does the list of agents that
+/// could be reached when the run began (KAOS): the prompt must not change with every try.
+fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Arc<Vec<ToolSpec>> {
     let kept = fresh.iter().map(|tool| {
         let mut tool = tool.clone();
-        tool.offered = offered(&tool).unwrap_or(tool.offered);
+        let before = known.iter().find(|other| other.name == tool.name);
+        if let Some(before) = before.filter(|_| hooks || tool.kind == ToolKind::Delegate) {
+            (tool.offered, tool.unreachable) = (before.offered, before.unreachable);
+        }
         tool
     });
-    Arc::new(kept.collect())
+    let kept: Vec<ToolSpec> = kept.collect();
+    if kept == **known { known.clone() } else { Arc::new(kept) }
 }
 
 /// Ready once the tools of a source have changed.

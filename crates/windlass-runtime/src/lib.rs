@@ -29,7 +29,7 @@ pub mod agent_file;
 pub mod yaml;
 
 pub use agent::Agent;
-pub use assemble::{AssembleError, Assembly, assemble, connect, local_tools};
+pub use assemble::{AssembleError, Assembly, assemble, check_delegates, connect, local_tools};
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};

@@ -15,6 +15,7 @@ use windlass_core::{
     State, Stop, Text, ToolChoice, ToolSpec, Usage, What, Wire, fenced_prompt, plain_schema,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Secret};
+use windlass_store::StoreError;
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
 use crate::delegates::{Delegate, Task, TaskEnd};
@@ -420,7 +421,14 @@ pub(crate) async fn ask_hook(action: ActionId, hook: Option<Arc<dyn StepHook>>, 
 }
 
 /// Lets another agent do a task.
-pub(crate) async fn delegate(action: ActionId, delegate: Option<Arc<dyn Delegate>>, task: Task) -> What {
+///
+/// # Errors
+/// The log failed under it.
+pub(crate) async fn delegate(
+    action: ActionId,
+    delegate: Option<Arc<dyn Delegate>>,
+    task: Task,
+) -> Result<What, Arc<StoreError>> {
     let failed = |message: String| TaskEnd::Done {
         outcome: CallOutcome::Error { kind: None, message: message.into() },
         usage: Usage::default(),
@@ -433,7 +441,8 @@ pub(crate) async fn delegate(action: ActionId, delegate: Option<Arc<dyn Delegate
         }
         None => failed("the agent has no such delegate any more".to_owned()),
     };
-    match end {
+    Ok(match end {
+        TaskEnd::LogFailed(error) => return Err(error),
         TaskEnd::Done { outcome, usage, cost } => What::Delegated { action, outcome, usage, cost },
         TaskEnd::Asks(asked) => What::DelegateAsks {
             action,
@@ -442,5 +451,5 @@ pub(crate) async fn delegate(action: ActionId, delegate: Option<Arc<dyn Delegate
             text: asked.text,
             suggestions: asked.suggestions,
         },
-    }
+    })
 }

@@ -31,7 +31,11 @@ pub struct CrashLog {
     inner: MemoryLog,
     planned: Mutex<BTreeMap<u64, Interruption>>,
     /// The events that a failed append did not write.
-    lost: Mutex<Option<Arc<[Event]>>>,
+    lost: Mutex<Option<(RunId, Arc<[Event]>)>>,
+    /// What others were about to write when a process died.
+    dropped: Mutex<Vec<(RunId, Arc<[Event]>)>>,
+    /// The number of the last event of each append.
+    ends: Mutex<Vec<u64>>,
     written: AtomicU64,
     crashed: AtomicBool,
     pause: AtomicU64,
@@ -72,9 +76,14 @@ impl CrashLog {
         how
     }
 
-    /// The events that an append failed to write since this was last asked.
-    pub fn take_lost(&self) -> Option<Arc<[Event]>> {
+    /// The run and the events that an append failed to write since this was last asked.
+    pub fn take_lost(&self) -> Option<(RunId, Arc<[Event]>)> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What was about to be written when its writer was dropped, since this was last asked.
+    pub fn take_dropped(&self) -> Vec<(RunId, Arc<[Event]>)> {
+        std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether an append has failed and nobody has asked yet what was lost.
@@ -102,28 +111,53 @@ impl CrashLog {
         self.written.load(Ordering::SeqCst)
     }
 
+    /// The number of the last event of each append so far, all runs together.
+    pub fn append_ends(&self) -> Vec<u64> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Declares a holder dead.
     pub fn forget_holder(&self, holder: &Holder) {
         self.inner.forget_holder(holder);
     }
 }
 
+/// An append that has begun: if it is dropped before it is written, its events are lost.
+struct Begun<'l> {
+    log: &'l CrashLog,
+    append: Option<(RunId, Arc<[Event]>)>,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.log.dropped.lock().unwrap_or_else(PoisonError::into_inner).extend(self.append.take());
+    }
+}
+
 impl EventLog for CrashLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
+            let (run, events) = (append.run, append.events.clone());
+            let mut begun = Begun { log: self, append: Some((run, events.clone())) };
+            if self.crashed() {
+                // The process is dead, whoever else in it was about to write.
+                std::future::pending::<()>().await;
+            }
             self.turns.rest().await;
-            let events = append.events.clone();
             let before = self.written.load(Ordering::SeqCst);
             let (first, last) = (before + 1, before + events.len() as u64);
             let planned = self.take_planned(first, last);
             if planned == Some(Interruption::FailedAppend) {
-                *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+                begun.append = None;
+                *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, events));
                 // Whoever drives the world sees the failure before the driver does.
                 step_aside().await;
                 return Err(StoreError::Failed("simulated: input/output error".into()));
             }
+            begun.append = None;
             self.inner.append(append).await?;
             self.written.store(last, Ordering::SeqCst);
+            self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(last);
             if (first..=last).contains(&self.pause.load(Ordering::SeqCst)) {
                 step_aside().await;
             }

@@ -1,7 +1,9 @@
 //! Scripted models, tools and people: they do what the case says, and remember what they were asked.
 
+mod peers;
 mod people;
 
+pub(crate) use peers::{AgentPeer, ScriptedPeer};
 pub(crate) use people::ScriptedPeople;
 
 use std::pin::Pin;
@@ -19,7 +21,7 @@ use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::fixture::{During, FailWith, ModelEntry, ScriptedTool, SentRequest, ToolCheck, ToolEnd};
 use crate::fn_model::model_failure;
-use crate::script::{Script, Timed};
+use crate::script::{Execution, Script, Timed};
 use crate::sim::{SimWorld, step_aside};
 
 /// A model that gives the script's entries, one a call, whatever its purpose.
@@ -38,7 +40,9 @@ struct InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut script = self.script.lock();
-        script.lost_request |= !self.done && script.crashing;
+        if !self.done && script.crashing {
+            script.scene(self.script.path()).lost_requests += 1;
+        }
     }
 }
 
@@ -59,16 +63,23 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
     let mut flight = InFlight { script: script.clone(), done: false };
     let (entry, number) = {
         let mut inner = script.lock();
-        if std::mem::take(&mut inner.lost_request) {
-            inner.next_entry = inner.next_entry.saturating_sub(1);
-            inner.requests.pop();
+        let scene = inner.scene(script.path());
+        for _ in 0..std::mem::take(&mut scene.lost_requests) {
+            scene.next_entry = scene.next_entry.saturating_sub(1);
+            scene.requests.pop();
         }
-        let place = inner.next_entry;
-        inner.next_entry += 1;
-        inner.requests.push(SentRequest::from(&request));
-        (inner.model.get(place).cloned(), place as u32 + 1)
+        let place = scene.next_entry;
+        scene.next_entry += 1;
+        scene.requests.push(SentRequest::from(&request));
+        (scene.model.get(place).cloned(), place as u32 + 1)
     };
     let Some(entry) = entry else {
+        if let Some(mocked) = script.lock().scene(script.path()).mocked {
+            flight.done = true;
+            let words = windlass_models::mock::used_up(mocked);
+            let failed = model_failure(&request, FailureKind::BadRequest, &words);
+            return Box::pin(stream::iter([Err(failed)]));
+        }
         script.problem(format!("model call {number} is beyond the script, which has {} entries", number - 1));
         flight.done = true;
         let failed =
@@ -78,7 +89,7 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
     if entry.tool_choice_unsupported && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_))
     {
         // The entry answers the repeat.
-        script.lock().next_entry -= 1;
+        script.lock().scene(script.path()).next_entry -= 1;
         flight.done = true;
         let mut failed = model_failure(&request, FailureKind::Unsupported, "tool_choice is not supported");
         failed.status = Some(400);
@@ -87,7 +98,8 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
     check_entry(&script, &entry, &request, number);
     let (cancelled, steered) = {
         let mut inner = script.lock();
-        (inner.cancels(During::Model, number), inner.steers(number))
+        let root = script.is_root();
+        (root && inner.cancels(During::Model, number), root && inner.steers(number))
     };
     if cancelled {
         // The call is going on when the request to stop comes, and goes on until it is stopped. What the script says
@@ -99,7 +111,7 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
         step_aside().await;
     }
     if entry.takes_ms > 0 {
-        let due = script.lock().due(Timed::Model(number as usize), world.now(), entry.takes_ms);
+        let due = script.lock().due(Timed::Model(script.path().to_owned(), number as usize), world.now(), entry.takes_ms);
         world.sleep_until(due).await;
     }
     script.turns.rest().await;
@@ -260,17 +272,18 @@ impl Drop for Working {
 
 impl ScriptedToolDouble {
     async fn execute(&self, context: ToolContext, args: Value) -> ToolResult {
-        let name = self.tool.name.clone();
+        let key = self.script.key(&self.tool.name);
         let (place, step, cancelled) = {
             let mut inner = self.script.lock();
             inner.tool_calls += 1;
             let number = inner.tool_calls;
-            let place = inner.execute(&name, &context.call, args);
+            let fresh = Execution { run: context.run, call: context.call.clone(), args, lost: false };
+            let place = inner.execute(&key, fresh);
             (place, self.tool.step(place).cloned(), inner.cancels(During::Tool, number))
         };
-        let mut working = Working { script: self.script.clone(), tool: name.clone(), place, done: false };
+        let mut working = Working { script: self.script.clone(), tool: key.clone(), place, done: false };
         let Some(step) = step else {
-            self.script.problem(format!("the scripted tool {name} was called, but `does` is empty"));
+            self.script.problem(format!("the scripted tool {key} was called, but `does` is empty"));
             return Err(ToolError::new("the script says nothing"));
         };
         if cancelled {
@@ -278,7 +291,7 @@ impl ScriptedToolDouble {
         }
         let work = async {
             if step.sleep_ms > 0 {
-                let work = Timed::Tool(name.clone(), place);
+                let work = Timed::Tool(key.clone(), place);
                 let due = self.script.lock().due(work, self.world.now(), step.sleep_ms);
                 self.world.sleep_until(due).await;
             }
@@ -307,7 +320,7 @@ impl ScriptedToolDouble {
             ToolEnd::Hang => Err(ToolError::new("stopped")),
         };
         if let Ok(text) = &result {
-            self.script.lock().happened.insert(context.call.clone(), text.clone());
+            self.script.lock().happened.insert((context.run, context.call.clone()), text.clone());
         }
         result.map(Into::into)
     }
@@ -327,7 +340,7 @@ impl Tool for ScriptedToolDouble {
             let script = self.script.lock();
             if script.oracle {
                 // The case knows nothing of this crash: the check tells what really happened.
-                let happened = script.happened.get(&context.call);
+                let happened = script.happened.get(&(context.run, context.call.clone()));
                 return Ok(happened.map(|result| CallOutcome::Ok { content: result.as_str().into() }));
             }
             match &self.tool.check {

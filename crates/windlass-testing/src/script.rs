@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, Millis, QuestionId, What};
+use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, Millis, QuestionId, RunId, What};
+use windlass_models::mock;
 use windlass_runtime::{RunHandle, World};
 use windlass_store::EventLog;
 
 use crate::crash::CrashLog;
-use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, SentRequest, Steer};
+use crate::fixture::{
+    Cancel, Case, During, HumanAnswer, ModelEntry, Peer, ScriptedTool, SentRequest, Steer,
+};
 use crate::schedule::Turns;
 use crate::sim::SimWorld;
 
@@ -20,6 +23,28 @@ pub(crate) struct Script {
     inner: Arc<Mutex<Inner>>,
     /// Who of those that are ready goes first.
     pub(crate) turns: Turns,
+    /// Whose part this is: empty for the case's own agent, else the names of the peers on the way to it, with `/` between.
+    path: String,
+}
+
+/// One agent's model: what it is to say, and what it was sent.
+#[derive(Debug, Default)]
+pub(crate) struct Scene {
+    pub(crate) model: Vec<ModelEntry>,
+    pub(crate) next_entry: usize,
+    pub(crate) requests: Vec<SentRequest>,
+    /// Requests that a crash lost: those that are sent again count once.
+    pub(crate) lost_requests: usize,
+    /// The replies came from `DEBUG_MOCK_RESPONSES`: so many.
+    pub(crate) mocked: Option<usize>,
+}
+
+/// A task that a peer was given.
+#[derive(Clone, Debug)]
+pub(crate) struct GivenTask {
+    /// The run that does it: a task that is given again after a restart has the same.
+    pub(crate) run: RunId,
+    pub(crate) sent: SentRequest,
 }
 
 /// The durable inbox, for people who are not in the process.
@@ -32,8 +57,8 @@ pub(crate) struct PostOffice {
 /// Work that takes scripted time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timed {
-    /// The model's entry at that place.
-    Model(usize),
+    /// The entry at that place of an agent's model.
+    Model(String, usize),
     /// The tool's execution at that place.
     Tool(String, usize),
     /// The person's answer at that place.
@@ -43,6 +68,7 @@ pub(crate) enum Timed {
 /// A call that a scripted tool really worked on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Execution {
+    pub(crate) run: RunId,
     pub(crate) call: CallId,
     pub(crate) args: Value,
     /// Whether it was lost in a crash: what repeats it takes its place.
@@ -51,11 +77,12 @@ pub(crate) struct Execution {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) model: Vec<ModelEntry>,
-    pub(crate) next_entry: usize,
-    pub(crate) requests: Vec<SentRequest>,
-    /// A request that a crash lost: if it is sent again, it counts once.
-    pub(crate) lost_request: bool,
+    /// The agents' models, by path.
+    scenes: BTreeMap<String, Scene>,
+    /// What peers were given to do, by path.
+    pub(crate) tasks: BTreeMap<String, Vec<GivenTask>>,
+    /// Which agent does a task, by its run.
+    pub(crate) doers: BTreeMap<RunId, String>,
     pub(crate) human: Vec<(HumanAnswer, bool)>,
     pub(crate) steer: Vec<Steer>,
     pub(crate) cancel: Option<Cancel>,
@@ -64,7 +91,7 @@ pub(crate) struct Inner {
     pub(crate) tool_calls: u32,
     pub(crate) executed: BTreeMap<String, Vec<Execution>>,
     /// Results of calls that really came to their end: what a person could find out after a crash.
-    pub(crate) happened: BTreeMap<CallId, String>,
+    pub(crate) happened: BTreeMap<(RunId, CallId), String>,
     /// When work that takes time first began: repeated after a restart, it ends when it would have ended.
     pub(crate) begun: BTreeMap<Timed, Millis>,
     /// Set while everything is dropped: what is in flight then did not happen.
@@ -82,17 +109,16 @@ pub(crate) struct Inner {
     pub(crate) answered: BTreeMap<QuestionId, usize>,
     /// Where people leave what they say, if they are not in the process.
     pub(crate) post: Option<PostOffice>,
-    /// Tools of which each run has an effect of its own.
-    once: Vec<String>,
+    /// The keys of tools of which each run has an effect of its own.
+    pub(crate) once: Vec<String>,
 }
 
 impl Script {
     pub(crate) fn of(case: &Case, turns: Turns) -> Self {
         let inner = Inner {
-            model: case.model.clone(),
-            next_entry: 0,
-            requests: Vec::new(),
-            lost_request: false,
+            scenes: scenes(case),
+            tasks: BTreeMap::new(),
+            doers: BTreeMap::new(),
             human: case.human.iter().map(|answer| (answer.clone(), false)).collect(),
             steer: case.steer.clone(),
             cancel: case.cancel,
@@ -110,14 +136,29 @@ impl Script {
             said: Vec::new(),
             answered: BTreeMap::new(),
             post: None,
-            once: case
-                .tools
-                .iter()
-                .filter(|tool| tool.effect == Effect::Once)
-                .map(|tool| tool.name.clone())
-                .collect(),
+            once: once(&case.tools, &case.peers, ""),
         };
-        Self { inner: Arc::new(Mutex::new(inner)), turns }
+        Self { inner: Arc::new(Mutex::new(inner)), turns, path: String::new() }
+    }
+
+    /// The part of a peer of whoever has this one.
+    pub(crate) fn of_peer(&self, name: &str) -> Self {
+        Self { path: within(&self.path, name), ..self.clone() }
+    }
+
+    /// Whose part this is.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether this is the part of the case's own agent.
+    pub(crate) fn is_root(&self) -> bool {
+        self.path.is_empty()
+    }
+
+    /// The key of a tool of this part: two agents may have tools of one name.
+    pub(crate) fn key(&self, tool: &str) -> String {
+        within(&self.path, tool)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -129,7 +170,86 @@ impl Script {
     }
 }
 
+/// The path of what an agent has.
+fn within(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}
+
+/// The last step of a path: a tool's or peer's own name.
+pub(crate) fn last_step(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// All agents of a case with their models.
+fn scenes(case: &Case) -> BTreeMap<String, Scene> {
+    let mut scenes = BTreeMap::new();
+    let root = Scene { model: case.model.clone(), ..Scene::default() };
+    scenes.insert(String::new(), root);
+    let mut open: Vec<(String, &Peer)> = case.peers.iter().map(|peer| (String::new(), peer)).collect();
+    while let Some((path, peer)) = open.pop() {
+        if let Peer::Agent { name, script } = peer {
+            let path = within(&path, name);
+            open.extend(script.peers.iter().map(|peer| (path.clone(), peer)));
+            scenes.insert(path, Scene { model: script.model.clone(), ..Scene::default() });
+        }
+    }
+    scenes
+}
+
+/// The keys of all tools of which each run has an effect of its own.
+fn once(tools: &[ScriptedTool], peers: &[Peer], path: &str) -> Vec<String> {
+    let own = tools.iter().filter(|tool| tool.effect == Effect::Once);
+    let mut keys: Vec<String> = own.map(|tool| within(path, &tool.name)).collect();
+    for peer in peers {
+        if let Peer::Agent { name, script } = peer {
+            keys.extend(once(&script.tools, &script.peers, &within(path, name)));
+        }
+    }
+    keys
+}
+
 impl Inner {
+    /// An agent's model.
+    pub(crate) fn scene(&mut self, path: &str) -> &mut Scene {
+        self.scenes.entry(path.to_owned()).or_default()
+    }
+
+    /// The root's replies come from there, and no longer from the script.
+    pub(crate) fn mock(&mut self, value: &str) {
+        let scene = self.scene("");
+        if scene.mocked.is_none() {
+            let entry = |text| ModelEntry { text: Some(text), ..ModelEntry::default() };
+            scene.model = mock::replies(value).into_iter().map(entry).collect();
+            scene.mocked = Some(scene.model.len());
+        }
+    }
+
+    /// What the case's own agent was sent.
+    pub(crate) fn requests(&self) -> &[SentRequest] {
+        self.scenes.get("").map_or(&[], |scene| &scene.requests)
+    }
+
+    /// What was lost and not sent again by now never will be.
+    pub(crate) fn forget_lost(&mut self) {
+        self.scenes.values_mut().for_each(|scene| scene.lost_requests = 0);
+    }
+
+    /// Notes a task that a peer was given. Says which one it is, from 0; one that is given again keeps its place.
+    pub(crate) fn given(&mut self, path: &str, task: GivenTask) -> usize {
+        self.doers.insert(task.run, path.to_owned());
+        let tasks = self.tasks.entry(path.to_owned()).or_default();
+        if let Some(place) = tasks.iter().position(|earlier| earlier.run == task.run) {
+            return place;
+        }
+        tasks.push(task);
+        tasks.len() - 1
+    }
+
+    /// How many tasks a peer was given.
+    pub(crate) fn tasks_of(&self, path: &str) -> usize {
+        self.tasks.get(path).map_or(0, Vec::len)
+    }
+
     /// Steers or cancels the run. Who does that and hears of no success does it again after a restart.
     fn say(&mut self, what: What) {
         self.said.push(what.clone());
@@ -172,17 +292,19 @@ impl Inner {
     }
 
     /// An append was not written: what it would have recorded has to come again.
-    pub(crate) fn lost(&mut self, events: &[Event]) {
+    pub(crate) fn lost(&mut self, run: RunId, events: &[Event]) {
+        let path = self.doers.get(&run).cloned().unwrap_or_default();
+        let root = path.is_empty();
         match events.first().map(|event| &event.fact) {
-            Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_)) => self.lost_request = true,
-            Some(Fact::CallRetried(retried)) => self.lost_call(&retried.call, &retried.outcome),
-            Some(Fact::CallFinished(finished)) => self.lost_call(&finished.call, &finished.outcome),
-            Some(Fact::CancelRequested(_)) if self.post.is_none() => {
+            Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_)) => self.scene(&path).lost_requests += 1,
+            Some(Fact::CallRetried(retried)) => self.lost_call(run, &retried.call, &retried.outcome),
+            Some(Fact::CallFinished(finished)) => self.lost_call(run, &finished.call, &finished.outcome),
+            Some(Fact::CancelRequested(_)) if root && self.post.is_none() => {
                 // Whoever cancels sees that nothing comes of it, and does it again when the work is repeated.
                 self.cancel = self.cancelled.take();
                 self.said.retain(|what| !matches!(what, What::Cancel { .. }));
             }
-            Some(Fact::InputReceived(received)) => {
+            Some(Fact::InputReceived(received)) if root => {
                 let place = self.answered.get(&received.question).copied();
                 if let Some(entry) = place.and_then(|place| self.human.get_mut(place)) {
                     entry.1 = false;
@@ -194,12 +316,12 @@ impl Inner {
 
     /// A call came to its end, and nobody knows. A tool that may run again does the same thing then; an effect of its
     /// own has happened, and whoever looks finds it.
-    fn lost_call(&mut self, call: &CallId, outcome: &CallOutcome) {
+    fn lost_call(&mut self, run: RunId, call: &CallId, outcome: &CallOutcome) {
         for (tool, executed) in &mut self.executed {
             if self.once.contains(tool) && outcome.is_ok() {
                 continue;
             }
-            let last = executed.iter_mut().rev().find(|execution| execution.call == *call);
+            let last = executed.iter_mut().rev().find(|execution| execution.call == *call && execution.run == run);
             if let Some(execution) = last
                 && !std::mem::replace(&mut execution.lost, true)
             {
@@ -209,10 +331,10 @@ impl Inner {
     }
 
     /// Notes that a tool works on a call. Says at which place; what a crash lost is given again.
-    pub(crate) fn execute(&mut self, tool: &str, call: &CallId, args: Value) -> usize {
-        let executed = self.executed.entry(tool.to_owned()).or_default();
-        let fresh = Execution { call: call.clone(), args, lost: false };
-        if let Some(place) = executed.iter().position(|earlier| earlier.lost && earlier.call == *call) {
+    pub(crate) fn execute(&mut self, key: &str, fresh: Execution) -> usize {
+        let executed = self.executed.entry(key.to_owned()).or_default();
+        let again = |earlier: &Execution| earlier.lost && earlier.call == fresh.call && earlier.run == fresh.run;
+        if let Some(place) = executed.iter().position(again) {
             executed.splice(place..=place, [fresh]);
             return place;
         }

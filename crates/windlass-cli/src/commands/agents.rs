@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use windlass_models::{ModelError, Tour, resolve};
 use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, schema};
-use windlass_runtime::{Agent, local_tools};
+use windlass_runtime::{Agent, check_delegates, local_tools};
 
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -94,6 +94,7 @@ struct Sound {
     models: Vec<String>,
     tools: usize,
     servers: usize,
+    delegates: usize,
     /// What keeps it from running here and now.
     missing: Vec<String>,
 }
@@ -112,9 +113,14 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
             } else {
                 String::new()
             };
+            let delegates = if sound.delegates > 0 {
+                format!(", {}", count(sound.delegates as u64, "agent"))
+            } else {
+                String::new()
+            };
             let tools = count(sound.tools as u64, "tool");
             out::line(format_args!(
-                "ok {}: {}, model {models}, {tools}{servers}",
+                "ok {}: {}, model {models}, {tools}{servers}{delegates}",
                 file.display(),
                 sound.name
             ))?;
@@ -139,7 +145,7 @@ fn report(file: &Path, checked: &Result<Sound, Failure>) -> Value {
     match checked {
         Ok(sound) => json!({
             "type": "agent", "file": file, "ok": true, "name": sound.name, "models": sound.models,
-            "tools": sound.tools, "servers": sound.servers, "missing": sound.missing,
+            "tools": sound.tools, "servers": sound.servers, "agents": sound.delegates, "missing": sound.missing,
         }),
         Err(failure) => json!({ "type": "agent", "file": file, "ok": false, "failure": failure.json() }),
     }
@@ -148,7 +154,7 @@ fn report(file: &Path, checked: &Result<Sound, Failure>) -> Value {
 /// Everything that can be said of a file without starting anything.
 fn look(path: &Path) -> Result<Sound, Failure> {
     let file = AgentFile::read(path, &home::env)?;
-    file.check_available()?;
+    let delegates = check_delegates(&file, &home::env)?;
     let tools = local_tools(&file)?;
     let mut missing = Vec::new();
     let mut models = Vec::new();
@@ -171,5 +177,5 @@ fn look(path: &Path) -> Result<Sound, Failure> {
     let count = tools.len();
     tools.into_iter().fold(builder, windlass_runtime::AgentBuilder::shared_tool).build()?;
     let servers = file.tools.iter().filter(|entry| matches!(entry, ToolEntry::Mcp(_))).count();
-    Ok(Sound { name: file.name, models, tools: count, servers, missing })
+    Ok(Sound { name: file.name, models, tools: count, servers, delegates, missing })
 }

@@ -439,16 +439,18 @@ fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
         return Some(CallOutcome::Malformed { message: fault.clone() });
     }
     let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
+    let known = |tool: &&ToolSpec| tool.offered || tool.unreachable;
     if open.call.delegate {
         // KAOS names all agents, not the nearest ones.
-        return match state.tool(&open.call.name).filter(delegates) {
+        return match state.tool(&open.call.name).filter(delegates).filter(known) {
             Some(_) => None,
             None => Some(CallOutcome::UnknownTool {
-                nearest: state.tools.iter().filter(delegates).map(|tool| tool.name.clone()).collect(),
+                nearest: state.tools.iter().filter(delegates).filter(known).map(|tool| tool.name.clone()).collect(),
             }),
         };
     }
-    let Some(tool) = state.tool(&open.call.name).filter(|tool| tool.offered) else {
+    // An agent that could not be reached is tried again at its next use (K20).
+    let Some(tool) = state.tool(&open.call.name).filter(known) else {
         return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name) });
     };
     if matches!(tool.kind, ToolKind::Finish(_)) {

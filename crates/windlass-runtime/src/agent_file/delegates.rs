@@ -16,6 +16,8 @@ pub enum DelegateEntry {
     File {
         /// The file.
         path: PathBuf,
+        /// What it is called here; `None`: what the file says.
+        name: Option<String>,
         /// Where the entry stands.
         place: Place,
     },
@@ -61,6 +63,7 @@ impl DelegateEntry {
     /// Its name; for a file that has not been read, the file's name without its ending.
     pub fn name(&self) -> String {
         match self {
+            Self::File { name: Some(name), .. } => name.clone(),
             Self::File { path, .. } => {
                 path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
             }
@@ -93,7 +96,7 @@ fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<DelegateEntry, 
     const EXPECTED: &str = "the path of an agent file, { name, a2a } or { name, branch }";
     let place = field.node.place();
     if matches!(field.node.value, NodeValue::String(_)) {
-        return Ok(DelegateEntry::File { path: reading.path(field)?, place });
+        return Ok(DelegateEntry::File { path: reading.path(field)?, name: None, place });
     }
     let mut map = field.map().map_err(|_| field.wrong(EXPECTED))?;
     let name = tool_name(&map.required("name")?)?;

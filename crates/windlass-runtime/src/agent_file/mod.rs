@@ -21,8 +21,8 @@ mod tools;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use windlass_core::{Message, ToolSpec, Transport};
-use windlass_models::{Secret, resolve::Env};
+use windlass_core::{Message, Preset, ToolSpec, Transport};
+use windlass_models::{Secret, mock, resolve::Env};
 
 use crate::yaml::{self, Field, MapReader, Node, YamlError};
 use reading::Reading;
@@ -136,13 +136,20 @@ impl AgentFile {
     /// # Errors
     /// [`AgentFileError::Later`] for the first such key.
     pub fn check_available(&self) -> Result<(), AgentFileError> {
-        if let Some(delegate) = self.agents.first() {
-            return Err(self.later("agents", delegate.name()));
+        let later = |entry: &&DelegateEntry| !matches!(entry, DelegateEntry::File { .. });
+        if let Some(delegate) = self.agents.iter().find(later) {
+            return Err(self.later("agents", format!("{} ({})", delegate.name(), delegate.origin())));
         }
         if self.code.enabled {
             return Err(self.later("code.enabled", "true".to_owned()));
         }
         self.policy().map(drop)
+    }
+
+    /// The replies in place of its model's that the environment holds, where its loop reads them: KAOS' preset alone.
+    pub fn mock_replies(&self, env: Env<'_>) -> Option<String> {
+        let preset = self.loop_settings.get("preset").and_then(Value::as_str)?;
+        (Preset::from_name(preset) == Some(Preset::Text)).then(|| env(mock::VARIABLE)).flatten()
     }
 
     fn later(&self, path: &str, value: String) -> AgentFileError {

@@ -1,9 +1,13 @@
 //! Scripted people: they answer in the order asked.
 
-use futures_core::future::BoxFuture;
-use windlass_core::{Answer, OpenQuestion, QuestionKind, State, What};
-use windlass_runtime::{People, World};
+use std::sync::Arc;
 
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
+use windlass_core::{Answer, OpenQuestion, QuestionKind, RunId, State, ToolCall, What};
+use windlass_runtime::{People, World, load};
+
+use crate::crash::CrashLog;
 use crate::fixture::{Asked, HumanAnswer, HumanReply};
 use crate::script::{Script, Timed};
 use crate::sim::SimWorld;
@@ -13,6 +17,7 @@ use crate::sim::SimWorld;
 pub(crate) struct ScriptedPeople {
     pub(crate) script: Script,
     pub(crate) world: SimWorld,
+    pub(crate) log: Arc<CrashLog>,
 }
 
 /// While a person thinks: if that is lost in a crash, the answer is given again.
@@ -43,7 +48,8 @@ fn asked_kind(kind: QuestionKind) -> Asked {
 
 impl ScriptedPeople {
     fn entry(&self, state: &State, question: &OpenQuestion) -> Option<usize> {
-        let call = question.call.as_ref().and_then(|id| state.open_call(id)).map(|open| &open.call);
+        let call = self.call(state, question).map(|(_, call)| call);
+        let call = call.as_ref();
         let meant = |answer: &HumanAnswer| {
             answer.asked == asked_kind(question.kind)
                 && answer.call.as_ref().is_none_or(|wanted| {
@@ -60,15 +66,26 @@ impl ScriptedPeople {
         Some(script.human.iter().position(own).filter(|_| any).unwrap_or(place))
     }
 
+    /// The call that a question is about, and its run: of the agent that really asks (E26).
+    fn call(&self, state: &State, question: &OpenQuestion) -> Option<(RunId, ToolCall)> {
+        let open = state.open_call(question.call.as_ref()?)?;
+        let Some((run, asked)) = open.asks() else { return Some((state.run(), open.call.clone())) };
+        // The log is in memory: it answers at once.
+        let child = load(&*self.log, run).now_or_never()?.ok()?;
+        let question = child.questions().iter().find(|open| open.id == *asked)?.clone();
+        self.call(&child, &question)
+    }
+
     fn knows(&self, question: &OpenQuestion) -> bool {
         question.kind == QuestionKind::Outcome && self.script.lock().oracle
     }
 
     /// What somebody would find out who looked: whether the call came to its end before the crash.
-    fn find_out(&self, question: &OpenQuestion) -> Answer {
+    fn find_out(&self, state: &State, question: &OpenQuestion) -> Answer {
+        let call = self.call(state, question).map(|(run, call)| (run, call.id));
         let mut script = self.script.lock();
         script.by_oracle.push(question.id.clone());
-        match question.call.as_ref().and_then(|call| script.happened.get(call)) {
+        match call.and_then(|call| script.happened.get(&call)) {
             Some(result) => Answer::Result(result.as_str().into()),
             None => Answer::RunAgain,
         }
@@ -99,7 +116,7 @@ impl ScriptedPeople {
         self.script.lock().wrong_given.retain(|given| *given != question.id);
         let Some(place) = self.entry(state, question) else {
             if self.knows(question) {
-                return self.find_out(question);
+                return self.find_out(state, question);
             }
             return std::future::pending().await;
         };

@@ -3,20 +3,37 @@
 use std::sync::Arc;
 
 use windlass_core::{ModelChoice, Prices, ToolSpec};
-use windlass_runtime::Agent;
-use windlass_runtime::agent_file::{AgentFile, Builtin, ModelEntry, ModelNames, ToolEntry};
+use windlass_runtime::agent_file::{AgentFile, Builtin, ModelEntry, ToolEntry};
+use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Delegate};
 use windlass_tools::{Tool, builtin};
 
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
-use crate::doubles::{ScriptedToolDouble, shared_model};
-use crate::fixture::{Case, ScriptedTool};
+use crate::doubles::{AgentPeer, ScriptedPeer, ScriptedToolDouble, shared_model};
+use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimWorld;
 use windlass_runtime::in_full as refusal;
 
 /// The name of the scripted model where the agent names none.
 const MODEL: &str = "scripted";
+
+/// What all agents of a case share.
+struct Cast<'c> {
+    case: &'c Case,
+    world: &'c SimWorld,
+    log: Arc<CrashLog>,
+}
+
+/// One agent of a case: the case's own, or a peer.
+struct Part<'c> {
+    /// What a peer is called; `None`: what its file says.
+    name: Option<&'c str>,
+    agent: &'c AgentSource,
+    tools: &'c [ScriptedTool],
+    peers: &'c [Peer],
+    script: Script,
+}
 
 /// Builds the agent. `Err`: it is refused, with the whole message.
 pub(crate) fn build(
@@ -25,39 +42,10 @@ pub(crate) fn build(
     world: &SimWorld,
     log: Arc<CrashLog>,
 ) -> Result<Agent, String> {
-    let env = |name: &str| case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-    let file = AgentFile::from_node(&case.agent.node, &case.agent.file, &env, ModelNames::Plain)
-        .map_err(|error| refusal(&error))?;
-    file.check_available().map_err(|error| refusal(&error))?;
-    let policy = file.policy().map_err(|error| refusal(&error))?;
-    let mut builder = Agent::builder(file.name.as_str())
-        .description(file.description.as_str())
-        .instructions(file.instructions.text())
-        .examples(file.example_messages())
-        .policy(policy)
-        .log(log)
-        .world(Arc::new(world.clone()));
-    for choice in models(&file, case.prices) {
-        builder = builder.model_with(choice, shared_model(script, world));
-    }
-    let stands_in = |name: &str| case.tools.iter().any(|tool| tool.name == name);
-    for entry in &file.tools {
-        if let ToolEntry::Builtin(entry) = entry
-            && !stands_in(entry.tool.name())
-            && let Some(tool) = pure(entry.tool)
-        {
-            builder = builder.shared_tool(tool);
-        }
-    }
-    for tool in &case.tools {
-        builder = builder.tool(double(tool, &file, script, world));
-    }
-    if let Some(schema) = &file.input_schema {
-        builder = builder.input_schema(schema.clone());
-    }
-    if let Some(schema) = &file.output_schema {
-        builder = builder.output_schema(schema.clone());
-    }
+    let (tools, peers) = (&*case.tools, &*case.peers);
+    let part = Part { name: None, agent: &case.agent, tools, peers, script: script.clone() };
+    let cast = Cast { case, world, log };
+    let mut builder = cast.begin(&part)?;
     if !case.hooks.is_empty() {
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
             builder = builder.known_model(name, shared_model(script, world));
@@ -65,6 +53,93 @@ pub(crate) fn build(
         builder = builder.on_step(Arc::new(ScriptedHook { edits: case.hooks.clone() }));
     }
     builder.build().map_err(|error| refusal(&error))
+}
+
+impl Cast<'_> {
+    fn begin(&self, part: &Part<'_>) -> Result<AgentBuilder, String> {
+        let env = |name: &str| {
+            self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        };
+        let file = part.agent.read(&env).map_err(|error| refusal(&error))?;
+        file.check_available().map_err(|error| refusal(&error))?;
+        if let Some(value) = file.mock_replies(&env).filter(|_| part.script.is_root()) {
+            part.script.lock().mock(&value);
+        }
+        let policy = file.policy().map_err(|error| refusal(&error))?;
+        let builder = Agent::builder(part.name.unwrap_or(&file.name))
+            .description(file.description.as_str())
+            .instructions(file.instructions.text())
+            .examples(file.example_messages())
+            .policy(policy)
+            .log(self.log.clone())
+            .world(Arc::new(self.world.clone()));
+        let builder = self.equip(builder, part, &file);
+        self.accompany(builder, part, &file)
+    }
+
+    /// Its models and tools, and what goes in and out.
+    fn equip(&self, mut builder: AgentBuilder, part: &Part<'_>, file: &AgentFile) -> AgentBuilder {
+        let (script, world) = (&part.script, self.world);
+        for choice in models(file, self.case.prices) {
+            builder = builder.model_with(choice, shared_model(script, world));
+        }
+        let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
+        for entry in &file.tools {
+            if let ToolEntry::Builtin(entry) = entry
+                && !stands_in(entry.tool.name())
+                && let Some(tool) = pure(entry.tool)
+            {
+                builder = builder.shared_tool(tool);
+            }
+        }
+        for tool in part.tools {
+            builder = builder.tool(double(tool, file, script, world));
+        }
+        if let Some(schema) = &file.input_schema {
+            builder = builder.input_schema(schema.clone());
+        }
+        if let Some(schema) = &file.output_schema {
+            builder = builder.output_schema(schema.clone());
+        }
+        builder
+    }
+
+    /// Its peers. Those that its file names need a scripted one in their place: nothing real is asked here.
+    fn accompany(
+        &self,
+        mut builder: AgentBuilder,
+        part: &Part<'_>,
+        file: &AgentFile,
+    ) -> Result<AgentBuilder, String> {
+        for peer in part.peers {
+            builder = builder.delegate(self.peer(part, peer)?);
+        }
+        for entry in &file.agents {
+            let name = entry.name();
+            if !part.peers.iter().any(|peer| peer.name() == name) {
+                return Err(format!("The agent `{name}` needs a scripted one in its place: `peers: {{ {name}: ... }}`"));
+            }
+        }
+        Ok(builder)
+    }
+
+    fn peer(&self, part: &Part<'_>, peer: &Peer) -> Result<Arc<dyn Delegate>, String> {
+        let script = part.script.of_peer(peer.name());
+        Ok(match peer {
+            Peer::Scripted { name, description, does } => Arc::new(ScriptedPeer {
+                name: name.clone(),
+                description: description.clone(),
+                does: does.clone(),
+                script,
+            }),
+            Peer::Agent { name, script: own } => {
+                let (agent, tools, peers) = (&own.agent, &*own.tools, &*own.peers);
+                let part = Part { name: Some(name), agent, tools, peers, script: script.clone() };
+                let agent = self.begin(&part)?.build().map_err(|error| refusal(&error))?;
+                Arc::new(AgentPeer { agent: AgentDelegate::new(agent), script })
+            }
+        })
+    }
 }
 
 fn models(file: &AgentFile, prices: Option<Prices>) -> Vec<ModelChoice> {

@@ -1,10 +1,11 @@
 //! Holds what happened against what was expected.
 
-use windlass_core::Effect;
-
 use super::pass::{Mode, Outcome, Pass};
 use super::record::RunRecord;
-use crate::fixture::{Case, EVENT_NAMES, Expect, Matcher, Mismatch};
+use windlass_core::Status;
+
+use crate::fixture::{Case, EVENT_NAMES, Expect, Matcher, Mismatch, RequestMatch};
+use crate::script::last_step;
 
 type Checked = Result<(), Mismatch>;
 
@@ -21,7 +22,7 @@ pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Checked {
         super::sound::run(record)?;
         let own = case.runs.get(place).and_then(|run| run.expect.as_ref());
         for expect in own.into_iter().chain((place == last).then_some(&case.expect)) {
-            check(case, pass, expect, record, outcome).map_err(|miss| match case.runs.len() {
+            check(pass, expect, record, outcome).map_err(|miss| match case.runs.len() {
                 1 => miss,
                 _ => miss.under(&format!("run {}", place + 1)),
             })?;
@@ -38,12 +39,22 @@ pub(crate) fn refused(case: &Case, message: &str) -> Checked {
     }
 }
 
-fn check(case: &Case, pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Outcome) -> Checked {
+/// What a peer was sent: the root's own peer of that name, else one further down.
+fn peer(name: &str, wanted: &[(u32, RequestMatch)], outcome: &Outcome) -> Checked {
+    let deeper = || outcome.peers.iter().find(|(path, _)| last_step(path) == name).map(|(_, sent)| sent);
+    let sent = outcome.peers.get(name).or_else(deeper).map(Vec::as_slice).unwrap_or_default();
+    wanted.iter().try_for_each(|(number, wanted)| wanted.check(*number, sent))
+}
+
+fn check(pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Outcome) -> Checked {
     let end = run.state.ended();
     let (text, output) = end.map_or((None, None), |end| (end.text.as_deref(), end.output.as_ref()));
     expect.check_end(end.map(|end| end.status), text, output)?;
     numbers(expect, pass, run)?;
-    executions(case, pass, expect, run)?;
+    executions(pass, expect, run, outcome)?;
+    for (name, wanted) in &expect.peers {
+        peer(name, wanted, outcome).map_err(|miss| miss.under(name).under("peers"))?;
+    }
     for (number, wanted) in &expect.requests {
         wanted.check(*number, &outcome.requests).map_err(|miss| miss.under("requests"))?;
     }
@@ -82,7 +93,11 @@ fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Checked {
         }
     }
     // What a crash and a stop together cost nobody can know: then there is only an estimate.
-    let guessed = pass.restarts() > 0 && run.state.usage().estimated;
+    // So it is with what a sub-agent used that was lost while the run was being stopped.
+    let begun = run.events.iter().filter(|event| event.fact.kind() == "DelegationStarted").count();
+    let done = run.events.iter().filter(|event| event.fact.kind() == "DelegationFinished").count();
+    let left = begun > done && run.state.ended().is_some_and(|end| end.status == Status::Cancelled);
+    let guessed = pass.restarts() > 0 && (run.state.usage().estimated || left);
     if let Some(wanted) = expect.usage.as_ref().filter(|_| !guessed) {
         let cost = run.state.cost().map(|pico| pico as f64 / 1e12);
         wanted.check(run.state.usage(), cost).map_err(|miss| miss.under("usage"))?;
@@ -91,8 +106,8 @@ fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Checked {
 }
 
 /// How often tools really ran: exact, but for those that may run again after a restart.
-fn executions(case: &Case, pass: Pass, expect: &Expect, run: &RunRecord) -> Checked {
-    let once = |name: &str| case.tools.iter().any(|tool| tool.name == name && tool.effect == Effect::Once);
+fn executions(pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Outcome) -> Checked {
+    let once = |name: &str| outcome.once.iter().any(|key| last_step(key) == name);
     let ran = |name: &str| run.executed.get(name).map(Vec::as_slice).unwrap_or_default();
     for (name, wanted) in &expect.executions {
         let wanted = if pass.restarts() > 0 && !once(name) { wanted.at_least() } else { *wanted };

@@ -19,7 +19,7 @@ use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, SentRequest};
 use crate::schedule::{Plan, Turns};
-use crate::script::{Execution, PostOffice, Script};
+use crate::script::{Execution, GivenTask, PostOffice, Script, last_step};
 use crate::sim::SimWorld;
 
 /// What is said to a run that is steered wherever it stands.
@@ -101,6 +101,10 @@ impl fmt::Display for Pass {
 pub(crate) struct Outcome {
     pub(crate) runs: Vec<RunRecord>,
     pub(crate) requests: Vec<SentRequest>,
+    /// What each peer was sent, by its path in the tree of agents.
+    pub(crate) peers: BTreeMap<String, Vec<SentRequest>>,
+    /// The tools of which each run has an effect of its own.
+    pub(crate) once: Vec<String>,
     pub(crate) problem: Option<String>,
     /// The number of the last event of each append, all runs together.
     pub(crate) batch_ends: Vec<u64>,
@@ -145,16 +149,24 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
         base = Some(record.state.clone());
         runs.push(record);
     }
-    let batch_ends = stage.batch_ends(&runs);
+    let batch_ends = stage.log.append_ends();
     let script = stage.script.lock();
-    Ok(Outcome { runs, requests: script.requests.clone(), problem: script.problem.clone(), batch_ends })
+    let sent = |tasks: &Vec<GivenTask>| tasks.iter().map(|task| task.sent.clone()).collect();
+    Ok(Outcome {
+        runs,
+        requests: script.requests().to_vec(),
+        peers: script.tasks.iter().map(|(path, tasks)| (path.clone(), sent(tasks))).collect(),
+        once: script.once.clone(),
+        problem: script.problem.clone(),
+        batch_ends,
+    })
 }
 
 impl Stage<'_> {
     fn run(&mut self, place: usize, base: Option<&State>) -> Result<RunRecord, String> {
         let (requests, executed) = {
             let script = self.script.lock();
-            (script.requests.len(), script.executed.clone())
+            (script.requests().len(), script.executed.clone())
         };
         let begun = self.world.now();
         let input = self.input(place)?;
@@ -165,10 +177,15 @@ impl Stage<'_> {
         let state = loop {
             let Some(next) = prepared.take() else { break self.state(id)? };
             let end = self.drive(next, &mut updates);
+            for (run, events) in self.log.take_dropped() {
+                self.script.lock().lost(run, &events);
+            }
             if let Some(lost) = self.log.take_lost() {
                 // The log failed, and with it the driver: what was not written has to come again.
-                self.script.lock().lost(&lost);
-                let began = lost.first().is_none_or(|event| !matches!(event.fact, Fact::RunStarted(_)));
+                let (run, events) = lost;
+                self.script.lock().lost(run, &events);
+                let start = events.first().is_some_and(|event| matches!(event.fact, Fact::RunStarted(_)));
+                let began = run != id || !start;
                 prepared = if began { self.restart(id)? } else { Some(self.prepare(&input)?) };
                 id = prepared.as_ref().map_or(id, Prepared::id);
                 continue;
@@ -188,7 +205,7 @@ impl Stage<'_> {
         }
         let mut script = self.script.lock();
         // What was lost and not sent again by now never will be.
-        script.lost_request = false;
+        script.forget_lost();
         if let Some(wrong) = script.wrong_given.first().filter(|wrong| received(&batches, wrong)) {
             return Err(format!("a wrong answer to question {wrong} was accepted"));
         }
@@ -196,10 +213,10 @@ impl Stage<'_> {
         Ok(RunRecord {
             replay_differs: record::replay_differs(&state, base, &batches),
             log_lines: record::log_lines(&state, base, &batches),
-            asked: record::asked(&events),
+            asked: record::asked(&events, &|run| self.batches(run)),
             events,
             updates: updates.updates,
-            requests: script.requests.len() - requests,
+            requests: script.requests().len() - requests,
             executed: since(&executed, &script.executed),
             virtual_ms: self.world.now() - begun,
             state,
@@ -214,7 +231,11 @@ impl Stage<'_> {
 
     fn options(&self) -> DriveOptions {
         let people: Arc<dyn People> =
-            Arc::new(ScriptedPeople { script: self.script.clone(), world: self.world.clone() });
+            Arc::new(ScriptedPeople {
+            script: self.script.clone(),
+            world: self.world.clone(),
+            log: self.log.clone(),
+        });
         let session = (self.case.runs.len() > 1).then(|| SessionId::from("case"));
         DriveOptions { people: Some(people), wait_for_timers: true, session }
     }
@@ -227,7 +248,7 @@ impl Stage<'_> {
             CaseInput::Object(_) => Vec::new(),
         };
         let mut script = self.script.lock();
-        let first = script.requests.len() as u32 + 1;
+        let first = script.requests().len() as u32 + 1;
         let (now, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut script.steer).into_iter().partition(|steer| steer.before_model_call == first);
         script.steer = later;
@@ -309,17 +330,6 @@ impl Stage<'_> {
         }
     }
 
-    fn batch_ends(&self, runs: &[RunRecord]) -> Vec<u64> {
-        let mut before = 0;
-        let mut ends = Vec::new();
-        for run in runs {
-            let batches = self.batches(run.state.run());
-            ends.extend(batches.iter().map(|batch| before + batch.last()));
-            before += run.state.version();
-        }
-        ends
-    }
-
     fn sim<F: Future>(&self, future: F) -> Result<F::Output, String> {
         self.world.run(future, || false).ok_or_else(|| "nothing can go on".to_owned())
     }
@@ -333,13 +343,13 @@ fn received(batches: &[Batch], question: &windlass_core::QuestionId) -> bool {
 
 type Executed = BTreeMap<String, Vec<Execution>>;
 
-/// What was executed since then.
+/// What was executed since then, by the tools' names: all agents of the tree together.
 fn since(before: &Executed, after: &Executed) -> BTreeMap<String, Vec<Value>> {
-    let fresh = |name: &String, all: &[Execution]| {
-        all.iter()
-            .skip(before.get(name).map_or(0, Vec::len))
-            .map(|execution| execution.args.clone())
-            .collect()
-    };
-    after.iter().map(|(name, all)| (name.clone(), fresh(name, all))).collect()
+    let mut fresh: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for (key, all) in after {
+        let new = all.iter().skip(before.get(key).map_or(0, Vec::len));
+        let args = new.map(|execution| execution.args.clone());
+        fresh.entry(last_step(key).to_owned()).or_default().extend(args);
+    }
+    fresh
 }

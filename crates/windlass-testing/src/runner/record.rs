@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, State, Text, evolve, narrate, replay};
+use windlass_core::{
+    CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve, narrate, replay,
+};
 use windlass_store::Batch;
 
 use crate::fixture::{AskedQuestion, Update};
@@ -34,9 +36,17 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
     for event in batches.iter().flat_map(|batch| batch.events.iter()) {
         let own = match &event.fact {
             Fact::RunResumed(_) | Fact::CallDoubted(_) => true,
-            Fact::InputRequested(asked) => by_runner.contains(&asked.question),
+            Fact::InputRequested(asked) => {
+                let own = by_runner.contains(&asked.question);
+                if let Some(call) = asked.call.as_ref().filter(|_| !own && asked.child.is_some()) {
+                    running.insert(call.clone(), false);
+                }
+                own
+            }
             Fact::InputReceived(received) => by_runner.contains(&received.question),
             Fact::CallStarted(started) => running.insert(started.call.clone(), true) == Some(true),
+            // An answer that a person gave goes on with the task; one that the runner gave is its own affair.
+            Fact::DelegationStarted(started) => running.insert(started.call.clone(), true) == Some(true),
             Fact::CallRetried(retried) => {
                 running.insert(retried.call.clone(), false);
                 false
@@ -83,24 +93,45 @@ pub(crate) fn log_lines(run: &State, base: Option<&State>, batches: &[Batch]) ->
     lines
 }
 
-/// The questions that were put to people.
-pub(crate) fn asked(events: &[Event]) -> Vec<AskedQuestion> {
+/// The questions that were put to people. One that comes from another agent is about that agent's call.
+pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) -> Vec<AskedQuestion> {
     let mut names: BTreeMap<CallId, Text> = BTreeMap::new();
+    let mut children: BTreeMap<CallId, RunId> = BTreeMap::new();
     let mut asked = Vec::new();
     for event in events {
         match &event.fact {
             Fact::TurnCompleted(turn) => {
                 names.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
             }
-            Fact::InputRequested(question) => asked.push(AskedQuestion {
-                kind: question.kind.name().to_owned(),
-                tool: question.call.as_ref().and_then(|call| names.get(call)).map(ToString::to_string),
-                text: question.text.to_string(),
-            }),
+            Fact::DelegationStarted(started) => {
+                children.insert(started.call.clone(), started.run);
+            }
+            Fact::InputRequested(question) => {
+                let own = || question.call.as_ref().and_then(|call| names.get(call)).map(ToString::to_string);
+                let child = question.call.as_ref().and_then(|call| children.get(call));
+                let tool = match (&question.child, child) {
+                    (Some(asked), Some(run)) => asked_in(*run, asked, batches_of),
+                    _ => own(),
+                };
+                let (kind, text) = (question.kind.name().to_owned(), question.text.to_string());
+                asked.push(AskedQuestion { kind, tool, text });
+            }
             _ => {}
         }
     }
     asked
+}
+
+/// The tool that a question of another agent's run is about.
+fn asked_in(run: RunId, question: &QuestionId, batches_of: &dyn Fn(RunId) -> Vec<Batch>) -> Option<String> {
+    let batches = batches_of(run);
+    let events: Vec<Event> = batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect();
+    let place = events.iter().filter_map(|event| match &event.fact {
+        Fact::InputRequested(asked) => Some(&asked.question),
+        _ => None,
+    });
+    let place = place.into_iter().position(|asked| asked == question)?;
+    asked(&events, batches_of).into_iter().nth(place)?.tool
 }
 
 /// An event in one line, as a diff shows it.

@@ -92,6 +92,7 @@ fn one_result_each(state: &State, events: &[Event]) -> Checked {
         match &event.fact {
             Fact::TurnCompleted(turn) => results.extend(turn.calls.iter().map(|call| (&call.id, 0))),
             Fact::CallFinished(finished) => *results.entry(&finished.call).or_default() += 1,
+            Fact::DelegationFinished(finished) => *results.entry(&finished.call).or_default() += 1,
             _ => {}
         }
     }
@@ -139,6 +140,7 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
         match &event.fact {
             Fact::TurnCompleted(turn) => used.add(&turn.usage),
             Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
+            Fact::DelegationFinished(finished) => used.add(&finished.usage),
             _ => {}
         }
     }

@@ -80,6 +80,7 @@ files! {
     chat_sessions => "chat/sessions",
     chat_text_forms => "chat/text_forms",
     edges_at_limit => "edges/at_limit",
+    edges_delegation => "edges/delegation",
     edges_bad_calls => "edges/bad_calls",
     edges_crashes => "edges/crashes",
     edges_limits => "edges/limits",
@@ -90,6 +91,7 @@ files! {
     edges_stopping => "edges/stopping",
     edges_streams => "edges/streams",
     edges_transport => "edges/transport",
+    text_delegation => "text/delegation",
     text_loop => "text/loop",
     typed_loop => "typed/loop",
 }

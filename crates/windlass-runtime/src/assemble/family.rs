@@ -1,0 +1,88 @@
+//! The agents that an agent file hands tasks to: their files are read one under another.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use windlass_models::resolve::Env;
+use windlass_store::EventLog;
+
+use super::{AssembleError, alone};
+use crate::agent::Agent;
+use crate::agent_file::{AgentFile, DelegateEntry};
+use crate::delegates::{AgentDelegate, Delegate};
+
+/// How many agents may stand one under another: a bound on what a file can start.
+pub(super) const MAX_DEPTH: usize = 16;
+/// The longest name of a tool.
+const MAX_NAME: usize = 64;
+
+/// An agent with all that stand under it. `above` are the files on the way to it.
+pub(super) fn member<'a>(
+    file: &'a AgentFile,
+    env: Env<'a>,
+    log: &'a Arc<dyn EventLog>,
+    above: &'a [PathBuf],
+    chosen: &'a mut Vec<String>,
+) -> BoxFuture<'a, Result<Agent, AssembleError>> {
+    Box::pin(async move {
+        file.check_available()?;
+        let below = path_with(above, file);
+        let mut delegates: Vec<Arc<dyn Delegate>> = Vec::new();
+        for child in children(file, env, &below)? {
+            let agent = member(&child, env, log, &below, chosen).await?;
+            delegates.push(Arc::new(AgentDelegate::new(agent)));
+        }
+        alone(file, env, log.clone(), delegates, chosen).await
+    })
+}
+
+/// Reads and checks the files of all agents that this one hands tasks to, and those of their delegates. Nothing is
+/// started. Gives how many the agent itself has.
+///
+/// # Errors
+/// A file cannot be used, or the agents stand in a circle.
+pub fn check_delegates(file: &AgentFile, env: Env<'_>) -> Result<usize, AssembleError> {
+    check(file, env, &[])
+}
+
+fn check(file: &AgentFile, env: Env<'_>, above: &[PathBuf]) -> Result<usize, AssembleError> {
+    file.check_available()?;
+    let below = path_with(above, file);
+    let children = children(file, env, &below)?;
+    children.iter().try_for_each(|child| check(child, env, &below).map(drop))?;
+    Ok(children.len())
+}
+
+fn path_with(above: &[PathBuf], file: &AgentFile) -> Vec<PathBuf> {
+    let name = Path::new(&file.file).file_name().unwrap_or_default();
+    above.iter().cloned().chain([real(&file.folder.join(name))]).collect()
+}
+
+/// The file itself, whatever links lead there.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn children(file: &AgentFile, env: Env<'_>, above: &[PathBuf]) -> Result<Vec<AgentFile>, AssembleError> {
+    let mut children = Vec::new();
+    for entry in &file.agents {
+        let DelegateEntry::File { path, name, .. } = entry else { continue };
+        let shown = path.display().to_string();
+        if let Some(first) = above.iter().position(|other| *other == real(path)) {
+            let circle = above.iter().skip(first).map(|file| file.display().to_string());
+            return Err(AssembleError::Circle { files: circle.chain([shown]).collect() });
+        }
+        if above.len() >= MAX_DEPTH {
+            return Err(AssembleError::TooDeep { file: shown });
+        }
+        let mut child = AgentFile::read(path, env)?;
+        child.name = name.clone().unwrap_or(child.name);
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if child.name.is_empty() || child.name.len() > MAX_NAME || !child.name.chars().all(fits) {
+            return Err(AssembleError::DelegateName { name: child.name, file: shown });
+        }
+        children.push(child);
+    }
+    Ok(children)
+}
