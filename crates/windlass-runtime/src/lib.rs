@@ -13,6 +13,7 @@ mod hooks;
 mod import;
 mod input;
 mod load;
+mod partial;
 mod people;
 mod posts;
 mod reading;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
 use tokio::sync::broadcast;
 use windlass_core::{ActionId, Event, LogLine, RunId};
 use windlass_store::{Batch, EventLog};
@@ -37,6 +38,14 @@ pub enum Update {
         name: Option<Arc<str>>,
         /// More of its arguments.
         args: Arc<str>,
+    },
+    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow (E18);
+    /// the last one of a run that ends with a model's output equals it, and comes once it is durable.
+    Partial {
+        /// The model call.
+        action: ActionId,
+        /// The output so far.
+        output: Arc<Value>,
     },
     /// The earlier pieces of this model call are void: it broke and is tried again, or failed.
     Void {

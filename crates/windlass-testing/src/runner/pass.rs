@@ -344,6 +344,9 @@ async fn collect(mut updates: Updates, seen: &mut Vec<Update>) {
             Seen::Call { name: Some(name), .. } => {
                 seen.push(Update { kind: UpdateKind::Call, value: json!(name) });
             }
+            Seen::Partial { output, .. } => {
+                seen.push(Update { kind: UpdateKind::Partial, value: Value::clone(&output) });
+            }
             Seen::Void { .. } => seen.push(Update { kind: UpdateKind::Void, value: json!(true) }),
             Seen::Events(batch) => seen.extend(
                 batch

@@ -90,6 +90,7 @@ files! {
     edges_transport => "edges/transport",
     text_loop => "text/loop",
     typed_loop => "typed/loop",
+    typed_streaming => "typed/streaming",
 }
 
 /// A file that nobody listed above would never be run.
