@@ -250,6 +250,7 @@ impl Driver {
     async fn take(&mut self, what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
         let what = spill(&**self.agent.log(), self.spill_bytes(&what), what).await?;
         let at = self.agent.world().now();
+        let what = self.agent.checks().look_at(&self.state, at, what);
         let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
         let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
             Ok((events, next)) => (events.into(), next),

@@ -3,9 +3,17 @@
 //! Each piece is read once, so that a long output costs no more than its length. Members only appear or grow; a number
 //! or literal appears once it is whole. What is no JSON stops the reading: how the run ends says what became of it.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windlass_core::{OUTPUT_FIELD, OutputForm, State, Stop, Text, ToolKind};
 use windlass_models::Assembler;
+
+/// A type whose values can be seen while they are being written: derive it with `#[derive(Partial)]`, which makes the
+/// struct `Partial…` with all fields optional.
+pub trait Partially {
+    /// What stands so far.
+    type Partial: DeserializeOwned;
+}
 
 /// How many values stand within one another at most: as deep as the reader of the whole output goes.
 const MOST_NESTED: usize = 127;

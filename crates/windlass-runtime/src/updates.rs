@@ -3,10 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
 use windlass_core::{ActionId, Event, LogLine, RunId};
 use windlass_store::{Batch, EventLog};
+
+use crate::partial::Partially;
 
 /// How many updates a subscriber may lag behind before it loses pieces (never facts: those are read from the log).
 pub const UPDATES_KEPT: usize = 1024;
@@ -61,6 +64,16 @@ pub enum Update {
         /// Why.
         violation: Arc<windlass_core::Violation>,
     },
+}
+
+impl Update {
+    /// What stands so far of an output of that type. `None`: this is another update, or a piece that does not fit yet.
+    pub fn partial_as<T: Partially>(&self) -> Option<T::Partial> {
+        match self {
+            Self::Partial { output, .. } => T::Partial::deserialize(&**output).ok(),
+            _ => None,
+        }
+    }
 }
 
 /// The sending side: never waits for anybody. Its queue takes about 100 KiB, so it is made for the first subscriber;
