@@ -233,6 +233,9 @@ pub struct TurnCompleted {
     /// The reply's text where calls were read from it (`text` is then what was left).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_text: Option<Text>,
+    /// What the agent's own check has against the output of this reply, which fits the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objection: Option<Text>,
 }
 
 /// See [`Fact::TurnFailed`].

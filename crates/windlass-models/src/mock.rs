@@ -54,7 +54,11 @@ impl Model for MockReplies {
         let pieces = match self.replies.get(place) {
             Some(text) => {
                 let usage = Usage::default();
-                vec![Ok(Delta::Text(text.clone())), Ok(Delta::Usage(usage)), Ok(Delta::Stop(StopReason::Stop))]
+                vec![
+                    Ok(Delta::Text(text.clone())),
+                    Ok(Delta::Usage(usage)),
+                    Ok(Delta::Stop(StopReason::Stop)),
+                ]
             }
             None => vec![Err(ModelFailure {
                 kind: FailureKind::BadRequest,

@@ -18,7 +18,7 @@ use windlass_tools::{Tool, ToolSet};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
-use crate::hooks::StepHook;
+use crate::hooks::{OutputChecks, StepHook};
 use crate::input::RunMessages;
 use crate::source::{ToolSource, together};
 use crate::world::World;
@@ -40,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) input: Option<Arc<Value>>,
     pub(crate) output: Option<Arc<Value>>,
     pub(crate) hook: Option<Arc<dyn StepHook>>,
+    pub(crate) checks: OutputChecks,
     pub(crate) delegates: Vec<Arc<dyn Delegate>>,
     /// What ends a typed run; offered beside the tools, after the delegates.
     pub(crate) finish: Option<ToolSpec>,
@@ -163,6 +164,10 @@ impl Agent {
 
     pub(crate) fn hook(&self) -> Option<&Arc<dyn StepHook>> {
         self.inner.hook.as_ref()
+    }
+
+    pub(crate) fn checks(&self) -> &OutputChecks {
+        &self.inner.checks
     }
 
     pub(crate) fn delegate(&self, name: &str) -> Option<&Arc<dyn Delegate>> {

@@ -24,6 +24,7 @@ use crate::agent::Agent;
 use crate::delegates::{Task, context_of};
 use crate::error::Error;
 use crate::hold::Hold;
+use crate::partial::Partial;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::reading::ReadResult;
@@ -263,6 +264,8 @@ impl Driver {
     async fn take(&mut self, what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
         let what = spill(&**self.agent.log(), self.spill_bytes(&what), what).await?;
         let at = self.agent.world().now();
+        let what = self.agent.checks().look_at(&self.state, at, what);
+        let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
         let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
             Ok((events, next)) => (events.into(), next),
             Err(violation) => {
@@ -285,6 +288,10 @@ impl Driver {
             .await?;
         if next.is_finished() {
             self.hold.ended();
+        }
+        let output = next.ended().and_then(|end| end.output.as_ref());
+        if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
+            self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
         self.show(expected + 1, &events, &next);
         self.state = next;
@@ -345,7 +352,9 @@ impl Driver {
                 let request = work::request(&view, &self.prefix, self.publisher.heard());
                 let model = self.agent.model(&view.model.name).cloned();
                 let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
-                let work = ModelWork { action: id, model, request, publisher, world, cancel: cancel.clone() };
+                let partial = if publisher.heard() { Partial::of(&self.state) } else { None };
+                let cancel = cancel.clone();
+                let work = ModelWork { action: id, model, request, publisher, partial, world, cancel };
                 Box::pin(work.run().map(Some))
             }
             Work::RunTool { call, attempt } => {

@@ -111,7 +111,11 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
         step_aside().await;
     }
     if entry.takes_ms > 0 {
-        let due = script.lock().due(Timed::Model(script.path().to_owned(), number as usize), world.now(), entry.takes_ms);
+        let due = script.lock().due(
+            Timed::Model(script.path().to_owned(), number as usize),
+            world.now(),
+            entry.takes_ms,
+        );
         world.sleep_until(due).await;
     }
     script.turns.rest().await;

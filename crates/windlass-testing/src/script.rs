@@ -11,9 +11,7 @@ use windlass_runtime::{RunHandle, World};
 use windlass_store::EventLog;
 
 use crate::crash::CrashLog;
-use crate::fixture::{
-    Cancel, Case, During, HumanAnswer, ModelEntry, Peer, ScriptedTool, SentRequest, Steer,
-};
+use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, Peer, ScriptedTool, SentRequest, Steer};
 use crate::schedule::Turns;
 use crate::sim::SimWorld;
 
@@ -321,7 +319,8 @@ impl Inner {
             if self.once.contains(tool) && outcome.is_ok() {
                 continue;
             }
-            let last = executed.iter_mut().rev().find(|execution| execution.call == *call && execution.run == run);
+            let last =
+                executed.iter_mut().rev().find(|execution| execution.call == *call && execution.run == run);
             if let Some(execution) = last
                 && !std::mem::replace(&mut execution.lost, true)
             {
@@ -333,7 +332,8 @@ impl Inner {
     /// Notes that a tool works on a call. Says at which place; what a crash lost is given again.
     pub(crate) fn execute(&mut self, key: &str, fresh: Execution) -> usize {
         let executed = self.executed.entry(key.to_owned()).or_default();
-        let again = |earlier: &Execution| earlier.lost && earlier.call == fresh.call && earlier.run == fresh.run;
+        let again =
+            |earlier: &Execution| earlier.lost && earlier.call == fresh.call && earlier.run == fresh.run;
         if let Some(place) = executed.iter().position(again) {
             executed.splice(place..=place, [fresh]);
             return place;

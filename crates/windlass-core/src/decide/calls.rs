@@ -445,7 +445,13 @@ fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
         return match state.tool(&open.call.name).filter(delegates).filter(known) {
             Some(_) => None,
             None => Some(CallOutcome::UnknownTool {
-                nearest: state.tools.iter().filter(delegates).filter(known).map(|tool| tool.name.clone()).collect(),
+                nearest: state
+                    .tools
+                    .iter()
+                    .filter(delegates)
+                    .filter(known)
+                    .map(|tool| tool.name.clone())
+                    .collect(),
             }),
         };
     }

@@ -72,7 +72,9 @@ impl Delegate for ScriptedPeer {
             done(match step {
                 Some(PeerStep::Reply(text)) => CallOutcome::Ok { content: text.into() },
                 Some(PeerStep::Error(message)) => failed(message),
-                Some(PeerStep::Unreachable) => failed(format!("Agent {name} unavailable: it cannot be reached")),
+                Some(PeerStep::Unreachable) => {
+                    failed(format!("Agent {name} unavailable: it cannot be reached"))
+                }
                 None => {
                     script.problem(format!("the peer {name} was given a task, but `does` is empty"));
                     failed("the script says nothing".to_owned())

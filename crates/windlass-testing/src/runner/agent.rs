@@ -50,16 +50,15 @@ pub(crate) fn build(
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
             builder = builder.known_model(name, shared_model(script, world));
         }
-        builder = builder.on_step(Arc::new(ScriptedHook { edits: case.hooks.clone() }));
+        builder = builder.step_hook(Arc::new(ScriptedHook { edits: case.hooks.clone() }));
     }
     builder.build().map_err(|error| refusal(&error))
 }
 
 impl Cast<'_> {
     fn begin(&self, part: &Part<'_>) -> Result<AgentBuilder, String> {
-        let env = |name: &str| {
-            self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
-        };
+        let env =
+            |name: &str| self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         let file = part.agent.read(&env).map_err(|error| refusal(&error))?;
         file.check_available().map_err(|error| refusal(&error))?;
         if let Some(value) = file.mock_replies(&env).filter(|_| part.script.is_root()) {
@@ -117,7 +116,9 @@ impl Cast<'_> {
         for entry in &file.agents {
             let name = entry.name();
             if !part.peers.iter().any(|peer| peer.name() == name) {
-                return Err(format!("The agent `{name}` needs a scripted one in its place: `peers: {{ {name}: ... }}`"));
+                return Err(format!(
+                    "The agent `{name}` needs a scripted one in its place: `peers: {{ {name}: ... }}`"
+                ));
             }
         }
         Ok(builder)

@@ -230,8 +230,7 @@ impl Stage<'_> {
     }
 
     fn options(&self) -> DriveOptions {
-        let people: Arc<dyn People> =
-            Arc::new(ScriptedPeople {
+        let people: Arc<dyn People> = Arc::new(ScriptedPeople {
             script: self.script.clone(),
             world: self.world.clone(),
             log: self.log.clone(),

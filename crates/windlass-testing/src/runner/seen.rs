@@ -25,6 +25,9 @@ impl Seen {
                 runtime::Update::Text { text, .. } => (UpdateKind::Text, json!(text)),
                 runtime::Update::Reasoning { text, .. } => (UpdateKind::Reasoning, json!(text)),
                 runtime::Update::Call { name: Some(name), .. } => (UpdateKind::Call, json!(name)),
+                runtime::Update::Partial { output, .. } => {
+                    (UpdateKind::Partial, serde_json::Value::clone(&output))
+                }
                 runtime::Update::Void { .. } => (UpdateKind::Void, json!(true)),
                 runtime::Update::Events(batch) => {
                     self.batch(&batch);

@@ -94,6 +94,7 @@ files! {
     text_delegation => "text/delegation",
     text_loop => "text/loop",
     typed_loop => "typed/loop",
+    typed_streaming => "typed/streaming",
 }
 
 /// A file that nobody listed above would never be run.

@@ -280,9 +280,10 @@ fn a_file_that_is_not_there_or_no_text_says_so() {
 #[test]
 fn what_comes_later_is_read_and_named() {
     let later = |text: &str| good(text).check_available().unwrap_err();
-    for (text, path, line) in
-        [("name: x\nagents: [ { name: a, a2a: \"http://127.0.0.1:1\" } ]", "agents", 2), ("code: { enabled: true }", "code.enabled", 1)]
-    {
+    for (text, path, line) in [
+        ("name: x\nagents: [ { name: a, a2a: \"http://127.0.0.1:1\" } ]", "agents", 2),
+        ("code: { enabled: true }", "code.enabled", 1),
+    ] {
         let error = later(text);
         assert_eq!(error.code(), "agent.later");
         assert!(error.to_string().contains(&format!("`{path}: ")), "{error}");
