@@ -1,6 +1,8 @@
 //! The driver of the overhead benchmark (`shared/bench`): the public Rust API, with the log in memory or, with
 //! `--log FILE`, in SQLite.
 
+mod log;
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,6 +42,14 @@ struct Args {
     warmup: usize,
     stream: bool,
     log: Option<String>,
+}
+
+impl Args {
+    /// Runs against a scripted server, as the commands of `log` do them.
+    fn scripted(base_url: &str, model: &str, log: Option<String>) -> Self {
+        let (base_url, model) = (base_url.to_owned(), model.to_owned());
+        Self { base_url, model, rounds: 1_000, concurrency: 1, runs: 1, warmup: 0, stream: false, log }
+    }
 }
 
 fn args() -> Args {
@@ -108,6 +118,12 @@ struct Seen {
     errors: Mutex<Vec<String>>,
 }
 
+impl Seen {
+    fn first_error(&self) -> Option<String> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
+    }
+}
+
 async fn batch(agent: &Agent, stream: bool, runs: usize, concurrency: usize) -> Arc<Seen> {
     let seen = Arc::new(Seen::default());
     let next = Arc::new(AtomicUsize::new(0));
@@ -149,6 +165,10 @@ fn status_kb(key: &str) -> u64 {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("log", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return log::run(rest.to_vec()).await;
+    }
     let args = args();
     let agent = agent(&args)?;
     if args.warmup > 0 {

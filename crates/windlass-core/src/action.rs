@@ -139,6 +139,15 @@ pub enum What {
         /// The reply.
         reply: Box<Reply>,
     },
+    /// A model call brought a reply whose output fits the schema, and the agent's own check has an objection to it.
+    Objected {
+        /// The action.
+        action: ActionId,
+        /// The reply.
+        reply: Box<Reply>,
+        /// What is wrong with its output, for the model.
+        objection: Text,
+    },
     /// A model call failed.
     ModelFailed {
         /// The action.

@@ -69,6 +69,20 @@ macro_rules! facts {
                 }
             }
 
+            /// Reads the data of a fact of that kind, in this version's schema, from where it stands.
+            ///
+            /// # Errors
+            /// As for [`Fact::from_body`].
+            pub fn deserialize_body<'de, D>(kind: &str, data: D) -> Result<Self, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                match kind {
+                    $(stringify!($name) => $name::deserialize(data).map(Self::$name),)+
+                    other => Err(serde::de::Error::unknown_variant(other, Self::KINDS)),
+                }
+            }
+
             /// Reads what [`Fact::body`] wrote.
             ///
             /// # Errors
@@ -219,6 +233,9 @@ pub struct TurnCompleted {
     /// The reply's text where calls were read from it (`text` is then what was left).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_text: Option<Text>,
+    /// What the agent's own check has against the output of this reply, which fits the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objection: Option<Text>,
 }
 
 /// See [`Fact::TurnFailed`].

@@ -97,8 +97,8 @@ pub(crate) enum Stage {
 impl State {
     /// The call that this action runs.
     pub fn running_call(&self, action: ActionId) -> Option<&OpenCall> {
-        self.open_calls()
-            .find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
+        let mut calls = self.open_calls();
+        calls.find(|call| matches!(call.stage, Stage::Running { seq } if self.action(seq) == action))
     }
 
     /// The calls that have started and have no result yet: running, or in doubt after a crash.

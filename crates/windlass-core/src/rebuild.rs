@@ -139,7 +139,11 @@ fn replied(state: &State, turn: &TurnCompleted) -> Vec<What> {
             usage: turn.usage,
             model: turn.model.clone(),
         };
-        What::Replied { action, reply: Box::new(reply) }
+        let reply = Box::new(reply);
+        match turn.objection.clone() {
+            Some(objection) => What::Objected { action, reply, objection },
+            None => What::Replied { action, reply },
+        }
     };
     let native = turn.calls.iter().map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),

@@ -1,8 +1,10 @@
-//! The attribute `#[tool]`: makes a tool of a function.
+//! The attribute `#[tool]`: makes a tool of a function; and `#[derive(Partial)]`, for outputs that are being written.
 //!
-//! This crate only rewrites code; what the code refers to is in `windlass-tools`, which exports the attribute.
+//! This crate only rewrites code; what the code refers to is in `windlass-tools` and `windlass-runtime`, which export
+//! the macros.
 mod expand;
 mod options;
+mod partial;
 mod signature;
 
 use proc_macro::TokenStream;
@@ -67,4 +69,27 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
     expand::tool(options.into(), function.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Makes the struct of what stands so far of an output that is being written.
+///
+/// ```ignore
+/// #[derive(Deserialize, JsonSchema, Partial)]
+/// struct Report {
+///     title: String,
+///     #[partial]
+///     author: Author, // derives `Partial` too
+/// }
+///
+/// let so_far: Option<PartialReport> = update.partial_as::<Report>();
+/// ```
+///
+/// `PartialReport` has the same fields, documented and named for serde alike, each as an `Option` that is `None` until
+/// what is there is a value of its type: a text grows, a number comes whole. A field with `#[partial]` is seen field by
+/// field itself. It is `Clone`, `Debug` and `Default`, so the fields' types are `Clone` and `Debug`.
+///
+/// `#[partial(crate = path)]` on the struct says where `windlass-runtime` is; default: `::windlass::runtime`.
+#[proc_macro_derive(Partial, attributes(partial))]
+pub fn partial(item: TokenStream) -> TokenStream {
+    partial::partial(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -18,7 +18,7 @@ use windlass_tools::{Tool, ToolSet};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
-use crate::hooks::StepHook;
+use crate::hooks::{OutputChecks, StepHook};
 use crate::input::RunMessages;
 use crate::source::{ToolSource, together};
 use crate::world::World;
@@ -40,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) input: Option<Arc<Value>>,
     pub(crate) output: Option<Arc<Value>>,
     pub(crate) hook: Option<Arc<dyn StepHook>>,
+    pub(crate) checks: OutputChecks,
     pub(crate) delegates: Vec<Arc<dyn Delegate>>,
     /// What ends a typed run; offered beside the tools, after the delegates.
     pub(crate) finish: Option<ToolSpec>,
@@ -165,6 +166,10 @@ impl Agent {
         self.inner.hook.as_ref()
     }
 
+    pub(crate) fn checks(&self) -> &OutputChecks {
+        &self.inner.checks
+    }
+
     pub(crate) fn delegate(&self, name: &str) -> Option<&Arc<dyn Delegate>> {
         self.inner.delegates.iter().find(|delegate| *delegate.name() == *name)
     }
@@ -216,7 +221,9 @@ impl Agent {
     /// The policy with some limits raised.
     pub(crate) fn raised(policy: &Arc<Policy>, limits: &[(LimitKind, u64)]) -> Arc<Policy> {
         let mut policy = Policy::clone(policy);
-        limits.iter().for_each(|(kind, max)| policy.set_limit_value(*kind, *max));
+        for (kind, max) in limits {
+            policy.set_limit_value(*kind, *max);
+        }
         Arc::new(policy)
     }
 

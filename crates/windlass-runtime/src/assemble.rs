@@ -161,6 +161,12 @@ async fn alone(
     for (choice, model) in models(file, env, chosen).await? {
         builder = builder.model_with(choice, model);
     }
+    if let Some(schema) = &file.input_schema {
+        builder = builder.input_schema(schema.clone());
+    }
+    if let Some(schema) = &file.output_schema {
+        builder = builder.output_schema(schema.clone());
+    }
     for delegate in delegates {
         builder = builder.delegate(delegate);
     }

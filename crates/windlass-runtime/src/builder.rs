@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use minijinja::Environment;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use windlass_core::{
@@ -16,7 +18,7 @@ use windlass_tools::{Tool, ToolSet, ToolSetError};
 use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, with_beside};
 use crate::delegates::Delegate;
 use crate::error::Error;
-use crate::hooks::StepHook;
+use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
 use crate::source::ToolSource;
 use crate::world::{SystemWorld, World};
 
@@ -34,6 +36,7 @@ pub struct AgentBuilder {
     input: Option<Value>,
     output: Option<Value>,
     hook: Option<Arc<dyn StepHook>>,
+    checks: OutputChecks,
     delegates: Vec<Arc<dyn Delegate>>,
     tools: ToolSet,
     tools_error: Option<ToolSetError>,
@@ -58,6 +61,7 @@ impl AgentBuilder {
             input: None,
             output: None,
             hook: None,
+            checks: OutputChecks::default(),
             delegates: Vec::new(),
             tools: ToolSet::default(),
             tools_error: None,
@@ -161,8 +165,43 @@ impl AgentBuilder {
         self
     }
 
-    /// Who is asked after the tools of each step, before the next model call.
-    pub fn on_step(mut self, hook: Arc<dyn StepHook>) -> Self {
+    /// The input as a type: runs are given one of these ([`RunMessages::typed`](crate::RunMessages::typed)).
+    pub fn input<T: JsonSchema>(self) -> Self {
+        self.input_schema(schema_of::<T>())
+    }
+
+    /// The output as a type: runs end with one of these ([`Run::output_as`](crate::Run::output_as)).
+    pub fn output<T: JsonSchema>(self) -> Self {
+        self.output_schema(schema_of::<T>())
+    }
+
+    /// A check of an output that fits the schema, before the run ends with it. The text of an error goes to the model,
+    /// which tries again, `parse_retries` times at most; what the check said is kept, so that a replay does not run it.
+    /// An output that a hook gives is not asked about.
+    pub fn validate(mut self, check: impl Fn(&Value) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        self.checks.add(Arc::new(check));
+        self
+    }
+
+    /// [`validate`](Self::validate) for an output of a type. What is no such value is an objection too.
+    pub fn validate_as<T: DeserializeOwned + 'static>(
+        self,
+        check: impl Fn(T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.validate(move |output| {
+            let typed = T::deserialize(output).map_err(|error| error.to_string())?;
+            check(typed)
+        })
+    }
+
+    /// A function that is asked after the tools of each step, before the next model call: it gives the step back with
+    /// what is to change, or an error that ends the run.
+    pub fn on_step(self, hook: impl Fn(Step) -> Result<Step, String> + Send + Sync + 'static) -> Self {
+        self.step_hook(Arc::new(StepFn(hook)))
+    }
+
+    /// Who is asked after the tools of each step, where a function is not enough.
+    pub fn step_hook(mut self, hook: Arc<dyn StepHook>) -> Self {
         self.hook = Some(hook);
         self
     }
@@ -236,6 +275,7 @@ impl AgentBuilder {
             input: self.input.map(Arc::new),
             output: self.output.map(Arc::new),
             hook: self.hook,
+            checks: self.checks,
             delegates: self.delegates,
             finish,
             own: self.tools,
@@ -313,6 +353,10 @@ fn template(agent: &str, instructions: &str) -> Result<Instructions, Error> {
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
     environment.add_template_owned(TEMPLATE, instructions.to_owned()).map_err(failed)?;
     Ok((Some(Arc::new(environment)), None))
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
 }
 
 fn digest(parts: &impl serde::Serialize) -> Text {

@@ -24,6 +24,7 @@ use crate::agent::Agent;
 use crate::delegates::{Task, context_of};
 use crate::error::Error;
 use crate::hold::Hold;
+use crate::partial::Partial;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::reading::ReadResult;
@@ -228,7 +229,7 @@ impl Driver {
         let hooks = self.state.policy().hooks;
         let fresh = self.agent.refresh();
         let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
-        let tools = if kept { as_offered(fresh, known, hooks) } else { fresh };
+        let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
         if !self.state.is_finished() && !Arc::ptr_eq(&tools, known) && tools != *known {
             drop(self.take(What::ToolsChanged { tools }, None).await?);
         }
@@ -249,7 +250,7 @@ impl Driver {
             self.posted(posts).await?;
             return Ok(false);
         }
-        self.hold.park().await?;
+        self.hold.park(self.slots.next_timer()).await?;
         // Whoever posted until here may have seen that the run is held, and relies on its holder.
         if self.posts.now().await?.is_empty() || !self.hold.take_again(self.agent.holder()).await? {
             return Ok(true);
@@ -263,6 +264,8 @@ impl Driver {
     async fn take(&mut self, what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
         let what = spill(&**self.agent.log(), self.spill_bytes(&what), what).await?;
         let at = self.agent.world().now();
+        let what = self.agent.checks().look_at(&self.state, at, what);
+        let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
         let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
             Ok((events, next)) => (events.into(), next),
             Err(violation) => {
@@ -285,6 +288,10 @@ impl Driver {
             .await?;
         if next.is_finished() {
             self.hold.ended();
+        }
+        let output = next.ended().and_then(|end| end.output.as_ref());
+        if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
+            self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
         self.show(expected + 1, &events, &next);
         self.state = next;
@@ -345,14 +352,22 @@ impl Driver {
                 let request = work::request(&view, &self.prefix, self.publisher.heard());
                 let model = self.agent.model(&view.model.name).cloned();
                 let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
-                let work = ModelWork { action: id, model, request, publisher, world, cancel: cancel.clone() };
+                let partial = if publisher.heard() { Partial::of(&self.state) } else { None };
+                let cancel = cancel.clone();
+                let work = ModelWork { action: id, model, request, publisher, partial, world, cancel };
                 Box::pin(work.run().map(Some))
             }
             Work::RunTool { call, attempt } => {
                 Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
             }
             Work::Delegate { call, run, answer } => {
-                self.delegate_work(id, call, *run, answer.clone(), &cancel)?
+                let task = self.task(call, *run, answer.clone(), &cancel)?;
+                let delegate = self.agent.delegate(&self.state.open_call(call)?.call.name).cloned();
+                let broken = self.broken.clone();
+                Box::pin(work::delegate(id, delegate, task).map(move |done| {
+                    let note = |error| *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    done.map_err(note).ok()
+                }))
             }
             Work::RunHook => {
                 let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
@@ -376,30 +391,23 @@ impl Driver {
         Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 
-    fn delegate_work(
+    fn task(
         &self,
-        action: ActionId,
         call: &CallId,
         run: RunId,
         answer: Option<InputReceived>,
         cancel: &CancellationToken,
-    ) -> Option<BoxFuture<'static, Option<What>>> {
-        let open = self.state.open_call(call)?;
-        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
-        let task = Task {
+    ) -> Option<Task> {
+        let args: serde_json::Value =
+            serde_json::from_str(self.state.open_call(call)?.args()).unwrap_or_default();
+        Some(Task {
             run,
             parent: self.state.run(),
             task: args.get("task").and_then(|task| task.as_str()).unwrap_or_default().to_owned(),
             context: context_of(&self.state),
             answer,
             cancel: cancel.clone(),
-        };
-        let delegate = self.agent.delegate(&open.call.name).cloned();
-        let broken = self.broken.clone();
-        Some(Box::pin(async move {
-            let done = work::delegate(action, delegate, task).await;
-            done.map_err(|error| *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error)).ok()
-        }))
+        })
     }
 
     fn tool_work(
@@ -477,7 +485,7 @@ impl Driver {
 
 /// What a hook made of the tools that are offered stays, whatever else changes about them; so does the list of agents that
 /// could be reached when the run began (KAOS): the prompt must not change with every try.
-fn as_offered(fresh: Arc<Vec<ToolSpec>>, known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Arc<Vec<ToolSpec>> {
+fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Arc<Vec<ToolSpec>> {
     let kept = fresh.iter().map(|tool| {
         let mut tool = tool.clone();
         let before = known.iter().find(|other| other.name == tool.name);

@@ -52,6 +52,23 @@ pub enum Error {
         /// What is wrong, and where.
         fault: String,
     },
+    /// A typed input is no object.
+    #[error("the input is no JSON object: {fault}")]
+    NoObject {
+        /// What is wrong.
+        fault: String,
+    },
+    /// The output is no value of the type that is asked for.
+    #[error("the output of run {run} is no `{wanted}`")]
+    OutputType {
+        /// The run.
+        run: RunId,
+        /// The type.
+        wanted: &'static str,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
     /// The agent cannot be built: a limit on cost needs prices.
     #[error("agent `{agent}` has a limit on cost, but the price of model `{model}` is unknown")]
     UnknownPrice {
@@ -167,7 +184,8 @@ impl Error {
             Self::Tools { .. } => "agent.tools",
             Self::SameName { .. } => "agent.same_name",
             Self::NoOutput { .. } => "agent.no_output",
-            Self::BadInput { .. } => "run.bad_input",
+            Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
+            Self::OutputType { .. } => "run.output_type",
             Self::UnknownPrice { .. } => "agent.unknown_price",
             Self::NoModel { .. } => "agent.no_model",
             Self::Template { .. } => "agent.template",
@@ -197,6 +215,10 @@ impl Error {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
             }
             Self::BadInput { .. } => Some("give an object that fits the agent's `input.schema`".to_owned()),
+            Self::NoObject { .. } => Some("give a struct or a map with text keys".to_owned()),
+            Self::OutputType { .. } => {
+                Some("ask for the type that the agent was built with (`.output::<T>()`)".to_owned())
+            }
             Self::UnknownPrice { .. } => {
                 Some("give the model `prices: { input, output }` in USD per million tokens".to_owned())
             }

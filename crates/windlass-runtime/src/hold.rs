@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use windlass_core::RunId;
+use windlass_core::{Millis, RunId};
 use windlass_store::{EventLog, Fence, Holder, StoreError};
 
 /// The right to append to a run, as long as nobody else takes it.
@@ -30,8 +30,9 @@ impl Hold {
     }
 
     /// Gives the hold up: only somebody from outside can bring the run on.
-    pub(crate) async fn park(&mut self) -> Result<(), StoreError> {
-        self.log.park(self.run, &self.fence).await?;
+    /// `wake_at`: when a timer of its own does so all the same.
+    pub(crate) async fn park(&mut self, wake_at: Option<Millis>) -> Result<(), StoreError> {
+        self.log.park_until(self.run, &self.fence, wake_at).await?;
         self.held = false;
         Ok(())
     }

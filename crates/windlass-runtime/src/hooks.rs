@@ -3,13 +3,14 @@
 //! A hook runs after a step's tools have ended and before the next model call. Its edits become part of the log, so that
 //! a replay runs no hook; a hook that was running when the process died is asked again.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::{
-    Adjusted, CallId, Content, HookEnd, Message, ModelChoice, Splice, State, StepEdits, Text, ToolCall,
-    ToolMessage, ToolSpec,
+    Adjusted, CallId, Content, HookEnd, Input, Message, Millis, ModelChoice, Splice, State, StepEdits, Text,
+    ToolCall, ToolMessage, ToolSpec, What, decide,
 };
 
 /// Somebody who is asked after the tools of each step.
@@ -186,6 +187,51 @@ fn splices<'m>(
         return Vec::new();
     }
     vec![Splice { at: head as u64, remove: remove as u64, insert: insert.to_vec() }]
+}
+
+/// The agent's own check of an output that fits the schema: the text of an error is what the model is told, so that it
+/// tries again (`parse_retries` times).
+pub type OutputCheck = dyn Fn(&Value) -> Result<(), String> + Send + Sync;
+
+/// Checks that must all accept an output.
+#[derive(Clone, Default)]
+pub(crate) struct OutputChecks(Vec<Arc<OutputCheck>>);
+
+impl std::fmt::Debug for OutputChecks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OutputChecks").field(&self.0.len()).finish()
+    }
+}
+
+impl OutputChecks {
+    pub(crate) fn add(&mut self, check: Arc<OutputCheck>) {
+        self.0.push(check);
+    }
+
+    /// A reply with what the checks have against the output that the run would end with.
+    pub(crate) fn look_at(&self, state: &State, at: Millis, what: What) -> What {
+        let What::Replied { action, reply } = what else { return what };
+        let replied = What::Replied { action, reply };
+        if self.0.is_empty() {
+            return replied;
+        }
+        let end = decide(state, Input { at, what: replied.clone() }).ok();
+        let output = end.as_ref().and_then(|(_, next)| next.ended()?.output.as_ref());
+        match (output.and_then(|output| self.objection(output)), replied) {
+            (Some(objection), What::Replied { action, reply }) => {
+                What::Objected { action, reply, objection: objection.into() }
+            }
+            (_, replied) => replied,
+        }
+    }
+
+    /// The first objection. A check that panics has one.
+    fn objection(&self, output: &Value) -> Option<String> {
+        self.0.iter().find_map(|check| match catch_unwind(AssertUnwindSafe(|| check(output))) {
+            Ok(checked) => checked.err(),
+            Err(_) => Some("the check of the output panicked".to_owned()),
+        })
+    }
 }
 
 /// A hook as a function.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use windlass_core::{Message, RunInput, Stop, check_value, from_xml, to_xml};
 
@@ -43,6 +44,19 @@ impl From<Map<String, Value>> for RunMessages {
 }
 
 impl RunMessages {
+    /// A value for an agent with typed input.
+    ///
+    /// # Errors
+    /// It is no object in JSON.
+    pub fn typed(input: &impl Serialize) -> Result<Self, Error> {
+        let fault = match serde_json::to_value(input) {
+            Ok(Value::Object(object)) => return Ok(object.into()),
+            Ok(_) => "a JSON object is wanted".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Error::NoObject { fault })
+    }
+
     /// All of it as one text.
     pub fn text(&self) -> String {
         let texts = self.messages.iter().map(|message| match message {

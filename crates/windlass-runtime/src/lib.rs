@@ -13,6 +13,7 @@ mod hooks;
 mod import;
 mod input;
 mod load;
+mod partial;
 mod people;
 mod posts;
 mod reading;
@@ -25,6 +26,8 @@ mod updates;
 mod work;
 mod world;
 
+#[doc(hidden)]
+pub mod __private;
 pub mod agent_file;
 pub mod yaml;
 
@@ -35,13 +38,15 @@ pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};
 pub use error::{Error, in_full};
 pub use forks::{Fork, ForkOptions, Saved};
-pub use hooks::{Step, StepFn, StepHook};
+pub use hooks::{OutputCheck, Step, StepFn, StepHook};
 pub use import::{Imported, import_run};
 pub use input::RunMessages;
 pub use load::{load, load_until};
+pub use partial::Partially;
 pub use people::People;
 pub use replays::{Replayed, replay_run};
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream, post};
 pub use source::ToolSource;
 pub use updates::{UPDATES_KEPT, Update, Updates, numbered};
+pub use windlass_macros::Partial;
 pub use world::{SystemWorld, World};

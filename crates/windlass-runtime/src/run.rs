@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use windlass_core::{
     Adjusted, AgentRef, Answer, Fact, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput,
@@ -56,6 +57,16 @@ impl Run {
     /// The typed output, if there is one.
     pub fn output(&self) -> Option<&serde_json::Value> {
         self.state.ended().and_then(|end| end.output.as_ref())
+    }
+
+    /// The typed output as a value of that type, if there is one.
+    ///
+    /// # Errors
+    /// The output is no such value.
+    pub fn output_as<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
+        let typed = self.output().map(T::deserialize).transpose();
+        let wanted = std::any::type_name::<T>();
+        typed.map_err(|source| Error::OutputType { run: self.id(), wanted, source })
     }
 
     /// Tokens used.

@@ -77,6 +77,15 @@ impl Slots {
         self.slots.iter().any(|slot| matches!(slot.action.work, Work::SetTimer { at } if at <= until))
     }
 
+    /// When the first timer fires.
+    pub(crate) fn next_timer(&self) -> Option<Millis> {
+        let timers = self.slots.iter().filter_map(|slot| match slot.action.work {
+            Work::SetTimer { at } => Some(at),
+            _ => None,
+        });
+        timers.min()
+    }
+
     /// Whether nothing is going on at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()

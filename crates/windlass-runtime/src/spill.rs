@@ -18,7 +18,9 @@ pub(crate) async fn spill(log: &dyn EventLog, most: u64, mut what: What) -> Resu
                 }
             }
         }
-        What::CallEnded { outcome, .. } | What::Checked { found: Found::Happened(outcome), .. } => {
+        What::CallEnded { outcome, .. }
+        | What::Delegated { outcome, .. }
+        | What::Checked { found: Found::Happened(outcome), .. } => {
             spill_outcome(log, most, outcome).await?;
         }
         _ => {}

@@ -3,9 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::broadcast;
 use windlass_core::{ActionId, Event, LogLine, RunId};
 use windlass_store::{Batch, EventLog};
+
+use crate::partial::Partially;
 
 /// How many updates a subscriber may lag behind before it loses pieces (never facts: those are read from the log).
 pub const UPDATES_KEPT: usize = 1024;
@@ -38,6 +42,14 @@ pub enum Update {
         /// More of its arguments.
         args: Arc<str>,
     },
+    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow (E18);
+    /// the last one of a run that ends with a model's output equals it, and comes once it is durable.
+    Partial {
+        /// The model call.
+        action: ActionId,
+        /// The output so far.
+        output: Arc<Value>,
+    },
     /// The earlier pieces of this model call are void: it broke and is tried again, or failed.
     Void {
         /// The model call.
@@ -52,6 +64,16 @@ pub enum Update {
         /// Why.
         violation: Arc<windlass_core::Violation>,
     },
+}
+
+impl Update {
+    /// What stands so far of an output of that type. `None`: this is another update, or a piece that does not fit yet.
+    pub fn partial_as<T: Partially>(&self) -> Option<T::Partial> {
+        match self {
+            Self::Partial { output, .. } => T::Partial::deserialize(&**output).ok(),
+            _ => None,
+        }
+    }
 }
 
 /// The sending side: never waits for anybody. Its queue takes about 100 KiB, so it is made for the first subscriber;

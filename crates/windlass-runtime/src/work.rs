@@ -20,6 +20,7 @@ use windlass_tools::{Tool, ToolContext, ToolResult};
 
 use crate::delegates::{Delegate, Task, TaskEnd};
 use crate::hooks::{self, Step, StepHook};
+use crate::partial::Partial;
 use crate::people::People;
 use crate::updates::{Publisher, Update};
 use crate::world::World;
@@ -40,6 +41,8 @@ pub(crate) struct ModelWork {
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) request: ModelRequest,
     pub(crate) publisher: Publisher,
+    /// `None`: nobody listens, or the run has no output.
+    pub(crate) partial: Option<Partial>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) cancel: CancellationToken,
 }
@@ -81,7 +84,7 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
 
 impl ModelWork {
     pub(crate) async fn run(self) -> What {
-        let Self { action, model, request, publisher, world, cancel } = self;
+        let Self { action, model, request, publisher, mut partial, world, cancel } = self;
         let name = request.model.name.clone();
         let fail = |kind, message: &str| failure(&name, kind, message);
         let mut spent = Spent { sent: sent(&request), received: 0, counted: false };
@@ -105,6 +108,10 @@ impl ModelWork {
                     spent.note(&delta);
                     if let Err(failure) = assembler.push(&delta) {
                         break failure;
+                    }
+                    let output = partial.as_mut().and_then(|partial| partial.next(&assembler));
+                    if let Some(output) = output {
+                        publisher.send(Update::Partial { action, output: Arc::new(output) });
                     }
                     if taken.is_multiple_of(PIECES_AT_ONCE) {
                         step_aside().await;

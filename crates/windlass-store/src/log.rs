@@ -126,6 +126,9 @@ pub struct RunFilter {
     pub since: Option<Millis>,
     /// Begun before this time.
     pub until: Option<Millis>,
+    /// Only runs that can go on at this time, whoever holds them: those that are on, and suspended ones with something in
+    /// their inbox or a timer that is due.
+    pub due: Option<Millis>,
     /// Only runs begun before this one: the next page of a listing.
     pub before: Option<RunId>,
     /// At most so many; 0 means [`DEFAULT_LISTED`].
@@ -153,6 +156,8 @@ pub struct RunSummary {
     pub updated_at: Millis,
     /// The beginning of its first input, for people: at most 200 bytes.
     pub title: Text,
+    /// When a suspended run goes on by itself; `None`: when somebody brings it on.
+    pub wake_at: Option<Millis>,
     /// Who holds it now, if somebody alive does.
     pub holder: Option<Holder>,
 }
@@ -226,6 +231,18 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// listed as suspended until its next append. Default: the hold is given up, and the listing stays as it is.
     fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         self.release(run, fence)
+    }
+
+    /// As [`park`](Self::park), for a run with a timer: it is listed as due from then on ([`RunFilter::due`]). `None`: only
+    /// somebody can bring it on. Default: nobody is told of the timer.
+    fn park_until(
+        &self,
+        run: RunId,
+        fence: &Fence,
+        wake_at: Option<Millis>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let _ = wake_at;
+        self.park(run, fence)
     }
 
     /// Lists runs, newest first.

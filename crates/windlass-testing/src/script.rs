@@ -364,6 +364,14 @@ impl Inner {
         }
     }
 
+    /// Says something to the run, once.
+    pub(crate) fn steer_now(&mut self, text: &str) {
+        let what = What::Steer { text: text.into() };
+        if !self.said.contains(&what) {
+            self.say(what);
+        }
+    }
+
     /// Says what is to be said before the model call after this one.
     pub(crate) fn steers(&mut self, call: u32) -> bool {
         let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.steer)

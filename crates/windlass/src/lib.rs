@@ -37,7 +37,7 @@ pub use windlass_tools as tools;
 
 pub use windlass_core::{LimitKind, Message, Status};
 pub use windlass_models::{Model, ModelError, Tour};
-pub use windlass_runtime::{Agent, Error, Run, Update};
+pub use windlass_runtime::{Agent, Error, Partial, Run, Update};
 pub use windlass_store::{EventLog, MemoryLog, SqliteLog};
 pub use windlass_tools::{Tool, tool};
 
@@ -49,6 +49,10 @@ pub use windlass_tools::{Tool, tool};
 pub fn model(name: &str) -> Result<std::sync::Arc<dyn Model>, ModelError> {
     models::resolve::resolve(&models::ModelSettings::named(name), &|variable| std::env::var(variable).ok())
 }
+
+#[doc = include_str!("../../../docs/typed.md")]
+#[cfg(doctest)]
+struct TypedGuide;
 
 #[doc = include_str!("../../../docs/rust.md")]
 #[cfg(doctest)]

@@ -162,6 +162,9 @@ fn look(path: &Path) -> Result<Sound, Failure> {
     let mut builder =
         Agent::builder(file.name.as_str()).instructions(file.instructions.text()).policy(policy);
     builder = builder.examples(file.example_messages());
+    if let Some(schema) = &file.output_schema {
+        builder = builder.output_schema(schema.clone());
+    }
     let auto = [windlass_runtime::agent_file::ModelEntry { use_: "auto".to_owned(), ..Default::default() }];
     for entry in if file.models.is_empty() { &auto[..] } else { &file.models } {
         if entry.use_ != "auto" {

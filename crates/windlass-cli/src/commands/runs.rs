@@ -1,5 +1,6 @@
 //! `windlass runs`: what there is, how it went, and reaching runs from another process.
 
+mod all;
 mod answer;
 mod backup;
 mod cancel;
@@ -70,12 +71,12 @@ enum RunsCommand {
     Diff(diff::DiffArgs),
     /// Write a run, and what it is based on, as JSON lines
     Export(export::ExportArgs),
+    /// Read runs that were exported elsewhere
+    Import(import::ImportArgs),
     /// Copy the whole log to a file, while runs go on
     Backup(backup::BackupArgs),
     /// Take out runs that are no longer needed
     Prune(prune::PruneArgs),
-    /// Read runs that were exported elsewhere
-    Import(import::ImportArgs),
 }
 
 /// Carries out one of the commands.
@@ -94,8 +95,8 @@ pub(crate) async fn run(args: RunsArgs) -> Result<Exit, Failure> {
         RunsCommand::Replay(args) => replay::run(args, log).await,
         RunsCommand::Diff(args) => diff::run(args, log).await,
         RunsCommand::Export(args) => export::run(args, log).await,
+        RunsCommand::Import(args) => import::run(args, log).await,
         RunsCommand::Backup(args) => backup::run(args, log).await,
         RunsCommand::Prune(args) => prune::run(args, log).await,
-        RunsCommand::Import(args) => import::run(args, log).await,
     }
 }

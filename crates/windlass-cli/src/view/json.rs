@@ -35,6 +35,9 @@ impl Writer {
             Update::Call { action, index, name, args } => {
                 json!({ "type": "call", "action": action.seq, "index": index, "name": name, "args": args })
             }
+            Update::Partial { action, output } => {
+                json!({ "type": "partial", "action": action.seq, "output": output })
+            }
             Update::Void { action } => json!({ "type": "void", "action": action.seq }),
             Update::Log(line) => json!({ "type": "log", "warning": line.warning, "text": line.text }),
             Update::Refused { violation } => {

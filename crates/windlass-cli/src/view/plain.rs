@@ -119,7 +119,7 @@ impl Plain {
                 self.turn = Turn::default();
             }
             Update::Log(line) if self.verbose => self.remark(&line.text),
-            Update::Void { .. } | Update::Call { .. } | Update::Log(_) => {}
+            Update::Void { .. } | Update::Call { .. } | Update::Partial { .. } | Update::Log(_) => {}
             Update::Refused { violation } => self.warn(&format!("refused: {violation}")),
             Update::Events(_) => super::each(update, |_, event| self.event(event)),
         }

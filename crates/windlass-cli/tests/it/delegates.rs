@@ -4,7 +4,8 @@ use crate::kit::{Home, assert_end, end};
 
 const LEAD: &str = "name: lead\ninstructions: You lead.\nloop: { preset: text }\n";
 const SUMS: &str = "name: sums\ndescription: Does sums.\nmodel: tour\ntools: [ { builtin: [calculate] } ]\n";
-const ASKS: &str = r#"["```delegate\n{\"agent\": \"sums\", \"task\": \"What is 17% of 2350?\"}\n```", "It is 399.5."]"#;
+const ASKS: &str =
+    r#"["```delegate\n{\"agent\": \"sums\", \"task\": \"What is 17% of 2350?\"}\n```", "It is 399.5."]"#;
 
 fn json_lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

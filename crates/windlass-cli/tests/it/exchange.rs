@@ -19,6 +19,11 @@ fn exported(home: &Home, run: &str) -> String {
     end.stdout
 }
 
+/// An export without the lines that have this part.
+fn without(export: &str, part: &str) -> String {
+    export.split_inclusive('\n').filter(|line| !line.contains(part)).collect()
+}
+
 /// What remains of an export when the listing's own fields do not count.
 fn events(export: &str) -> Vec<&str> {
     export.lines().filter(|line| line.starts_with("{\"type\":\"event\"")).collect()
@@ -55,8 +60,8 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
         assert_eq!(here.windlass(["run", "agent.yaml", "--session", "s", input]).code, 0);
     }
     let export = exported(&here, "last");
-    let gap: String =
-        export.lines().filter(|line| !line.contains("\"seq\":3,")).map(|l| format!("{l}\n")).collect();
+    let kept: Vec<&str> = export.lines().filter(|line| !line.contains("\"seq\":3,")).collect();
+    let gap = kept.join("\n") + "\n";
     let forged = export.replacen("2 + 3 is 5.", "2 + 3 is 6.", 2);
     let newer = export.replacen("\"schema\":1", "\"schema\":99", 1);
     let cut = export.get(..export.len() / 3).unwrap().to_owned();
@@ -133,4 +138,40 @@ fn two_runs_are_compared_from_where_they_part() {
     let json = home.windlass(["runs", "diff", &one, "last", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert!(value["common"].as_u64().unwrap() >= 5, "{value}");
+}
+
+#[test]
+fn e35_payloads_travel_with_their_run_and_are_held_against_their_hash() {
+    let (here, there) = (Home::new(), Home::new());
+    here.write(
+        "agent.yaml",
+        r#"
+name: big
+model: tour
+tools:
+  - command:
+      name: calculate
+      run: [sh, -c, "yes windlass | head -c 9000000"]
+      description: Works out a sum.
+      parameters: { type: object, properties: { expression: { type: string } }, required: [expression] }
+      effect: read_only
+"#,
+    );
+    assert_eq!(here.windlass(["run", "agent.yaml", "What is 2 + 5?"]).code, 0);
+    let export = exported(&here, "last");
+    assert_eq!(export.matches("\"type\":\"payload\"").count(), 3, "in pieces of 4 MiB");
+    let forged = export.replacen("d2luZGxhc3MK", "d2luZGxhc3M/", 1);
+    assert_ne!(forged, export);
+    let without = without(&export, "\"type\":\"payload\"");
+    for (text, why) in [(&forged, "expected a payload of SHA-256"), (&without, "payload")] {
+        there.write("run.jsonl", text);
+        let end = there.windlass(["runs", "import", "run.jsonl"]);
+        assert_ne!(end.code, 0, "{why}: {end:?}");
+        assert!(end.stderr.contains(why), "{why}: {end:?}");
+    }
+    there.write("run.jsonl", &export);
+    let end = there.windlass(["runs", "import", "run.jsonl"]);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert_eq!(exported(&there, "last").lines().count(), export.lines().count());
+    assert_eq!(there.windlass(["runs", "replay", "last"]).code, 0);
 }

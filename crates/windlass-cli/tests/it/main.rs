@@ -16,6 +16,7 @@ mod effects;
 mod errors;
 mod exchange;
 mod forks;
+mod holding;
 mod json;
 mod kit;
 mod people;

@@ -66,10 +66,16 @@ impl Decision {
             return Ok(None);
         }
         let mut args = check_args(tool, &call.args)?;
+        self.objected()?;
         Ok(match form {
             OutputForm::Value => args.get_mut(OUTPUT_FIELD).map(Value::take),
             OutputForm::Object | OutputForm::None => Some(args),
         })
+    }
+
+    /// Whether the agent's own check accepts the output of the reply that came.
+    fn objected(&self) -> Result<(), String> {
+        self.objection.as_ref().map_or(Ok(()), |objection| Err(objection.to_string()))
     }
 
     /// Ends the run with the output of this call: the others get a result all the same (E8).
@@ -108,14 +114,13 @@ impl Decision {
             self.fail(FailKind::Parse, error.into());
             return false;
         }
-        let note = match &call {
-            Some(_) => message.into(),
-            None => {
-                let texts = &self.state.policy.texts;
-                let form =
-                    if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
-                fill(form, "{error}", message).into()
-            }
+        let texts = &self.state.policy.texts;
+        let note = if call.is_some() {
+            message.into()
+        } else {
+            let form =
+                if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
+            fill(form, "{error}", message).into()
         };
         self.record(OutputRejected { reason: Rejection::Invalid, note, call });
         true
@@ -204,6 +209,7 @@ impl Decision {
         let read = from_xml(XML_ROOT, &text, &schema).and_then(|args| {
             let Some(tool) = self.state.finish_tool() else { return Ok(args) };
             let mut args = check_args(tool, &args.to_string())?;
+            self.objected()?;
             match tool.kind {
                 ToolKind::Finish(OutputForm::Value) => {
                     Ok(args.get_mut(OUTPUT_FIELD).map(Value::take).unwrap_or_default())
@@ -242,7 +248,7 @@ impl Decision {
     pub(super) fn text_output(&mut self, text: Option<Text>) {
         let said = text.clone().unwrap_or_else(|| "".into());
         let Some(schema) = self.state.output.clone() else { return };
-        match crate::args::check_output(&schema, &said) {
+        match crate::args::check_output(&schema, &said).and_then(|output| self.objected().map(|()| output)) {
             Ok(output) if self.state.steering.is_empty() => {
                 self.end_with(Status::Answered, text, Some(output), None);
             }

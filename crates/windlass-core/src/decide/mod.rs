@@ -11,7 +11,7 @@ mod turns;
 
 use crate::action::{Input, What};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
-use crate::ids::{ActionId, Millis};
+use crate::ids::{ActionId, Millis, Text};
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
@@ -34,7 +34,8 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
 /// # Errors
 /// As for [`accept`].
 pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violation> {
-    let mut decision = Decision { state: state.clone(), events: Vec::with_capacity(4), at: input.at };
+    let mut decision =
+        Decision { state: state.clone(), events: Vec::with_capacity(4), at: input.at, objection: None };
     decision.decide(input.what)?;
     Ok((decision.events, decision.state))
 }
@@ -44,6 +45,8 @@ struct Decision {
     state: State,
     events: Vec<Event>,
     at: Millis,
+    /// What the agent's own check has against the output of the reply that came.
+    objection: Option<Text>,
 }
 
 type Decided = Result<(), Violation>;
@@ -74,6 +77,10 @@ impl Decision {
                 Ok(())
             }
             What::Replied { action, reply } => self.replied(action, *reply),
+            What::Objected { action, reply, objection } => {
+                self.objection = Some(objection);
+                self.replied(action, *reply)
+            }
             What::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             What::CallEnded { action, outcome } => self.call_ended(action, outcome),
             What::Delegated { action, outcome, usage, cost } => {
@@ -205,7 +212,7 @@ fn name_of(what: &What) -> &'static str {
         What::Start(_) => "a start",
         What::Resumed { .. } => "a take-over",
         What::Adopted { .. } => "an adoption",
-        What::Replied { .. } => "a model's reply",
+        What::Replied { .. } | What::Objected { .. } => "a model's reply",
         What::ModelFailed { .. } => "a model's failure",
         What::CallEnded { .. } => "a call's end",
         What::Delegated { .. } => "a delegate's end",

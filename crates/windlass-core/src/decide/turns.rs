@@ -115,6 +115,7 @@ impl Decision {
             usage: reply.usage,
             model: reply.model,
             raw_text,
+            objection: self.objection.clone(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::moves::{Left, Move, misfits, moves};
 use super::scenarios::{Depth, Family, Scenario, scenarios};
 use super::world::BEGINNING;
 use crate::state::State;
-use crate::{ActionId, Event, Fact, Input, What, Work, accept, decide, evolve, pending};
+use crate::{ActionId, Event, Fact, Input, StateKind, What, Work, accept, decide, evolve, pending, replay};
 
 /// The most states of one scenario: beyond that its bounds are too wide.
 const MOST_STATES: usize = 500_000;
@@ -54,6 +54,8 @@ pub(super) struct Seen {
     steps: usize,
     kinds: BTreeSet<&'static str>,
     ends: BTreeSet<String>,
+    /// Which kinds of inputs were taken in which kinds of states.
+    pairs: BTreeSet<(StateKind, &'static str)>,
 }
 
 /// Looks at all states of a scenario.
@@ -107,6 +109,11 @@ impl Search {
         match take(node, &step) {
             Err(fault) => self.fail(scenario, from, Some(&step.input), &fault),
             Ok((node, events)) => {
+                let pair = (self.nodes[from].state.kind(), step.input.what.kind());
+                if let Some(reason) = pair.0.refuses(pair.1) {
+                    self.fail(scenario, from, Some(&step.input), &format!("but {reason}"));
+                }
+                seen.pairs.insert(pair);
                 for event in &events {
                     seen.kinds.insert(event.fact.kind());
                     if let Fact::RunEnded(end) = &event.fact {
@@ -184,6 +191,11 @@ fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     if folded != state {
         return Err("the state is not the fold of its events".to_owned());
     }
+    match replay(&before, &events) {
+        Ok(again) if again == state => {}
+        Ok(_) => return Err("a replay of these facts gives another state".to_owned()),
+        Err(difference) => return Err(format!("these facts do not replay: {difference:?}")),
+    }
     node.monitor.see(&step.input.what, &before, &events, &state)?;
     if step.crash {
         node.begun.clear();
@@ -193,7 +205,7 @@ fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     node.begun.retain(|id, work| {
         done != Some(*id)
             && (wanted.iter().any(|action| action.id == *id)
-                || matches!(work, Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. }))
+                || !matches!(work, Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook))
     });
     node.begun.extend(wanted.into_iter().map(|action| (action.id, action.work)));
     if node.begun.is_empty() && !state.is_finished() {
@@ -214,6 +226,9 @@ fn ended(what: &What) -> Option<ActionId> {
         What::Replied { action, .. }
         | What::ModelFailed { action, .. }
         | What::CallEnded { action, .. }
+        | What::Delegated { action, .. }
+        | What::DelegateAsks { action, .. }
+        | What::Stepped { action, .. }
         | What::Checked { action, .. }
         | What::TimerFired { action } => Some(*action),
         _ => None,
@@ -228,10 +243,11 @@ fn look_at(family: Family, depth: Depth, least: usize) -> Seen {
         explore(scenario, &mut seen);
     }
     println!(
-        "{family:?}: {} scenarios, {} states, {} steps; ends: {}",
+        "{family:?}: {} scenarios, {} states, {} steps, {} pairs of state and input; ends: {}",
         all.len(),
         seen.states,
         seen.steps,
+        seen.pairs.len(),
         seen.ends.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
     );
     assert!(seen.states >= least, "only {} states: the bounds are too narrow to show anything", seen.states);
@@ -260,5 +276,6 @@ families! {
     all_ways_of_people, deep_ways_of_people => People, 1_000;
     all_crashes_with_doubts, deep_crashes_with_doubts => Doubts, 1_000;
     all_limits, deep_limits => Limits, 1_000;
+    all_outputs_and_hooks, deep_outputs_and_hooks => Outputs, 1_000;
     all_replies_and_failures, deep_replies_and_failures => Models, 1_000;
 }

@@ -17,6 +17,8 @@ pub(super) struct Left {
     pub(super) tool_failures: u8,
     pub(super) tool_changes: u8,
     pub(super) raises: u8,
+    /// Questions of delegates.
+    pub(super) questions: u8,
     /// How many replies there were: the next one is chosen among those of that number.
     pub(super) replies: u8,
 }
@@ -97,11 +99,12 @@ impl Moves<'_> {
                     );
                 }
             }
-            Work::Delegate { .. } => {
-                let outcome = CallOutcome::Ok { content: "delegated".into() };
-                self.add(What::Delegated { action, outcome, usage: Usage::default(), cost: Some(0) }, left);
+            Work::Delegate { .. } => self.delegate_ends(action, live),
+            Work::RunHook => {
+                for edits in &self.scenario.edits {
+                    self.add(What::Stepped { action, edits: Box::new(edits.clone()) }, left);
+                }
             }
-            Work::RunHook => self.add(What::Stepped { action, edits: Box::default() }, left),
             Work::CheckCall { .. } => {
                 let happened = Found::Happened(CallOutcome::Ok { content: "paid".into() });
                 for found in [happened, Found::NotHappened, Found::Unsure] {
@@ -120,6 +123,29 @@ impl Moves<'_> {
                 let input = Input { at: self.node.now.max(*at), what: What::TimerFired { action } };
                 self.found.push(Move { input, left, crash: false });
             }
+        }
+    }
+
+    fn delegate_ends(&mut self, action: ActionId, live: bool) {
+        let left = self.node.left;
+        let usage = Usage { input: 3, ..Usage::default() };
+        let ended = |outcome| What::Delegated { action, outcome, usage, cost: Some(0) };
+        self.add(ended(CallOutcome::Ok { content: "delegated".into() }), left);
+        if !live {
+            self.add(ended(CallOutcome::Interrupted { abandoned: false }), left);
+        } else if left.tool_failures > 0 {
+            let left = Left { tool_failures: left.tool_failures - 1, ..left };
+            self.add(ended(CallOutcome::Error { kind: None, message: "it burns".into() }), left);
+        }
+        if left.questions > 0 {
+            let asks = What::DelegateAsks {
+                action,
+                question: "q1".into(),
+                kind: QuestionKind::Clarify,
+                text: "Which?".into(),
+                suggestions: Vec::new(),
+            };
+            self.add(asks, Left { questions: left.questions - 1, ..left });
         }
     }
 
@@ -195,7 +221,9 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
             Work::CallModel { .. } => all.extend([ended(*id), checked(*id), fired(*id), reply(foreign)]),
             Work::RunTool { .. } => all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]),
             Work::CheckCall { .. } => all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]),
-            Work::Ask { .. } | Work::SetTimer { .. } | Work::Delegate { .. } | Work::RunHook => {
+            // A delegate may end like any call, without a word of what it used.
+            Work::Delegate { .. } => all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]),
+            Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook => {
                 all.extend([reply(*id), ended(*id), checked(*id), fired(foreign)]);
             }
         }

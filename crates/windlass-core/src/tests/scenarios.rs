@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::moves::Left;
 use super::world;
 use crate::policy::{
     AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Transport,
 };
-use crate::{Effect, Reply, RunStarted, StopReason, ToolSpec, Usage, What};
+use crate::{Effect, HookEnd, Reply, RunStarted, StepEdits, StopReason, ToolKind, ToolSpec, Usage, What};
 
 /// One small world to look at in full.
 pub(super) struct Scenario {
@@ -18,6 +20,8 @@ pub(super) struct Scenario {
     pub(super) tools: Vec<Arc<Vec<ToolSpec>>>,
     /// What the model may say: at its first call, its second one, …; the last list holds from then on.
     replies: Vec<Vec<Reply>>,
+    /// What a hook may change after a step; the first is: nothing.
+    pub(super) edits: Vec<StepEdits>,
     pub(super) left: Left,
 }
 
@@ -31,7 +35,9 @@ impl Scenario {
         let What::Start(start) = world::start(Policy::clone(&self.policy), &self.tools[0]).what else {
             panic!("a start starts");
         };
-        RunStarted { policy: self.policy.clone(), ..*start }
+        let typed = self.tools[0].iter().any(|tool| matches!(tool.kind, ToolKind::Finish(_)));
+        let output = typed.then(|| Arc::new(schema()));
+        RunStarted { policy: self.policy.clone(), output, ..*start }
     }
 }
 
@@ -46,6 +52,8 @@ pub(super) enum Family {
     Doubts,
     /// Each limit at 0, 1 and 2 with each outcome.
     Limits,
+    /// Typed outputs, fenced blocks, delegates and hooks: the presets `typed` and `text`.
+    Outputs,
     /// Failing model calls, and replies of every kind under every talk and malformed policy.
     Models,
 }
@@ -130,7 +138,7 @@ fn call(name: &str) -> (&str, &str, Option<&'static str>) {
 
 fn tools() -> Vec<Arc<Vec<ToolSpec>>> {
     let mut tools = world::tools();
-    let mut post = ToolSpec::new("post", "", serde_json::json!({ "type": "object" }));
+    let mut post = ToolSpec::new("post", "", json!({ "type": "object" }));
     post.effect = Effect::Once;
     tools.push(post);
     vec![Arc::new(tools)]
@@ -160,6 +168,7 @@ pub(super) fn scenarios(family: Family, depth: Depth) -> Vec<Scenario> {
         Family::Doubts => doubts(depth),
         Family::Limits => limits(depth),
         Family::Models => models(depth),
+        Family::Outputs => outputs(depth),
     }
 }
 
@@ -189,6 +198,7 @@ fn orders(depth: Depth) -> Vec<Scenario> {
                 }),
                 tools: tools(),
                 replies: vec![vec![calls(None, pair)], vec![text("done")]],
+                edits: Vec::new(),
                 left: Left {
                     crashes: 1,
                     cancels: 1,
@@ -228,6 +238,7 @@ fn people(depth: Depth) -> Vec<Scenario> {
                 }),
                 tools: changing_tools(),
                 replies: vec![vec![calls(Some("Let me."), set)], vec![text("done")]],
+                edits: Vec::new(),
                 left: Left {
                     crashes: 1,
                     cancels: 1,
@@ -257,6 +268,7 @@ fn doubts(depth: Depth) -> Vec<Scenario> {
                 }),
                 tools: if deep { changing_tools() } else { tools() },
                 replies: vec![vec![calls(None, &pair)], vec![text("done")]],
+                edits: Vec::new(),
                 left: Left {
                     crashes: 2,
                     cancels: 1,
@@ -305,13 +317,102 @@ fn limited(kind: LimitKind, steps: u64, at_limit: AtLimit, hurry: bool, depth: D
             vec![calls(None, &["read"]), text("done")],
             vec![text("done")],
         ],
+        edits: Vec::new(),
         left: Left {
             crashes: u8::from(deep),
             cancels: 1,
-            steers: u8::from(deep),
             tool_failures: if kind == LimitKind::Retries { 2 } else { 0 },
-            model_failures: u8::from(deep),
             raises: 1,
+            ..Left::default()
+        },
+    }
+}
+
+/// The output of typed runs.
+fn schema() -> Value {
+    json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] })
+}
+
+/// With a tool that ends a typed run, and another agent to delegate to.
+fn typed_tools() -> Vec<Arc<Vec<ToolSpec>>> {
+    let mut all = (*tools()[0]).clone();
+    let mut helper = ToolSpec::new("helper", "", json!({ "type": "object" }));
+    helper.kind = ToolKind::Delegate;
+    all.push(helper);
+    all.push(ToolSpec::finish(Some(&schema())));
+    vec![Arc::new(all)]
+}
+
+fn outputs(depth: Depth) -> Vec<Scenario> {
+    let deep = depth == Depth::Deep;
+    let batches: &[Batch] = if deep { &BATCHES } else { &[Batch::Concurrent(2), Batch::First] };
+    let mut found = Vec::new();
+    for preset in [Preset::Typed, Preset::Text] {
+        for batch in batches {
+            for parse_retries in if deep { 0..=2 } else { 1..=1 } {
+                for model_calls in
+                    if deep { vec![None, Some(0), Some(1), Some(2)] } else { vec![None, Some(2)] }
+                {
+                    found.push(output(preset, *batch, parse_retries, model_calls, depth));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn output(
+    preset: Preset,
+    batch: Batch,
+    parse_retries: u32,
+    model_calls: Option<u64>,
+    depth: Depth,
+) -> Scenario {
+    let deep = depth == Depth::Deep;
+    let typed = preset == Preset::Typed;
+    let base = Policy::preset(preset).unwrap();
+    let policy = policy(|policy| {
+        *policy = Policy { transport: policy.transport, batch, parse_retries, hooks: true, ..base };
+        policy.limits.clear();
+        if let Some(max) = model_calls {
+            policy.set_limit_value(LimitKind::ModelCalls, max);
+        }
+    });
+    let finish = crate::FINISH_TOOL;
+    let bad = format!("{finish}!");
+    let fenced =
+        |name: &str| text(&format!("```tool_call\n{{\"name\": \"{name}\", \"arguments\": {{}}}}\n```"));
+    let first = if typed {
+        vec![
+            calls(Some("Both."), &["read", finish]),
+            calls(None, &[finish, finish]),
+            calls(None, &[&bad, "helper"]),
+            text("no call"),
+        ]
+    } else {
+        vec![fenced("read"), calls(None, &["helper", "read"]), text("```tool_call\n{\n```"), text("done")]
+    };
+    let last = if typed { calls(None, &[finish]) } else { text("done") };
+    let aborted = StepEdits { end: Some(HookEnd::Abort("enough".into())), ..StepEdits::default() };
+    let ended = StepEdits { end: Some(HookEnd::Finish(json!({ "n": 3 }))), ..StepEdits::default() };
+    let more = vec![calls(None, &[&bad]), last.clone()];
+    Scenario {
+        name: format!("{preset} {batch:?}, {parse_retries} parse retries, {model_calls:?} model calls"),
+        policy,
+        tools: typed_tools(),
+        replies: vec![first, more, vec![last]],
+        edits: if typed {
+            vec![StepEdits::default(), ended, aborted]
+        } else {
+            vec![StepEdits::default(), aborted]
+        },
+        left: Left {
+            crashes: 1,
+            cancels: 1,
+            steers: u8::from(deep),
+            tool_failures: 1,
+            model_failures: u8::from(deep),
+            questions: 1,
             ..Left::default()
         },
     }
@@ -346,6 +447,7 @@ fn models(depth: Depth) -> Vec<Scenario> {
                 }),
                 tools: tools(),
                 replies: rounds,
+                edits: Vec::new(),
                 left: Left {
                     crashes: u8::from(deep),
                     cancels: u8::from(deep),

@@ -247,7 +247,11 @@ impl Monitor {
             Fact::TurnCompleted(done) if !self.closing_turns.contains(&done.turn) => LimitKind::ModelCalls,
             Fact::CallRetried(_) => LimitKind::Retries,
             Fact::CallStarted(CallStarted { attempt: 1, .. }) => LimitKind::ToolCalls,
-            Fact::InputRequested(asked) if asked.kind == QuestionKind::Clarify => LimitKind::ToolCalls,
+            Fact::DelegationStarted(started) if started.attempt == 1 => LimitKind::ToolCalls,
+            // A delegate's question is no call of its own.
+            Fact::InputRequested(asked) if asked.kind == QuestionKind::Clarify && asked.child.is_none() => {
+                LimitKind::ToolCalls
+            }
             _ => return Ok(()),
         };
         *self.counts.entry(kind).or_default() += 1;
@@ -281,11 +285,11 @@ impl Monitor {
                 "an id stands for the same work as long as it is wanted, and never comes again: {action:?}"
             );
             let fits = match &action.work {
-                Work::RunTool { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
-                Work::Delegate { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
-                Work::RunHook => self.open().next().is_none(),
+                Work::RunTool { call, .. } | Work::Delegate { call, .. } => {
+                    matches!(self.calls.get(call), Some((_, Seen::Running)))
+                }
                 Work::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
-                Work::CallModel { .. } => self.open().next().is_none(),
+                Work::CallModel { .. } | Work::RunHook => self.open().next().is_none(),
                 Work::Ask { .. } | Work::SetTimer { .. } => true,
             };
             hold!(fits, "nothing is done for a call that does not want it: {action:?}");

@@ -11,6 +11,7 @@ mod forks;
 #[cfg(test)]
 mod ground;
 #[cfg(test)]
+mod outputs;
 mod panics;
 #[cfg(test)]
 mod payloads;

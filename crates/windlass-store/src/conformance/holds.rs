@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use windlass_core::Status;
 
-use super::sample::{append, begin, ended, fence, holder, said};
+use super::sample::{append, begin, end, ended, fence, holder, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::log::{Append, EventLog, Standing};
+use crate::log::{Append, EventLog, RunFilter, Standing};
 
 /// The first append takes the hold with the fence's epoch, and nobody else gets it.
 pub async fn a_new_run_is_held_by_its_maker(log: Arc<dyn EventLog>) -> Verdict {
@@ -55,6 +55,30 @@ pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn EventLog>) -> Verd
     let going_on = works("a summary", log.summary(run).await)?;
     let expected = (Standing::Running, Some(holder("other")));
     same("standing and holder after a late pause", &(going_on.standing, going_on.holder), &expected)
+}
+
+/// A suspended run is due when its timer is, or when something lies in its inbox; one that is on always is, one that has
+/// ended never.
+pub async fn due_runs_are_listed(log: Arc<dyn EventLog>) -> Verdict {
+    let due = async |now: u64| {
+        let filter = RunFilter { due: Some(now), ..RunFilter::default() };
+        let runs = works("a listing", log.list(filter).await)?;
+        Ok::<_, String>(runs.into_iter().map(|run| run.run).collect::<Vec<_>>())
+    };
+    let (timed, waiting) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
+    let ended = begin(&*log, 3).await?;
+    end(&*log, ended, 1, Status::Answered).await?;
+    same("runs that are on are due", &due(0).await?, &vec![waiting, timed])?;
+    works("a pause", log.park_until(timed, &fence("maker", 1), Some(5_000)).await)?;
+    works("a pause", log.park_until(waiting, &fence("maker", 1), None).await)?;
+    for (run, wakes) in [(timed, Some(5_000)), (waiting, None)] {
+        same("when it goes on", &works("a summary", log.summary(run).await)?.wake_at, &wakes)?;
+    }
+    same("before the timer", &due(4_999).await?, &Vec::new())?;
+    same("at the timer", &due(5_000).await?, &vec![timed])?;
+    works("a post", log.post(waiting, 1, steer("go on")).await)?;
+    same("with a post", &due(0).await?, &vec![waiting])?;
+    same("both", &due(9_000).await?, &vec![waiting, timed])
 }
 
 /// Who lost the hold can neither append, even at the right version, nor release it.

@@ -63,6 +63,7 @@ macro_rules! each_log_promise {
             a_hold_passes_on_with_a_higher_epoch,
             a_lost_hold_cannot_write_or_release,
             a_parked_run_is_listed_as_suspended,
+            due_runs_are_listed,
             ends_and_pauses_give_up_the_hold,
             a_summary_says_how_a_run_stands,
             listings_are_newest_first_and_paged,

@@ -147,7 +147,16 @@ impl EventLog for MemoryLog {
     }
 
     fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        ready(self.lock().park(run, fence))
+        self.park_until(run, fence, None)
+    }
+
+    fn park_until(
+        &self,
+        run: RunId,
+        fence: &Fence,
+        wake_at: Option<Millis>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.lock().park(run, fence, wake_at))
     }
 
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {

@@ -34,6 +34,8 @@ pub(super) struct Run {
     batches: Vec<Batch>,
     version: u64,
     standing: Standing,
+    /// When it goes on by itself, if it is suspended.
+    wake_at: Option<Millis>,
     hold: Hold,
     inbox: VecDeque<Posted>,
     /// The payloads that its events refer to.
@@ -213,11 +215,17 @@ impl Runs {
         Ok(())
     }
 
-    pub(super) fn park(&mut self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
+    pub(super) fn park(
+        &mut self,
+        run: RunId,
+        fence: &Fence,
+        wake_at: Option<Millis>,
+    ) -> Result<(), StoreError> {
         let there = self.get_mut(run)?;
         if there.hold.fence == *fence && there.hold.held {
             there.hold.held = false;
             there.standing = Standing::Suspended;
+            there.wake_at = wake_at;
         }
         Ok(())
     }
@@ -310,6 +318,7 @@ impl Run {
             batches: vec![batch],
             version,
             standing,
+            wake_at: None,
             hold: Hold { fence, held: standing == Standing::Running, dead: false },
             inbox: VecDeque::new(),
             payloads: Vec::new(),
@@ -368,6 +377,15 @@ impl Run {
             && filter.parent.is_none_or(|parent| opening.parent == Some(parent))
             && filter.since.is_none_or(|since| began >= since)
             && filter.until.is_none_or(|until| began < until)
+            && filter.due.is_none_or(|due| self.is_due(due))
+    }
+
+    fn is_due(&self, now: Millis) -> bool {
+        match self.standing {
+            Standing::Running => true,
+            Standing::Suspended => !self.inbox.is_empty() || self.wake_at.is_some_and(|at| at <= now),
+            Standing::Ended(_) => false,
+        }
     }
 
     fn summary(&self, run: RunId) -> RunSummary {
@@ -384,6 +402,7 @@ impl Run {
             started_at: first.map_or(0, |event| event.at),
             updated_at: last.map_or(0, |event| event.at),
             title: opening.title,
+            wake_at: self.wake_at.filter(|_| self.standing == Standing::Suspended),
             holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),
         }
     }

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::{Fact, Millis, RunId, Text};
 
 use super::rows::{self, Fault};
+use super::write::Left;
 use super::{holders, payloads};
 use crate::error::StoreError;
 use crate::log::{Fence, Holder, INBOX_POSTS, PostId, Standing};
@@ -237,12 +238,13 @@ impl Desk {
         connection: &Connection,
         run: RunId,
         fence: &Fence,
-        parked: bool,
+        left: Left,
     ) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         if known.epoch == fence.epoch && known.holder == fence.holder.0 {
-            if parked && known.held.is_some() {
-                let (name, detail) = rows::columns(Standing::Suspended);
+            if let (Left::Suspended(wake_at), Some(_)) = (left, known.held) {
+                let (name, _) = rows::columns(Standing::Suspended);
+                let detail = wake_at.map(|at| at.to_string());
                 connection
                     .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3 WHERE no = ?1")?
                     .execute(params![known.no, name, detail])?;

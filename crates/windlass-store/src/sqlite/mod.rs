@@ -32,7 +32,7 @@ use crate::payload;
 use changes::NewEvents;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
-use write::{Write, Written};
+use write::{Left, Write, Written};
 use writer::Writer;
 
 pub use check::Checked;
@@ -317,12 +317,21 @@ impl EventLog for SqliteLog {
 
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         let fence = fence.clone();
-        let write = Write::Release { run, fence, parked: false };
+        let write = Write::Release { run, fence, left: Left::AsItIs };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
     fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        let write = Write::Release { run, fence: fence.clone(), parked: true };
+        self.park_until(run, fence, None)
+    }
+
+    fn park_until(
+        &self,
+        run: RunId,
+        fence: &Fence,
+        wake_at: Option<Millis>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let write = Write::Release { run, fence: fence.clone(), left: Left::Suspended(wake_at) };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 

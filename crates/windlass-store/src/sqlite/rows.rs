@@ -69,14 +69,15 @@ fn read_of(
 ) -> Result<Vec<Batch>, Fault> {
     let from = from.max(1);
     let mut query = connection.prepare_cached(
-        "SELECT last, at, schema, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last",
+        "SELECT last, count, at, schema, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last",
     )?;
     let mut rows = query.query([no, from.min(i64::MAX as u64).cast_signed()])?;
     let (mut batches, mut count) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        let (last, at): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let head = body::Head { last: last.cast_unsigned(), at: at.cast_unsigned(), schema: row.get(2)? };
-        let body = row.get_ref(3)?.as_str().map_err(as_sql)?;
+        let (last, held, at): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let [last, held, at] = [last, held, at].map(i64::cast_unsigned);
+        let head = body::Head { last, count: held, at, schema: row.get(3)? };
+        let body = row.get_ref(4)?.as_str().map_err(as_sql)?;
         let batch = body::read(run, head, body)?.starting_at(from);
         count += batch.events.len();
         batches.push(batch);
@@ -131,6 +132,10 @@ pub(super) fn inbox(
     Ok(posted)
 }
 
+/// A suspended run's detail is the time at which it goes on by itself.
+const DUE: &str = "(standing = 'running' OR standing = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
+     OR standing = 'suspended' AND detail IS NOT NULL AND CAST(detail AS INTEGER) <=";
+
 const SUMMARY: &str = "SELECT no, run, agent, session, parent, standing, detail, started_at, title, holder, held, \
      (SELECT max(last) FROM appends WHERE appends.run = no) AS version, \
      (SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1) AS updated_at \
@@ -149,7 +154,8 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ru
         if let Some(value) = value {
             values.push(value);
             // Writing to a string cannot fail.
-            let _ = write!(sql, " AND {condition} ?{}", values.len());
+            let close = if condition.starts_with('(') { ")" } else { "" };
+            let _ = write!(sql, " AND {condition} ?{}{close}", values.len());
         }
     };
     let blob = |run: &RunId| Value::Blob(run.0.as_bytes().to_vec());
@@ -161,6 +167,7 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ru
     and("started_at >=", filter.since.map(number));
     and("started_at <", filter.until.map(number));
     and("run <", filter.before.as_ref().map(blob));
+    and(DUE, filter.due.map(number));
     let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit.min(i32::MAX as usize) };
     let _ = write!(sql, " ORDER BY run DESC LIMIT {limit}");
     summaries(connection, &sql, values)
@@ -192,12 +199,15 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
     let parent: Option<[u8; 16]> = row.get(4)?;
     let held: Option<i64> = row.get(10)?;
     let holder: String = row.get(9)?;
+    let (name, detail): (String, Option<String>) = (row.get(5)?, row.get(6)?);
+    let wake_at = detail.as_ref().filter(|_| name == "suspended").and_then(|at| at.parse().ok());
     let summary = RunSummary {
         run,
         agent: row.get::<_, String>(2)?.into(),
         session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
         parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),
-        standing: standing(&row.get::<_, String>(5)?, row.get(6)?)?,
+        standing: standing(&name, detail)?,
+        wake_at,
         version: row.get::<_, Option<i64>>(11)?.unwrap_or_default().cast_unsigned(),
         started_at: row.get::<_, i64>(7)?.cast_unsigned(),
         updated_at: row.get::<_, Option<i64>>(12)?.unwrap_or_default().cast_unsigned(),

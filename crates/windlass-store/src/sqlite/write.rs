@@ -27,8 +27,8 @@ pub(super) enum Write {
     Release {
         run: RunId,
         fence: Fence,
-        /// Whether the run is listed as suspended from here on.
-        parked: bool,
+        /// How the run is listed from here on.
+        left: Left,
     },
     /// Takes a refused post out.
     Discard {
@@ -51,6 +51,15 @@ pub(super) enum Write {
     Checkpoint,
 }
 
+/// How a run stands that its holder has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// As before.
+    AsItIs,
+    /// Suspended; with a time, it goes on by itself then.
+    Suspended(Option<Millis>),
+}
+
 /// What a write brought.
 #[derive(Debug)]
 pub(super) enum Written {
@@ -68,8 +77,8 @@ pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
         Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
         Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
-        Write::Release { run, fence, parked } => {
-            desk.release(connection, *run, fence, *parked).map(|()| Written::Nothing)
+        Write::Release { run, fence, left } => {
+            desk.release(connection, *run, fence, *left).map(|()| Written::Nothing)
         }
         Write::Discard { run, post, fence } => {
             desk.discard(connection, *run, *post, fence).map(|()| Written::Nothing)

@@ -2,9 +2,11 @@
 
 mod agent;
 mod check;
+mod coverage;
 mod hook;
 mod pass;
 mod record;
+mod seen;
 mod sound;
 
 use std::fmt;
@@ -13,7 +15,9 @@ use windlass_core::RunId;
 use windlass_store::Batch;
 
 use crate::fixture::{Case, Crash, Mismatch, SentRequest};
+pub use coverage::Visited;
 use pass::{Mode, Outcome, Pass, Seed};
+use record::RunRecord;
 
 /// How cases are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +51,21 @@ pub struct CaseReport {
     pub failures: Vec<CaseFailure>,
     /// The event log of the first pass, one line an event.
     pub log: Vec<String>,
+    /// Which inputs came in which states in its passes, seeded ones left out, and what followed.
+    pub visited: Visited,
 }
 
 impl CaseReport {
+    fn new(case: &Case) -> Self {
+        Self {
+            name: case.name.clone(),
+            passes: 0,
+            failures: Vec::new(),
+            log: Vec::new(),
+            visited: Visited::new(),
+        }
+    }
+
     /// Whether everything held.
     pub fn passed(&self) -> bool {
         self.failures.is_empty()
@@ -89,7 +105,7 @@ impl fmt::Display for CaseFailure {
 
 /// Runs a case.
 pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
-    let mut report = CaseReport { name: case.name.clone(), passes: 0, failures: Vec::new(), log: Vec::new() };
+    let mut report = CaseReport::new(case);
     if let Some(key) = case.later() {
         let difference = format!("`{}` (line {}) is not available in this version", key.path, key.line);
         report.failures.push(CaseFailure {
@@ -161,26 +177,43 @@ pub fn appends_of_case(case: &Case) -> Result<Vec<(RunId, Vec<Batch>)>, String> 
 }
 
 /// Runs a case once more for every event position, with a cancel there. Whatever the case expects, each run must end by
-/// that within its grace, with a result for every call and all usage counted (E19).
+/// that within its grace, with a result for every call and all usage counted (E19). Then all of it again with a death of
+/// the process right after the request to cancel.
 pub fn cancel_everywhere(case: &Case) -> CaseReport {
-    let mut report = CaseReport { name: case.name.clone(), passes: 0, failures: Vec::new(), log: Vec::new() };
+    let cancel = |event, mode| Pass { cancel: event, ..Pass::plain(mode) };
+    let mut report = everywhere(case, cancel, sound::cancelled);
+    let dies = |event, mode| Pass { crash: event + 1, scripted: false, ..cancel(event, mode) };
+    let again = everywhere(case, dies, sound::cancelled);
+    report.passes += again.passes;
+    report.failures.extend(again.failures);
+    for (pair, facts) in again.visited {
+        report.visited.entry(pair).or_default().extend(facts);
+    }
+    report
+}
+
+/// Runs a case once more for every event position, with something said to the run there. Whatever the case expects, each
+/// run must hear it at its next turn, once (E21).
+pub fn steer_everywhere(case: &Case) -> CaseReport {
+    everywhere(case, |event, mode| Pass { steer: event, ..Pass::plain(mode) }, sound::steered)
+}
+
+fn everywhere(
+    case: &Case,
+    pass_at: impl Fn(u64, Mode) -> Pass,
+    sound: fn(&RunRecord) -> Result<(), Mismatch>,
+) -> CaseReport {
+    let mut report = CaseReport::new(case);
     let Ok(plain) = pass::run(case, Pass::plain(Mode::Blocking)) else { return report };
     report.log = plain.log();
     for (place, event) in plain.batch_ends.into_iter().enumerate() {
-        let mode = if place % 2 == 0 { Mode::Blocking } else { Mode::Streaming };
-        let pass = Pass { cancel: event, ..Pass::plain(mode) };
+        let pass = pass_at(event, if place % 2 == 0 { Mode::Blocking } else { Mode::Streaming });
         report.passes += 1;
-        let fault = match pass::run(case, pass) {
-            Ok(outcome) => outcome
-                .runs
-                .iter()
-                .find_map(|run| sound::cancelled(run).err().map(|miss| (miss, outcome.log()))),
-            // A run that nobody let end keeps the session from the next one.
-            Err(_) => None,
-        };
-        if let Some((miss, log)) = fault {
-            let difference = miss.to_string();
-            let pass = pass.to_string();
+        // A run that nobody let end keeps the session from the next one.
+        let Ok(outcome) = pass::run(case, pass) else { continue };
+        coverage::note(&mut report.visited, &outcome);
+        if let Some(miss) = outcome.runs.iter().find_map(|run| sound(run).err()) {
+            let (pass, difference, log) = (pass.to_string(), miss.to_string(), outcome.log());
             report.failures.push(CaseFailure { pass, seed: None, difference, log, request: None });
         }
     }
@@ -197,6 +230,9 @@ fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
         Err(refusal) => (None, check::refused(case, &refusal).err()),
     };
     let log: Vec<String> = outcome.as_ref().map(Outcome::log).unwrap_or_default();
+    if let Some(outcome) = outcome.as_ref().filter(|_| pass.seed.is_none()) {
+        coverage::note(&mut report.visited, outcome);
+    }
     if let Some(fault) = fault {
         report.failures.push(CaseFailure {
             pass: pass.to_string(),

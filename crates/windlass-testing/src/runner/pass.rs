@@ -5,22 +5,25 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::join;
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_core::{Event, Fact, Message, SessionId, State, What};
 use windlass_runtime::{
-    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, Update as Seen, Updates, World,
-    in_full as refusal, load,
+    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, World, in_full as refusal, load,
 };
 use windlass_store::{Batch, EventLog};
 
 use super::agent::build;
 use super::record::{self, RunRecord};
+use super::seen::Seen;
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
-use crate::fixture::{Case, CaseInput, SentRequest, Update, UpdateKind};
+use crate::fixture::{Case, CaseInput, SentRequest};
 use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, GivenTask, PostOffice, Script, last_step};
 use crate::sim::SimWorld;
+
+/// What is said to a run that is steered wherever it stands.
+pub(crate) const STEERED: &str = "Somebody has something to say.";
 
 /// How a case is run once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(crate) struct Pass {
     pub(crate) scripted: bool,
     /// The event after which the run is cancelled; 0: none.
     pub(crate) cancel: u64,
+    /// The event after which somebody says [`STEERED`] to the run; 0: none.
+    pub(crate) steer: u64,
     /// What decides who goes first, and what comes between; `None`: nothing is left to chance.
     pub(crate) seed: Option<Seed>,
 }
@@ -49,7 +54,7 @@ pub(crate) struct Seed {
 impl Pass {
     /// A pass without a crash or cancel of its own.
     pub(crate) fn plain(mode: Mode) -> Self {
-        Self { mode, crash: 0, scripted: true, cancel: 0, seed: None }
+        Self { mode, crash: 0, scripted: true, cancel: 0, steer: 0, seed: None }
     }
 
     fn plan(&self) -> Option<Plan> {
@@ -79,11 +84,11 @@ impl fmt::Display for Pass {
             Mode::Blocking => "blocking",
             Mode::Streaming => "streaming",
         })?;
-        match (self.crash, self.cancel) {
-            (0, 0) => Ok(()),
-            (0, event) => write!(f, ", cancelled after event {event}"),
-            (event, _) => write!(f, ", restarted after event {event}"),
-        }?;
+        let places =
+            [("restarted", self.crash), ("cancelled", self.cancel), ("steered", self.steer)].into_iter();
+        for (what, event) in places.filter(|(_, event)| *event > 0) {
+            write!(f, ", {what} after event {event}")?;
+        }
         match (self.seed, self.plan()) {
             (Some(seed), Some(plan)) => write!(f, ", seed {}{plan}", seed.number),
             _ => Ok(()),
@@ -129,7 +134,7 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
     let script = Script::of(case, turns.clone());
     script.lock().oracle = !pass.scripted;
     let log = CrashLog::scheduled(pass.crash, turns);
-    log.pause_after(pass.cancel);
+    log.pause_after(pass.cancel.max(pass.steer));
     if let Some(plan) = pass.plan() {
         plan.interruptions.iter().for_each(|(event, how)| log.interrupt(*event, *how));
         let office = PostOffice { log: log.clone(), world: world.clone() };
@@ -168,7 +173,7 @@ impl Stage<'_> {
         let first = self.prepare(&input)?;
         let mut id = first.id();
         let mut prepared = Some(first);
-        let mut updates = Vec::new();
+        let mut updates = Seen::default();
         let state = loop {
             let Some(next) = prepared.take() else { break self.state(id)? };
             let end = self.drive(next, &mut updates);
@@ -195,6 +200,9 @@ impl Stage<'_> {
             }
         };
         let batches = self.batches(id);
+        if let Some(hole) = updates.hole(self.pass.mode, state.version()) {
+            self.script.problem(hole);
+        }
         let mut script = self.script.lock();
         // What was lost and not sent again by now never will be.
         script.forget_lost();
@@ -207,7 +215,7 @@ impl Stage<'_> {
             log_lines: record::log_lines(&state, base, &batches),
             asked: record::asked(&events, &|run| self.batches(run)),
             events,
-            updates,
+            updates: updates.updates,
             requests: script.requests().len() - requests,
             executed: since(&executed, &script.executed),
             virtual_ms: self.world.now() - begun,
@@ -252,12 +260,15 @@ impl Stage<'_> {
     }
 
     /// Drives the run in the simulated world. `None`: it crashed, or nothing can go on.
-    fn drive(&self, prepared: Prepared, seen: &mut Vec<Update>) -> Option<Result<Run, Error>> {
+    fn drive(&self, prepared: Prepared, seen: &mut Seen) -> Option<Result<Run, Error>> {
         self.reach(&prepared);
-        let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates());
+        let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates().after(seen.facts));
         let crashed = || {
             if self.pass.cancel > 0 && self.log.written() >= self.pass.cancel {
                 self.script.lock().cancel_now();
+            }
+            if self.pass.steer > 0 && self.log.written() >= self.pass.steer {
+                self.script.lock().steer_now(STEERED);
             }
             let crashed = self.log.crashed();
             // What is dropped now was in flight: it did not happen.
@@ -267,7 +278,7 @@ impl Stage<'_> {
         let end = self.world.run(
             async {
                 match updates {
-                    Some(updates) => join(prepared.drive(), collect(updates, seen)).await.0,
+                    Some(updates) => join(prepared.drive(), seen.collect(updates)).await.0,
                     None => prepared.drive().await,
                 }
             },
@@ -340,27 +351,4 @@ fn since(before: &Executed, after: &Executed) -> BTreeMap<String, Vec<Value>> {
         fresh.entry(last_step(key).to_owned()).or_default().extend(args);
     }
     fresh
-}
-
-/// What a subscriber sees, as the format writes it.
-async fn collect(mut updates: Updates, seen: &mut Vec<Update>) {
-    while let Some(update) = updates.next().await {
-        match update {
-            Seen::Text { text, .. } => seen.push(Update { kind: UpdateKind::Text, value: json!(text) }),
-            Seen::Reasoning { text, .. } => {
-                seen.push(Update { kind: UpdateKind::Reasoning, value: json!(text) });
-            }
-            Seen::Call { name: Some(name), .. } => {
-                seen.push(Update { kind: UpdateKind::Call, value: json!(name) });
-            }
-            Seen::Void { .. } => seen.push(Update { kind: UpdateKind::Void, value: json!(true) }),
-            Seen::Events(batch) => seen.extend(
-                batch
-                    .events
-                    .iter()
-                    .map(|event| Update { kind: UpdateKind::Event, value: json!(event.fact.kind()) }),
-            ),
-            Seen::Call { .. } | Seen::Log(_) | Seen::Refused { .. } => {}
-        }
-    }
 }

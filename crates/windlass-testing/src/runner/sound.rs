@@ -1,9 +1,10 @@
 //! What holds after every run whatever its case expects: the promises of the engine itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{CallId, Event, Fact, Message, State, Status, Usage};
 
+use super::pass::STEERED;
 use super::record::RunRecord;
 use crate::fixture::Mismatch;
 
@@ -37,6 +38,34 @@ pub(crate) fn cancelled(run: &RunRecord) -> Checked {
         return Err(fault("cancel", format!("an end within {grace} ms"), format!("{} ms", ended - heard.at)));
     }
     Ok(())
+}
+
+/// A run to which something was said after some event: it is heard at the next turn, once (E21).
+pub(crate) fn steered(run: &RunRecord) -> Checked {
+    self::run(run)?;
+    let said = run
+        .events
+        .iter()
+        .position(|event| matches!(&event.fact, Fact::Steered(said) if &*said.text == STEERED));
+    let Some(said) = said else { return Ok(()) };
+    let turns = |events: &[Event]| {
+        let numbers = events.iter().filter_map(|event| match &event.fact {
+            Fact::TurnStarted(turn) => Some(turn.turn),
+            _ => None,
+        });
+        numbers.collect::<BTreeSet<u32>>().len()
+    };
+    let (before, all) = (turns(run.events.get(..said).unwrap_or_default()), turns(&run.events));
+    let heard = run
+        .state
+        .history()
+        .iter()
+        .filter(|message| matches!(&***message, Message::User { content } if content.text() == STEERED));
+    let (heard, wanted) = (heard.count(), usize::from(all > before));
+    if heard == wanted {
+        return Ok(());
+    }
+    Err(fault("steering", format!("heard {wanted} times"), heard.to_string()))
 }
 
 fn fault(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Mismatch {

@@ -1,5 +1,5 @@
 //! The project's own scripted conversations, run as users run theirs: blocking, streaming, and once more with a restart
-//! after every event; then with a cancel after every event (E19). There is one test per file under `fixtures/`, so that a failure names the file.
+//! after every event; then with a cancel (E19) and with a steering message (E21) after every event. There is one test per file under `fixtures/`, so that a failure names the file.
 //!
 //! The event log of each case is a committed snapshot beside its file (`fixtures/**/snapshots/FILE.snap`), reviewed like
 //! code: an event that moves shows in the diff. After a change that is meant, look at it and accept it:
@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "functions that only tests call may fail like tests")]
 
+mod coverage;
 mod docs;
 mod kit;
 
@@ -14,7 +15,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use windlass_testing::fixture::FixtureFile;
-use windlass_testing::{RunnerOptions, cancel_everywhere, run_case};
+use windlass_testing::{RunnerOptions, cancel_everywhere, run_case, steer_everywhere};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -40,7 +41,8 @@ fn hold(file: &str) {
                 for failure in &report.failures {
                     failed.push(format!("{file}: {}\n{failure}", report.name));
                 }
-                for failure in cancel_everywhere(&case).failures {
+                let disturbed = [cancel_everywhere(&case), steer_everywhere(&case)];
+                for failure in disturbed.iter().flat_map(|report| &report.failures) {
                     failed.push(format!("{file}: {}\n{failure}", report.name));
                 }
                 writeln!(logs, "# {}", report.name).unwrap();
@@ -92,6 +94,7 @@ files! {
     text_delegation => "text/delegation",
     text_loop => "text/loop",
     typed_loop => "typed/loop",
+    typed_streaming => "typed/streaming",
 }
 
 /// A file that nobody listed above would never be run.

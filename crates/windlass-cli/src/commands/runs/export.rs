@@ -1,10 +1,14 @@
 //! `windlass runs export`.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::json;
-use windlass_core::{Event, Fact, RunId};
+use windlass_core::{Event, Fact, RunId, Text};
 use windlass_runtime::numbered;
-use windlass_store::EventLog as _;
+use windlass_store::EventLog;
 
 use super::{find, list, show};
 use crate::failure::{Exit, Failure};
@@ -14,10 +18,13 @@ use crate::view::json;
 
 /// How many runs may stand one upon another.
 const DEEPEST_BASE: usize = 100_000;
+/// How many bytes of a payload one line has.
+const PIECE: usize = 4 * 1024 * 1024;
 
 const HELP: &str = "\
 For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number
-of the first event of the same atomic append. Runs that this one is based on come first.";
+of the first event of the same atomic append. Bytes that events refer to come before them, in lines of type `payload`.
+Runs that this one is based on come first. `docs/log-format.md` has the whole format.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -56,6 +63,7 @@ pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Fa
             fields.insert("schema".to_owned(), json!(Fact::SCHEMA));
         }
         out::line(&head)?;
+        payloads(&*log, run).await?;
         show::each(&*log, run, |batch| {
             for (number, event) in numbered(batch) {
                 let mut line = json::event(number, &at_home(event));
@@ -70,4 +78,29 @@ pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Fa
         .await?;
     }
     Ok(Exit::Good)
+}
+
+/// The bytes that the events of a run refer to, in pieces.
+async fn payloads(log: &dyn EventLog, run: RunId) -> Result<(), Failure> {
+    let mut needed: BTreeMap<Text, u64> = BTreeMap::new();
+    show::each(log, run, |batch| {
+        let refs = batch.events.iter().flat_map(|event| event.fact.refs());
+        needed.extend(refs.map(|stored| (stored.sha256.clone(), stored.bytes)));
+        Ok(())
+    })
+    .await?;
+    for (sha256, bytes) in needed {
+        let mut from = 0;
+        loop {
+            let piece = log.payload(&sha256, from, PIECE).await?;
+            let base64 = STANDARD.encode(&piece);
+            let fields = json!({ "type": "payload", "sha256": sha256, "bytes": bytes, "from": from, "base64": base64 });
+            out::line(&fields)?;
+            from += piece.len() as u64;
+            if piece.is_empty() || from >= bytes {
+                break;
+            }
+        }
+    }
+    Ok(())
 }

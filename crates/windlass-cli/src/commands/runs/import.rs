@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_core::{Event, Fact, Millis, RunId, RunStanding};
 use windlass_runtime::{Imported, import_run};
-use windlass_store::{Batch, EventLog, Holder};
+use windlass_store::{Batch, EventLog, Holder, PAYLOAD_BYTES};
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -49,6 +51,7 @@ pub(super) struct ImportArgs {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
     Run { run: RunId, schema: u32 },
+    Payload { sha256: String, bytes: u64, from: u64, base64: String },
     Event { run: RunId, seq: u64, at: Millis, event: String, data: Value, append: u64 },
 }
 
@@ -71,6 +74,7 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
     };
     let log = log_args.open()?;
     let mut coming: Option<Coming> = None;
+    let mut payload = Payload::default();
     let mut number = 0_u64;
     while let Some(text) = next_line(&mut reader, &name, number + 1)? {
         number += 1;
@@ -88,6 +92,18 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
                     import(&*log, whole, &args, log_args).await?;
                 }
             }
+            Line::Payload { sha256, bytes, from, base64 } => {
+                let piece =
+                    STANDARD.decode(&base64).map_err(|error| at_line(&name, number, error.to_string()))?;
+                let whole = payload.add(sha256, (bytes, from), &piece);
+                if let Some(bytes) = whole.map_err(|what| at_line(&name, number, what))? {
+                    let found = log.put(bytes.into()).await?;
+                    if *found != *payload.sha256 {
+                        let what = format!("expected a payload of SHA-256 {}, found {found}", payload.sha256);
+                        return Err(at_line(&name, number, what));
+                    }
+                }
+            }
             Line::Event { run, seq, at, event, data, append } => {
                 let Some(coming) = coming.as_mut().filter(|coming| coming.run == run) else {
                     return Err(at_line(&name, number, "an event before the line of its run"));
@@ -103,6 +119,38 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
         None => return Err(Failure::new(Exit::BadFile, format!("{name} holds no run"))),
     }
     Ok(Exit::Good)
+}
+
+/// A payload that comes in pieces.
+#[derive(Debug, Default)]
+struct Payload {
+    sha256: String,
+    bytes: Vec<u8>,
+}
+
+impl Payload {
+    /// Adds a piece; gives the whole once it is there.
+    fn add(
+        &mut self,
+        sha256: String,
+        (all, from): (u64, u64),
+        piece: &[u8],
+    ) -> Result<Option<Vec<u8>>, String> {
+        if all > PAYLOAD_BYTES {
+            return Err(format!("a payload of {all} bytes, where {PAYLOAD_BYTES} is the most"));
+        }
+        if from == 0 {
+            *self = Self { sha256, bytes: Vec::new() };
+        } else if self.sha256 != sha256 || self.bytes.len() as u64 != from {
+            return Err(format!("a piece from byte {from} on does not follow the one before"));
+        }
+        self.bytes.extend_from_slice(piece);
+        match (self.bytes.len() as u64).cmp(&all) {
+            std::cmp::Ordering::Less => Ok(None),
+            std::cmp::Ordering::Equal => Ok(Some(std::mem::take(&mut self.bytes))),
+            std::cmp::Ordering::Greater => Err(format!("a payload of more than its {all} bytes")),
+        }
+    }
 }
 
 impl Coming {

@@ -6,8 +6,8 @@ use clap::Args;
 use windlass_core::{LimitKind, Status};
 use windlass_runtime::load;
 
-use super::find;
 use super::go_on::GoOn;
+use super::{all, find};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -21,6 +21,7 @@ A run that a limit cut goes on with a higher one, as a new run that begins where
 
 Examples:
   windlass runs resume last
+  windlass runs resume --all
   windlass runs resume last --limit model_calls=20
   windlass runs resume 0199aabbccdd --with changed-agent.yaml";
 
@@ -28,8 +29,11 @@ Examples:
 #[command(after_help = HELP)]
 pub(super) struct ResumeArgs {
     /// The run's id, the beginning of one, or `last`
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
+    run: Option<String>,
+    /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due
+    #[arg(long, conflicts_with_all = ["with", "limits"])]
+    all: bool,
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
@@ -42,7 +46,10 @@ pub(super) struct ResumeArgs {
 
 pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
-    let (log, run) = find::open(log_args, &args.run).await?;
+    let Some(word) = &args.run else {
+        return all::run(log_args, args.view, interrupts).await;
+    };
+    let (log, run) = find::open(log_args, word).await?;
     let state = load(&*log, run).await?;
     match (state.ended().map(|end| end.status), args.limits.is_empty()) {
         (Some(Status::Limit(limit)), true) => {

@@ -1,0 +1,140 @@
+//! Who may go on with a run: holders that died, sleep, or live; and runs that wait.
+
+use std::process::{Child, Command};
+
+use crate::kit::{BOTH, Home, PLAIN, SLOW, finish, lines, until};
+
+const ASKING: &str = "\
+name: asking
+model: tour
+tools: [ { builtin: [calculate] } ]
+loop: { approve: [calculate] }
+";
+
+fn id(home: &Home) -> String {
+    home.last()["run"].as_str().unwrap().to_owned()
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn status(home: &Home, run: &str) -> String {
+    let shown = home.windlass(["runs", "show", run, "--json"]).stdout;
+    let value: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    value["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn e25_resume_all_goes_on_with_what_can_and_names_the_others() {
+    let home = Home::new();
+    home.write("slow.yaml", SLOW);
+    home.write("asking.yaml", ASKING);
+    // One whose process died, one whose answer was left, one that nobody has answered, and one that is on.
+    let mut dead = home.start(["run", "slow.yaml", BOTH]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    until("the list is finished", || home.events("CallFinished") == 1);
+    dead.kill().unwrap();
+    dead.wait().unwrap();
+    let died = id(&home);
+    assert_eq!(home.windlass(["run", "asking.yaml", "What is 2 + 3?"]).code, 75);
+    let answered = id(&home);
+    assert_eq!(home.windlass(["runs", "answer", "--leave", &answered, "q1", "approve"]).code, 0);
+    assert_eq!(home.windlass(["run", "asking.yaml", "What is 4 + 4?"]).code, 75);
+    let waiting = id(&home);
+    std::fs::remove_file(home.path("sums")).unwrap();
+    let live = home.start(["run", "slow.yaml", "What is 2 + 5?"]);
+    until("the other sum has begun", || lines(&home.path("sums")) == 1);
+    let on = id(&home);
+    let all = home.start(["runs", "resume", "--all", "--json"]);
+    until("the lost sum runs again", || lines(&home.path("sums")) == 2);
+    home.write("go", "");
+    let end = finish(all);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert_eq!(end.stdout.lines().count(), 3, "who only waits is not named: {end:?}");
+    let said = |run: &str| {
+        let line = end.stdout.lines().find(|line| line.contains(run)).unwrap();
+        serde_json::from_str::<serde_json::Value>(line).unwrap()
+    };
+    assert_eq!((&said(&died)["resumed"], &said(&died)["status"]), (&true.into(), &"answered".into()));
+    assert_eq!(said(&answered)["status"], "answered");
+    assert_eq!(said(&on)["resumed"], false);
+    let holder = said(&on)["status"].as_str().unwrap().to_owned();
+    assert!(holder.starts_with(&format!("held by pid {}", live.id())), "{holder}");
+    assert_eq!(finish(live).code, 0);
+    assert_eq!(status(&home, &waiting), "suspended");
+    assert_eq!(lines(&home.path("lists")), 1, "a finished call never runs twice");
+    assert_eq!(home.windlass(["runs", "resume", "--all"]).stdout, "", "nothing is left to do");
+}
+
+#[test]
+fn e22_a_parked_run_is_due_when_its_deadline_is() {
+    let home = Home::new();
+    home.write("asking.yaml", &ASKING.replace("approve:", "limits: { seconds: 1 }, approve:"));
+    assert_eq!(home.windlass(["run", "asking.yaml", "What is 2 + 3?"]).code, 75);
+    let run = id(&home);
+    until("it is due", || home.windlass(["runs", "resume", "--all"]).stdout.contains("limit(seconds)"));
+    assert_eq!(status(&home, &run), "limit(seconds)");
+}
+
+#[test]
+fn a_run_that_cannot_be_taken_over_says_why_and_the_others_go_on() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    for _ in 0..2 {
+        assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+        assert_eq!(home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code, 0);
+    }
+    std::fs::remove_file(home.path("home/agents.json")).unwrap();
+    let end = home.windlass(["runs", "resume", "--all"]);
+    assert_eq!(end.code, 1, "{end:?}");
+    assert_eq!(end.stdout.matches("not resumed").count(), 2, "{end:?}");
+    assert!(end.stderr.contains("--with FILE"), "{end:?}");
+    home.write("plain.yaml", PLAIN);
+    let help = home.windlass(["runs", "resume", "--all", "--with", "plain.yaml"]);
+    assert_eq!(help.code, 2, "each run goes on with its own agent: {help:?}");
+}
+
+#[test]
+fn e32_a_holder_that_sleeps_keeps_its_run_and_goes_on_when_it_wakes() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let sleeper = home.start(["run", "agent.yaml", "What is 2 + 5?"]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    signal(&sleeper, "STOP");
+    home.write("go", "");
+    let other = home.windlass(["runs", "resume", "last"]);
+    assert_eq!(other.code, 1, "{other:?}");
+    assert!(other.stderr.contains(&format!("is held by pid {}", sleeper.id())), "{other:?}");
+    signal(&sleeper, "CONT");
+    let end = finish(sleeper);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+}
+
+/// A holder on another machine counts as dead when its heartbeat stops. Here the line of a sleeping one is changed to say so.
+#[test]
+fn e32_a_holder_that_lost_its_run_while_it_slept_cannot_append() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let sleeper = home.start(["run", "agent.yaml", "What is 2 + 5?"]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    signal(&sleeper, "STOP");
+    let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
+    log.busy_timeout(std::time::Duration::from_secs(30)).unwrap();
+    let pid = i64::from(sleeper.id());
+    let changed = log.execute("UPDATE holders SET host = 'elsewhere', beat_at = 0 WHERE pid = ?1", [pid]);
+    assert_eq!(changed.unwrap(), 1);
+    let thief = home.start(["runs", "resume", "last"]);
+    until("the other process has taken over", || home.events("RunResumed") == 1);
+    home.write("go", "");
+    let taken = finish(thief);
+    assert_eq!((taken.code, taken.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{taken:?}");
+    let events = home.last()["summary"]["events"].clone();
+    signal(&sleeper, "CONT");
+    let woken = finish(sleeper);
+    assert_ne!(woken.code, 0, "{woken:?}");
+    assert_eq!(home.last()["summary"]["events"], events, "nothing was appended by the one that slept");
+    assert_eq!(home.windlass(["runs", "replay", "last"]).code, 0);
+    assert!(woken.stderr.contains("error:"), "{woken:?}");
+}

@@ -1,0 +1,159 @@
+//! Kinds of states and of inputs, by name: for tables of what has been seen, and for people.
+
+use std::fmt;
+
+use crate::action::What;
+use crate::open_call::Stage;
+use crate::state::{Phase, State};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident => $text:literal),+ $(,)?) => {
+        /// In which kind of state a run is. What can come in, and what follows, differs between kinds.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum StateKind {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl StateKind {
+            /// All kinds.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// The kind in words.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Nothing has happened yet.
+    NotStarted => "not started",
+    /// A model call is going on.
+    Calling => "model call",
+    /// The one model call after a limit is going on.
+    Closing => "closing call",
+    /// A model call failed and is tried again later.
+    Waiting => "wait before a model call",
+    /// A hook is asked what is to change.
+    Hook => "hook",
+    /// Calls run, or other agents do them.
+    Running => "calls run",
+    /// Calls run while people are asked about others.
+    RunningAsked => "calls run, people asked",
+    /// A tool is asked whether a call happened.
+    Checking => "calls checked",
+    /// Failed calls wait for their next try.
+    Retrying => "wait before a call",
+    /// People are asked about calls.
+    Asked => "people asked",
+    /// A person is asked about a limit.
+    LimitAsked => "limit asked",
+    /// The run is cancelled, and work is being stopped.
+    Cancelling => "being cancelled",
+    /// A limit has cut the loop, and work is being stopped.
+    Cutting => "being cut",
+    /// The run has ended.
+    Ended => "ended",
+}
+
+impl fmt::Display for StateKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl State {
+    /// In which kind of state the run is.
+    pub fn kind(&self) -> StateKind {
+        match &self.phase {
+            Phase::New => StateKind::NotStarted,
+            Phase::Ended(_) => StateKind::Ended,
+            _ if self.cancelled => StateKind::Cancelling,
+            _ if self.stopping() => StateKind::Cutting,
+            Phase::Calling(_) if self.closing.is_some() => StateKind::Closing,
+            Phase::Calling(_) => StateKind::Calling,
+            Phase::Waiting { .. } => StateKind::Waiting,
+            Phase::Stepping { .. } => StateKind::Hook,
+            Phase::Between => StateKind::LimitAsked,
+            Phase::Acting(calls) => {
+                let any = |fits: fn(&Stage) -> bool| calls.iter().any(|call| fits(&call.stage));
+                if any(|stage| matches!(stage, Stage::Doubted { asked: false, .. })) {
+                    StateKind::Checking
+                } else if any(|stage| matches!(stage, Stage::Running { .. } | Stage::Delegated { .. })) {
+                    if self.questions.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
+                } else if any(|stage| matches!(stage, Stage::Retrying { .. })) {
+                    StateKind::Retrying
+                } else {
+                    StateKind::Asked
+                }
+            }
+        }
+    }
+}
+
+macro_rules! inputs {
+    ($($pattern:pat => $name:ident),+ $(,)?) => {
+        impl What {
+            /// The names of all kinds of inputs, in the order of their definition.
+            pub const KINDS: &'static [&'static str] = &[$(stringify!($name)),+];
+
+            /// The kind's name.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $($pattern => stringify!($name),)+
+                }
+            }
+        }
+    };
+}
+
+inputs! {
+    Self::Start(_) => Start,
+    Self::Resumed { .. } => Resumed,
+    Self::Adopted { .. } => Adopted,
+    Self::Replied { .. } => Replied,
+    Self::Objected { .. } => Objected,
+    Self::ModelFailed { .. } => ModelFailed,
+    Self::CallEnded { .. } => CallEnded,
+    Self::Delegated { .. } => Delegated,
+    Self::DelegateAsks { .. } => DelegateAsks,
+    Self::Checked { .. } => Checked,
+    Self::Stepped { .. } => Stepped,
+    Self::Answered { .. } => Answered,
+    Self::Steer { .. } => Steer,
+    Self::Cancel { .. } => Cancel,
+    Self::ToolsChanged { .. } => ToolsChanged,
+    Self::TimerFired { .. } => TimerFired,
+}
+
+impl StateKind {
+    /// Why an input of that kind ([`What::KINDS`]) never fits a state of this kind; `None`: it may.
+    pub fn refuses(self, input: &str) -> Option<&'static str> {
+        use StateKind::{
+            Asked, Calling, Cancelling, Checking, Closing, Cutting, Ended, Hook, LimitAsked, NotStarted,
+            Retrying, Running, RunningAsked,
+        };
+        let calling = [Calling, Closing, Cancelling, Cutting].contains(&self);
+        let working = [Running, RunningAsked, Checking, Cancelling, Cutting].contains(&self);
+        match (self, input) {
+            (NotStarted, "Start") => None,
+            (NotStarted, _) => Some("a run begins with its start"),
+            (Ended, _) => Some("the run has ended"),
+            (_, "Start") => Some("a run starts once"),
+            (_, "Replied" | "Objected" | "ModelFailed") if !calling => Some("no model call is going on"),
+            (_, "CallEnded" | "Delegated" | "DelegateAsks") if !working => Some("no call runs"),
+            (_, "Checked") if ![Checking, Cancelling, Cutting].contains(&self) => Some("nothing is checked"),
+            (_, "Stepped") if self != Hook => Some("no hook is asked"),
+            (_, "Answered") if ![RunningAsked, Checking, Retrying, Asked, LimitAsked].contains(&self) => {
+                Some("no question is open")
+            }
+            (Cancelling, "Cancel") => Some("it is cancelled already"),
+            (Cancelling | Cutting, "Steer") => Some("nobody listens any more"),
+            (Cancelling | Cutting, "TimerFired") => Some("no timer is set any more"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Typed outputs from Rust: checks of one's own (A3, A15), and that a replay runs none of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+use windlass_core::{Fact, FailKind, Status};
+use windlass_runtime::{Agent, AgentBuilder, Step, numbered, replay_run};
+use windlass_testing::{FnModel, called, said};
+
+const EVEN: &str = "n must be even";
+
+fn builder(model: FnModel) -> AgentBuilder {
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    Agent::builder("even").model("m1", Arc::new(model)).output_schema(schema)
+}
+
+/// Outputs with these numbers, one after another.
+fn finishes(args: &'static [&'static str]) -> FnModel {
+    FnModel::script(args.iter().map(|args| called(&[("__finish__", args)])).collect::<Vec<_>>())
+}
+
+fn even(asked: &Arc<AtomicUsize>) -> impl Fn(&serde_json::Value) -> Result<(), String> + use<> {
+    let asked = asked.clone();
+    move |output| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        if output["n"].as_i64().is_some_and(|n| n % 2 == 0) { Ok(()) } else { Err(EVEN.to_owned()) }
+    }
+}
+
+async fn objections(agent: &Agent, run: &windlass_runtime::Run) -> Vec<String> {
+    let batches = agent.log().read(run.id(), 1, usize::MAX).await.unwrap();
+    let events =
+        batches.iter().flat_map(|batch| numbered(batch).map(|(_, event)| event.clone()).collect::<Vec<_>>());
+    events
+        .filter_map(|event| match event.fact {
+            Fact::TurnCompleted(turn) => turn.objection.map(|text| text.to_string()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a15_a_check_asks_again_and_a_replay_runs_none() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let agent =
+        builder(finishes(&[r#"{"n": 3}"#, r#"{"n": "x"}"#, r#"{"n": 4}"#])).validate(even(&asked)).build();
+    let agent = agent.unwrap();
+    let run = agent.run("Count").await.unwrap();
+    assert_eq!(run.status(), Some(Status::Answered));
+    assert_eq!(run.output(), Some(&json!({ "n": 4 })));
+    assert_eq!(asked.load(Ordering::Relaxed), 2, "what breaks the schema is not its business");
+    let told = run.messages().map(|message| format!("{message:?}")).collect::<Vec<_>>().join("\n");
+    assert!(told.contains(&format!("Output validation failed: {EVEN}")), "{told}");
+    assert_eq!(objections(&agent, &run).await, [EVEN]);
+    let replayed = replay_run(&**agent.log(), run.id(), None).await.unwrap();
+    assert!(replayed.difference.is_none(), "{:?}", replayed.difference);
+    assert_eq!(asked.load(Ordering::Relaxed), 2, "a replay asks nobody");
+}
+
+#[tokio::test]
+async fn a15_a_check_that_never_accepts_ends_the_run() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let agent =
+        builder(finishes(&[r#"{"n": 1}"#, r#"{"n": 3}"#, r#"{"n": 5}"#])).validate(even(&asked)).build();
+    let agent = agent.unwrap();
+    let run = agent.run("Count").await.unwrap();
+    assert_eq!(run.status(), Some(Status::Failed(FailKind::Parse)));
+    assert!(run.error().unwrap().contains(EVEN), "{:?}", run.error());
+    assert_eq!(run.output(), None);
+    assert!(replay_run(&**agent.log(), run.id(), None).await.unwrap().difference.is_none());
+}
+
+#[tokio::test]
+async fn a15_a_check_that_panics_accepts_nothing() {
+    let agent = builder(finishes(&[r#"{"n": 1}"#, r#"{"n": 3}"#, r#"{"n": 5}"#]));
+    let agent = agent.validate(|_| panic!("on fire")).build().unwrap();
+    let run = agent.run("Count").await.unwrap();
+    assert_eq!(run.status(), Some(Status::Failed(FailKind::Parse)));
+    assert!(run.error().unwrap().contains("panicked"), "{:?}", run.error());
+}
+
+#[tokio::test]
+async fn a15_an_answer_in_the_replys_format_is_checked_too() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let model = FnModel::script([said(r#"{"n": 3}"#), said(r#"{"n": 4}"#)]);
+    let agent = builder(model).settings(&json!({ "preset": "chat" })).validate(even(&asked)).build().unwrap();
+    let run = agent.run("Count").await.unwrap();
+    assert_eq!(run.output(), Some(&json!({ "n": 4 })));
+    assert_eq!(objections(&agent, &run).await, [EVEN]);
+    assert!(replay_run(&**agent.log(), run.id(), None).await.unwrap().difference.is_none());
+}
+
+#[tokio::test]
+async fn a6_a11_a_hook_as_a_function_sees_each_step_and_may_abort() {
+    let tool = windlass_testing::FnTool::new("look", |_, _| async { Ok("seen".into()) });
+    let model = FnModel::script([called(&[("look", "{}")]), called(&[("look", "{}")])]);
+    let agent = builder(model).settings(&json!({ "preset": "typed", "max_steps": 5 })).tool(tool);
+    let hook = |step: Step| if step.counter == 2 { Err("no key".to_owned()) } else { Ok(step) };
+    let run = agent.on_step(hook).build().unwrap().run("Look").await.unwrap();
+    assert_eq!(run.status(), Some(Status::Failed(FailKind::Hook)));
+    assert_eq!(run.error(), Some("no key"));
+}
