@@ -143,7 +143,8 @@ fn take_blocks(
     while let Some((before, after)) = rest.split_once(fence) {
         left.push_str(before);
         // A fence of another name that begins the same way is text.
-        let Some((info, body)) = after.split_once('\n').filter(|(info, _)| info.trim().is_empty()) else {
+        let opened = after.split_once('\n').filter(|(info, _)| info.trim().is_empty());
+        let Some((_, body)) = opened else {
             left.push_str(fence);
             rest = after;
             continue;
@@ -152,7 +153,6 @@ fn take_blocks(
             Some((body, after)) => (Ok(body), after),
             None => (Err("the block is not closed by a line of ```".to_owned()), ""),
         };
-        let _blank = info;
         calls.push(read(body.and_then(object)));
         rest = after;
     }

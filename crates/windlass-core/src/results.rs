@@ -16,7 +16,7 @@ pub(crate) fn tool_message(policy: &Policy, call: &ToolCall, outcome: CallOutcom
         (CallOutcome::Ok { content }, Results::Kaos) if call.delegate => {
             format!("Agent response: {}", content.text()).into()
         }
-        (CallOutcome::Ok { content }, Results::Kaos) => kaos_result(content),
+        (CallOutcome::Ok { content }, Results::Kaos) => kaos_result(&content),
         (CallOutcome::Rejected { message }, _) => rejected(&message).into(),
         (failure, Results::Kaos) => kaos_failure(call, &failure).into(),
         (failure, results) => match (failure_text(&call.name, &failure), results) {
@@ -58,14 +58,14 @@ fn announced(name: &str, content: &Content) -> Content {
 }
 
 /// KAOS gives a tool's structured content, else its text as the field `result`, in the way of Python's `json.dumps`.
-fn kaos_result(content: Content) -> Content {
+fn kaos_result(content: &Content) -> Content {
     let text = content.text();
     let value = match serde_json::from_str::<Value>(&text) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
         _ => json!({ "result": &*text }),
     };
     let line = format!("Tool result: {}", python_json(&value));
-    match &content {
+    match content {
         Content::Text(_) => line.into(),
         Content::Parts(parts) => {
             let shown = |part: &&Part| matches!(part, Part::Text { .. } | Part::Stored(_));

@@ -17,8 +17,21 @@ const MOST_DEPTH: usize = 64;
 pub fn to_xml(root: &str, value: &Map<String, Value>, schema: &Value) -> String {
     let mut out = String::new();
     let mut writer = Writer { out: &mut out, root: schema };
-    writer.object(root, "", value, Some(schema), 0);
+    writer.object(&Tag { name: root.to_owned(), attributes: String::new(), depth: 0 }, value, Some(schema));
     out
+}
+
+/// An element that is being written.
+struct Tag {
+    name: String,
+    attributes: String,
+    depth: usize,
+}
+
+impl Tag {
+    fn item(&self) -> Self {
+        Self { name: "item".to_owned(), attributes: String::new(), depth: self.depth + 1 }
+    }
 }
 
 struct Writer<'w> {
@@ -27,14 +40,7 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    fn object(
-        &mut self,
-        tag: &str,
-        attributes: &str,
-        map: &Map<String, Value>,
-        schema: Option<&Value>,
-        depth: usize,
-    ) {
+    fn object(&mut self, tag: &Tag, map: &Map<String, Value>, schema: Option<&Value>) {
         let properties = schema.and_then(|schema| resolved(schema, self.root).get("properties")?.as_object());
         let known = properties.into_iter().flat_map(Map::keys).filter(|key| map.contains_key(*key));
         let others = map.keys().filter(|key| properties.is_none_or(|known| !known.contains_key(*key)));
@@ -46,15 +52,15 @@ impl Writer<'_> {
             })
             .collect();
         if fields.is_empty() {
-            self.out.push_str(&format!("<{tag}{attributes} />"));
+            self.empty(tag);
             return;
         }
-        self.open(tag, attributes);
+        self.open(tag);
         for (key, value, schema) in &fields {
-            self.line(depth + 1);
-            self.field(key, value, schema.as_ref(), depth + 1);
+            self.line(tag.depth + 1);
+            self.field(key, value, schema.as_ref(), tag.depth + 1);
         }
-        self.line(depth);
+        self.line(tag.depth);
         self.close(tag);
     }
 
@@ -62,48 +68,42 @@ impl Writer<'_> {
         // An empty list or object stands as an empty element, without its description.
         let empty = matches!(value, Value::Array(items) if items.is_empty())
             || matches!(value, Value::Object(map) if map.is_empty());
-        let description = schema
-            .and_then(|schema| {
-                schema.get("description").or_else(|| resolved(schema, self.root).get("description"))
-            })
-            .and_then(Value::as_str)
-            .filter(|_| !empty);
-        let attributes =
-            description.map_or(String::new(), |text| format!(" description=\"{}\"", escaped(text, true)));
-        self.value(&tag_name(key), &attributes, value, schema, depth);
+        let description = schema.and_then(|schema| description(schema, self.root)).filter(|_| !empty);
+        let attributes = description.map_or_else(String::new, described);
+        self.value(&Tag { name: tag_name(key), attributes, depth }, value, schema);
     }
 
-    fn value(&mut self, tag: &str, attributes: &str, value: &Value, schema: Option<&Value>, depth: usize) {
+    fn value(&mut self, tag: &Tag, value: &Value, schema: Option<&Value>) {
         match value {
-            _ if depth > MOST_DEPTH => self.text(tag, attributes, &value.to_string()),
-            Value::Null => self.out.push_str(&format!("<{tag}{attributes} />")),
-            Value::Object(map) => self.object(tag, attributes, map, schema, depth),
-            Value::Array(items) if items.is_empty() => self.out.push_str(&format!("<{tag}{attributes} />")),
+            _ if tag.depth > MOST_DEPTH => self.text(tag, &value.to_string()),
+            Value::Null => self.empty(tag),
+            Value::Array(items) if items.is_empty() => self.empty(tag),
+            Value::Object(map) => self.object(tag, map, schema),
             Value::Array(items) => {
                 let item = schema.and_then(|schema| resolved(schema, self.root).get("items")).cloned();
-                self.open(tag, attributes);
+                self.open(tag);
                 for value in items {
-                    self.line(depth + 1);
-                    self.value("item", "", value, item.as_ref(), depth + 1);
+                    self.line(tag.depth + 1);
+                    self.value(&tag.item(), value, item.as_ref());
                 }
-                self.line(depth);
+                self.line(tag.depth);
                 self.close(tag);
             }
-            Value::Bool(flag) => self.text(tag, attributes, if *flag { "true" } else { "false" }),
-            Value::Number(number) => self.text(tag, attributes, &number.to_string()),
-            Value::String(text) => self.string(tag, attributes, text, depth),
+            Value::Bool(flag) => self.text(tag, if *flag { "true" } else { "false" }),
+            Value::Number(number) => self.text(tag, &number.to_string()),
+            Value::String(text) => self.string(tag, text),
         }
     }
 
-    fn string(&mut self, tag: &str, attributes: &str, text: &str, depth: usize) {
+    fn string(&mut self, tag: &Tag, text: &str) {
         let wrapped = text.contains('<').then(|| format!("<w>{text}</w>"));
         match wrapped.as_deref().and_then(|text| parse(text).ok()) {
             Some(document) => {
-                self.open(tag, attributes);
-                self.embedded(document.root_element(), depth);
+                self.open(tag);
+                self.embedded(document.root_element(), tag.depth);
                 self.close(tag);
             }
-            None => self.text(tag, attributes, text),
+            None => self.text(tag, text),
         }
     }
 
@@ -115,19 +115,21 @@ impl Writer<'_> {
         for child in node.children().filter(|child| !(elements && blank(*child))) {
             if child.is_element() {
                 self.line(depth + 1);
-                let tag = child.tag_name().name();
-                let attributes: String = child
-                    .attributes()
-                    .map(|attribute| {
-                        format!(" {}=\"{}\"", attribute.name(), escaped(attribute.value(), true))
-                    })
-                    .collect();
+                let attributes = child.attributes().map(|one| {
+                    let value = escaped(one.value(), true);
+                    format!(" {}=\"{value}\"", one.name())
+                });
+                let tag = Tag {
+                    name: child.tag_name().name().to_owned(),
+                    attributes: attributes.collect::<Vec<_>>().concat(),
+                    depth: depth + 1,
+                };
                 if child.has_children() {
-                    self.open(tag, &attributes);
+                    self.open(&tag);
                     self.embedded(child, depth + 1);
-                    self.close(tag);
+                    self.close(&tag);
                 } else {
-                    self.out.push_str(&format!("<{tag}{attributes} />"));
+                    self.empty(&tag);
                 }
             } else if let Some(text) = child.text().filter(|_| child.is_text()) {
                 self.out.push_str(&escaped(text, false));
@@ -138,24 +140,37 @@ impl Writer<'_> {
         }
     }
 
-    fn text(&mut self, tag: &str, attributes: &str, text: &str) {
-        self.open(tag, attributes);
+    fn text(&mut self, tag: &Tag, text: &str) {
+        self.open(tag);
         self.out.push_str(&escaped(text, false));
         self.close(tag);
     }
 
-    fn open(&mut self, tag: &str, attributes: &str) {
-        self.out.push_str(&format!("<{tag}{attributes}>"));
+    fn open(&mut self, tag: &Tag) {
+        self.out.extend(["<", &tag.name, &tag.attributes, ">"]);
     }
 
-    fn close(&mut self, tag: &str) {
-        self.out.push_str(&format!("</{tag}>"));
+    fn empty(&mut self, tag: &Tag) {
+        self.out.extend(["<", &tag.name, &tag.attributes, " />"]);
+    }
+
+    fn close(&mut self, tag: &Tag) {
+        self.out.extend(["</", &tag.name, ">"]);
     }
 
     fn line(&mut self, depth: usize) {
         self.out.push('\n');
         self.out.extend(std::iter::repeat_n("  ", depth));
     }
+}
+
+/// A field's description: its own, else that of the type that it refers to.
+fn description<'s>(field: &'s Value, root: &'s Value) -> Option<&'s str> {
+    field.get("description").or_else(|| resolved(field, root).get("description"))?.as_str()
+}
+
+fn described(text: &str) -> String {
+    format!(" description=\"{}\"", escaped(text, true))
 }
 
 /// An element's name: what a key holds that no name may hold becomes `_` (XML 1.0, 2.3).
@@ -173,19 +188,12 @@ fn escaped(text: &str, attribute: bool) -> String {
 /// What a model is to fill in: one element a field, with its description.
 pub fn xml_form(root: &str, schema: &Value) -> String {
     let properties = resolved(schema, schema).get("properties").and_then(Value::as_object);
-    let mut form = format!("<{root}>");
-    for (key, field) in properties.into_iter().flatten() {
-        let description = field
-            .get("description")
-            .or_else(|| resolved(field, schema).get("description"))
-            .and_then(Value::as_str);
-        let attribute =
-            description.map_or(String::new(), |text| format!(" description=\"{}\"", escaped(text, true)));
-        let tag = tag_name(key);
-        form.push_str(&format!("\n    <{tag}{attribute}></{tag}>"));
-    }
-    form.push_str(&format!("\n</{root}>"));
-    form
+    let lines = properties.into_iter().flatten().map(|(key, field)| {
+        let (tag, attribute) =
+            (tag_name(key), description(field, schema).map_or_else(String::new, described));
+        format!("    <{tag}{attribute}></{tag}>\n")
+    });
+    format!("<{root}>\n{}</{root}>", lines.collect::<Vec<_>>().concat())
 }
 
 /// The value that a reply's `<root>…</root>` holds, typed by the schema where it can be.
@@ -270,10 +278,10 @@ fn value_of(node: Node<'_, '_>, schema: Option<&Value>, root: &Value) -> Option<
                 _ => {}
             }
         }
-        if is("integer") || is("number") {
-            if let Ok(number) = text.parse::<Number>() {
-                return Some(number.into());
-            }
+        if (is("integer") || is("number"))
+            && let Ok(number) = text.parse::<Number>()
+        {
+            return Some(number.into());
         }
         (is("null") && text == "null").then_some(Value::Null)
     };
@@ -297,7 +305,8 @@ fn leaf(text: &str, item: Option<&Value>, root: &Value) -> Value {
 /// A text that equals a choice of another type when written out is that choice.
 fn choice(text: &str, schema: Option<&Value>) -> Value {
     let choices = schema.and_then(|schema| schema.get("enum")?.as_array()).into_iter().flatten();
-    let same = |choice: &&Value| !choice.is_string() && choice.to_string() == text;
+    let written = |choice: &Value| choice.to_string();
+    let same = |choice: &&Value| !choice.is_string() && written(choice) == text;
     choices
         .chain(schema.and_then(|schema| schema.get("const")))
         .find(same)

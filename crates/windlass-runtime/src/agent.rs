@@ -219,7 +219,9 @@ impl Agent {
     /// The policy with some limits raised.
     pub(crate) fn raised(policy: &Arc<Policy>, limits: &[(LimitKind, u64)]) -> Arc<Policy> {
         let mut policy = Policy::clone(policy);
-        limits.iter().for_each(|(kind, max)| policy.set_limit_value(*kind, *max));
+        for (kind, max) in limits {
+            policy.set_limit_value(*kind, *max);
+        }
         Arc::new(policy)
     }
 

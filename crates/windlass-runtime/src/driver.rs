@@ -212,7 +212,7 @@ impl Driver {
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
         let tools = if self.state.policy().hooks {
-            as_offered(self.agent.refresh(), known)
+            as_offered(&self.agent.refresh(), known)
         } else {
             self.agent.refresh()
         };
@@ -347,7 +347,9 @@ impl Driver {
                 Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
             }
             Work::Delegate { call, run, answer } => {
-                self.delegate_work(id, call, *run, answer.clone(), &cancel)?
+                let task = self.task(call, *run, answer.clone(), &cancel)?;
+                let delegate = self.agent.delegate(&self.state.open_call(call)?.call.name).cloned();
+                Box::pin(work::delegate(id, delegate, task).map(Some))
             }
             Work::RunHook => {
                 let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
@@ -371,26 +373,23 @@ impl Driver {
         Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 
-    fn delegate_work(
+    fn task(
         &self,
-        action: ActionId,
         call: &CallId,
         run: RunId,
         answer: Option<InputReceived>,
         cancel: &CancellationToken,
-    ) -> Option<BoxFuture<'static, Option<What>>> {
-        let open = self.state.open_call(call)?;
-        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
-        let task = Task {
+    ) -> Option<Task> {
+        let args: serde_json::Value =
+            serde_json::from_str(self.state.open_call(call)?.args()).unwrap_or_default();
+        Some(Task {
             run,
             parent: self.state.run(),
             task: args.get("task").and_then(|task| task.as_str()).unwrap_or_default().to_owned(),
             context: context_of(&self.state),
             answer,
             cancel: cancel.clone(),
-        };
-        let delegate = self.agent.delegate(&open.call.name).cloned();
-        Some(Box::pin(work::delegate(action, delegate, task).map(Some)))
+        })
     }
 
     fn tool_work(
@@ -467,7 +466,7 @@ impl Driver {
 }
 
 /// What a hook made of the tools that are offered stays, whatever else changes about them.
-fn as_offered(fresh: Arc<Vec<ToolSpec>>, known: &[ToolSpec]) -> Arc<Vec<ToolSpec>> {
+fn as_offered(fresh: &[ToolSpec], known: &[ToolSpec]) -> Arc<Vec<ToolSpec>> {
     let offered =
         |tool: &ToolSpec| known.iter().find(|other| other.name == tool.name).map(|other| other.offered);
     let kept = fresh.iter().map(|tool| {

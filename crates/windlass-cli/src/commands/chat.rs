@@ -100,7 +100,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     if named {
         chat.unfinished().await?;
     }
-    chat.talk(Prompt::open()).await
+    Box::pin(chat.talk(Prompt::open())).await
 }
 
 impl Chat {

@@ -55,8 +55,8 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
         assert_eq!(here.windlass(["run", "agent.yaml", "--session", "s", input]).code, 0);
     }
     let export = exported(&here, "last");
-    let gap: String =
-        export.lines().filter(|line| !line.contains("\"seq\":3,")).map(|l| format!("{l}\n")).collect();
+    let kept: Vec<&str> = export.lines().filter(|line| !line.contains("\"seq\":3,")).collect();
+    let gap = kept.join("\n") + "\n";
     let forged = export.replacen("2 + 3 is 5.", "2 + 3 is 6.", 2);
     let newer = export.replacen("\"schema\":1", "\"schema\":99", 1);
     let cut = export.get(..export.len() / 3).unwrap().to_owned();

@@ -91,7 +91,7 @@ fn what_cannot_be_done() {
 }
 
 /// Who of two that end at the same time comes first is left to the schedule: a case that cares fails under some seed.
-const RACE: &str = r#"
+const RACE: &str = r"
 name: it's a race
 agent: { tools: [ { builtin: [ask] } ] }
 tools:
@@ -103,7 +103,7 @@ human: [ { asked: clarify, answer: me } ]
 input: Go
 expect:
   events: { contains: [ CallFinished, InputReceived, CallFinished ] }
-"#;
+";
 
 #[test]
 fn a_failing_seed_is_named_with_the_command_that_runs_it_again() {

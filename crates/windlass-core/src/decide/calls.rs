@@ -112,17 +112,12 @@ impl Decision {
         let (kind, approve) = (tool.kind, tool.approve);
         match kind {
             ToolKind::Ask => self.ask_person(open),
-            ToolKind::Run | ToolKind::Read if approve || policy.wants_approval(name) => {
+            ToolKind::Run | ToolKind::Read | ToolKind::Delegate if approve || policy.wants_approval(name) => {
                 self.hold(open);
                 return false;
             }
             // It stays queued, and starts as soon as there is room.
-            ToolKind::Run | ToolKind::Read => {}
-            ToolKind::Delegate if approve || policy.wants_approval(name) => {
-                self.hold(open);
-                return false;
-            }
-            ToolKind::Delegate | ToolKind::Finish(_) => {}
+            ToolKind::Run | ToolKind::Read | ToolKind::Delegate | ToolKind::Finish(_) => {}
         }
         true
     }
@@ -333,7 +328,7 @@ impl Decision {
         let id = open.call.id.clone();
         match self.effect(open).0 {
             _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
-                self.delegate(open)
+                self.delegate(open);
             }
             Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
             _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),

@@ -114,14 +114,13 @@ impl Decision {
             self.fail(FailKind::Parse, error.into());
             return false;
         }
-        let note = match &call {
-            Some(_) => message.into(),
-            None => {
-                let texts = &self.state.policy.texts;
-                let form =
-                    if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
-                fill(form, "{error}", message).into()
-            }
+        let texts = &self.state.policy.texts;
+        let note = if call.is_some() {
+            message.into()
+        } else {
+            let form =
+                if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
+            fill(form, "{error}", message).into()
         };
         self.record(OutputRejected { reason: Rejection::Invalid, note, call });
         true

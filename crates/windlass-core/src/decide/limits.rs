@@ -126,14 +126,14 @@ impl Decision {
             }
             // A closing call goes beyond the limit, but never where the limit is 0.
             AtLimit::ForceFinish if reached.max > 0 && self.state.finish_tool().is_some() => {
-                self.force_finish()
+                self.force_finish();
             }
             // Where there is no output to give, none is forced (acorn).
             AtLimit::ForceFinish if self.state.policy.stop == Stop::FinishTool => {
-                self.end(status, None, None)
+                self.end(status, None, None);
             }
             AtLimit::WrapUp | AtLimit::ForceFinish if reached.max > 0 => {
-                self.begin_turn(ToolChoice::None, None)
+                self.begin_turn(ToolChoice::None, None);
             }
             AtLimit::WrapUp | AtLimit::ForceFinish => {
                 let text = self.state.last_text.clone();

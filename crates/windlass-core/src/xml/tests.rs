@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 
 use super::{from_xml, to_xml, xml_form};
 
-fn map(value: Value) -> Map<String, Value> {
+fn map(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
@@ -20,7 +20,7 @@ fn a1_input_is_written_with_descriptions_items_and_lower_case_booleans() {
     let value = json!({ "strict": true, "question": "a < b?", "tags": ["x", "y"], "limit": null,
         "who": { "name": "Ann" }, "none": [], "ratio": 1.0 });
     assert_eq!(
-        to_xml("input", &map(value), &schema),
+        to_xml("input", &map(&value), &schema),
         "<input>\n  <question description=\"What to &quot;answer&quot; &amp; how\">a &lt; b?</question>\n  \
          <tags>\n    <item>x</item>\n    <item>y</item>\n  </tags>\n  <strict>true</strict>\n  \
          <who>\n    <name description=\"full\">Ann</name>\n  </who>\n  <none />\n  <ratio>1.0</ratio>\n</input>"
@@ -30,7 +30,7 @@ fn a1_input_is_written_with_descriptions_items_and_lower_case_booleans() {
 #[test]
 fn a1_text_that_is_xml_is_embedded_as_elements() {
     let value = json!({ "doc": "<a href=\"x\">one</a><b/>", "broken": "<a>" });
-    let xml = to_xml("input", &map(value), &Value::Null);
+    let xml = to_xml("input", &map(&value), &Value::Null);
     assert_eq!(
         xml,
         "<input>\n  <doc>\n    <a href=\"x\">one</a>\n    <b />\n  </doc>\n  <broken>&lt;a&gt;</broken>\n</input>"
@@ -77,7 +77,7 @@ proptest! {
         let value = json!({ "text": text.trim(), "number": number, "flag": flag, "list": list });
         let embedded = |text: &str| text.contains('<') && super::parse(&format!("<w>{text}</w>")).is_ok();
         prop_assume!(!embedded(text.trim()) && !list.iter().any(|item| embedded(item)));
-        let xml = to_xml("input", &map(value.clone()), &schema);
+        let xml = to_xml("input", &map(&value), &schema);
         prop_assert_eq!(from_xml("input", &xml, &schema).unwrap(), value);
     }
 

@@ -124,7 +124,7 @@ fn edited(events: &[Event]) -> BTreeSet<&CallId> {
     calls.collect()
 }
 
-fn effects<'m>(base: &'m Machine) -> BTreeMap<&'m str, Effect> {
+fn effects(base: &Machine) -> BTreeMap<&str, Effect> {
     base.state.tools().iter().map(|tool| (&*tool.name, tool.effect)).collect()
 }
 

@@ -281,11 +281,11 @@ impl Monitor {
                 "an id stands for the same work as long as it is wanted, and never comes again: {action:?}"
             );
             let fits = match &action.work {
-                Work::RunTool { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
-                Work::Delegate { call, .. } => matches!(self.calls.get(call), Some((_, Seen::Running))),
-                Work::RunHook => self.open().next().is_none(),
+                Work::RunTool { call, .. } | Work::Delegate { call, .. } => {
+                    matches!(self.calls.get(call), Some((_, Seen::Running)))
+                }
                 Work::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
-                Work::CallModel { .. } => self.open().next().is_none(),
+                Work::CallModel { .. } | Work::RunHook => self.open().next().is_none(),
                 Work::Ask { .. } | Work::SetTimer { .. } => true,
             };
             hold!(fits, "nothing is done for a call that does not want it: {action:?}");

@@ -23,7 +23,7 @@ fn appends() -> Vec<Vec<Event>> {
             let what = match action.work {
                 Work::CallModel { .. } => {
                     let calls = if appends.len() == 1 { vec![("read", "{}", Some("a"))] } else { Vec::new() };
-                    let reply = Reply { ..world::reply(Some("Hm."), calls, Default::default()) };
+                    let reply = Reply { ..world::reply(Some("Hm."), calls, windlass_core::Usage::default()) };
                     What::Replied { action: action.id, reply: Box::new(reply) }
                 }
                 Work::RunTool { .. } => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{CallId, CallOutcome, Effect, Fact, RunId, Status};
-use windlass_runtime::{Agent, Error, ForkOptions};
+use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions};
 
 use crate::ground::{Ground, assert_valid};
 use crate::scenarios::{SCENARIOS, Scenario, calls_then_answers, slow_tool};
@@ -72,9 +72,10 @@ fn e36_a_fork_at_any_event_ends_as_its_base_and_repeats_nothing() {
             }
             let kept = calls(&ground, run, at);
             for (call, times) in begun(&ground).into_iter().filter(|(call, _)| kept.contains(call)) {
-                if before.get(&call).is_some_and(|before| times > *before) {
-                    panic!("{place}: {call} ran in the base, and again in the fork");
-                }
+                assert!(
+                    before.get(&call).is_none_or(|before| times <= *before),
+                    "{place}: {call} ran in the base, and again in the fork"
+                );
             }
             let turns = ground.kinds(id).iter().filter(|kind| **kind == "TurnCompleted").count() as u64;
             let again = ground.wait(windlass_runtime::load_until(&*ground.memory, run, at)).unwrap();
@@ -98,17 +99,17 @@ fn results(state: &windlass_core::State) -> Vec<String> {
 fn a_fork_of_a_run_that_had_ended_wants_an_input() {
     let (ground, agent, run) = base(&SCENARIOS[2]);
     let last = ground.state(run).version();
-    let refused = ground.wait(agent.fork(run, options(last), Default::default())).unwrap_err();
+    let refused = ground.wait(agent.fork(run, options(last), DriveOptions::default())).unwrap_err();
     assert_eq!(refused.code(), "violation.nothing_to_fork");
     assert!(refused.help().unwrap().contains("give an input"));
     let say = Some("And once more.".into());
     let fork =
-        ground.wait(agent.fork(run, ForkOptions { say, ..options(last) }, Default::default())).unwrap();
+        ground.wait(agent.fork(run, ForkOptions { say, ..options(last) }, DriveOptions::default())).unwrap();
     let forked = ground.drive(fork.prepared, |_| false).unwrap();
     assert_eq!(forked.status(), Some(Status::Answered));
     assert_eq!(forked.messages().count(), 2 * ground.state(run).history().len());
     for at in [0, last + 1] {
-        let refused = ground.wait(agent.fork(run, options(at), Default::default())).unwrap_err();
+        let refused = ground.wait(agent.fork(run, options(at), DriveOptions::default())).unwrap_err();
         assert!(matches!(refused, Error::NoSuchEvent { .. }), "{refused:?}");
     }
 }
@@ -119,8 +120,9 @@ fn what_is_said_to_a_fork_enters_once_before_its_first_model_call() {
     let last = ground.state(run).version();
     for at in 1..last {
         let say = Some("Be careful.".into());
-        let fork =
-            ground.wait(agent.fork(run, ForkOptions { say, ..options(at) }, Default::default())).unwrap();
+        let fork = ground
+            .wait(agent.fork(run, ForkOptions { say, ..options(at) }, DriveOptions::default()))
+            .unwrap();
         let id = fork.prepared.id();
         let forked = ground.drive(fork.prepared, |_| false).unwrap();
         let said = forked.messages().filter(|message| {
@@ -154,18 +156,18 @@ fn e30_a_call_keeps_the_key_of_the_run_that_first_started_it() {
         .tool(tool.spec(|spec| spec.effect = Effect::Idempotent))
         .build()
         .unwrap();
-    let prepared = ground.wait(agent.prepare("Go on.", Default::default())).unwrap();
+    let prepared = ground.wait(agent.prepare("Go on.", DriveOptions::default())).unwrap();
     let run = prepared.id();
     let lost = ground.drive(prepared, |_| !keys.lock().unwrap().is_empty());
     assert!(lost.is_none(), "the process died while the tool ran");
     let version = ground.state(run).version();
     // Forked before the call was started, and again within the fork.
     for at in [version - 1, version] {
-        let fork = ground.wait(agent.fork(run, options(at), Default::default())).unwrap();
+        let fork = ground.wait(agent.fork(run, options(at), DriveOptions::default())).unwrap();
         let id = fork.prepared.id();
         ground.drive(fork.prepared, |_| false).unwrap();
         assert_eq!(keys.lock().unwrap().pop().unwrap(), format!("{run}:call_1_1"));
-        let fork = ground.wait(agent.fork(id, options(1), Default::default())).unwrap();
+        let fork = ground.wait(agent.fork(id, options(1), DriveOptions::default())).unwrap();
         let ran = keys.lock().unwrap().len();
         ground.drive(fork.prepared, |_| false).unwrap();
         assert_eq!(keys.lock().unwrap().len(), ran, "the fork has ended it");
@@ -180,7 +182,7 @@ fn e24_a_fork_inherits_no_approval_and_an_approved_call_that_ran_is_not_run_agai
     let decided = facts.iter().position(|fact| matches!(fact, Fact::CallDecided(_))).unwrap() as u64 + 1;
     let before = begun(&ground);
     // Nobody is at hand: the fork waits.
-    let fork = ground.wait(agent.fork(run, options(decided), Default::default())).unwrap();
+    let fork = ground.wait(agent.fork(run, options(decided), DriveOptions::default())).unwrap();
     let waiting = ground.drive(fork.prepared, |_| false).unwrap();
     assert_eq!(waiting.standing(), windlass_core::RunStanding::Suspended);
     assert_eq!(waiting.questions().len(), 1, "it is asked anew");
@@ -200,13 +202,13 @@ fn a_changed_agent_applies_only_where_it_is_asked_for() {
         ground.agent(calls_then_answers(calls)).instructions("Look.").tool(tool).build().unwrap()
     };
     let (agent, careful) = (build(false), build(true));
-    let prepared = ground.wait(agent.prepare("Go on.", Default::default())).unwrap();
+    let prepared = ground.wait(agent.prepare("Go on.", DriveOptions::default())).unwrap();
     let run = prepared.id();
     ground.drive(prepared, |_| false).unwrap();
-    let refused = ground.wait(careful.fork(run, options(2), Default::default())).unwrap_err();
+    let refused = ground.wait(careful.fork(run, options(2), DriveOptions::default())).unwrap_err();
     assert_eq!(refused.code(), "run.agent_changed");
     let how = ForkOptions { changed: true, ..options(2) };
-    let fork = ground.wait(careful.fork(run, how, Default::default())).unwrap();
+    let fork = ground.wait(careful.fork(run, how, DriveOptions::default())).unwrap();
     let waiting = ground.drive(fork.prepared, |_| false).unwrap();
     assert_eq!(waiting.questions().len(), 1, "the changed agent asks a person first");
 }

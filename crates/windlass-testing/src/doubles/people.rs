@@ -151,7 +151,9 @@ impl ScriptedPeople {
             script.send(what(&entry.answer));
             return None;
         }
-        after.iter().for_each(|late| script.send_wrong(what(&late.answer)));
+        for late in &after {
+            script.send_wrong(what(&late.answer));
+        }
         script.answered.insert(question.id.clone(), place);
         Some(answer_of(&entry.answer))
     }

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "functions that only tests call may fail like tests")]
 
 mod docs;
+mod features;
 mod kit;
 
 use std::fmt::Write as _;

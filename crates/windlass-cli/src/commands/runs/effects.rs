@@ -134,10 +134,9 @@ fn as_json(run: RunId, call: &CallEffects) -> Value {
         });
         found.collect()
     };
-    let doubts = call
-        .doubts()
-        .into_iter()
-        .map(|(seq, settled)| json!({ "seq": seq, "settled": settled.map(|settled| settled.name()) }));
+    let doubts = call.doubts().into_iter().map(
+        |(seq, settled)| json!({ "seq": seq, "settled": settled.map(windlass_runtime::Settlement::name) }),
+    );
     json!({
         "type": "call",
         "run": run,
