@@ -105,13 +105,11 @@ impl Assembler {
 
     /// The arguments so far of the first call of that name.
     pub fn args_of(&self, name: &str) -> Option<&str> {
-        match &self.whole {
-            Some(whole) => whole.calls.iter().find(|call| *call.name == *name).map(|call| &*call.args),
-            None => {
-                let call = self.calls.iter().find(|call| call.name.as_deref() == Some(name));
-                call.map(|call| call.args.as_str())
-            }
+        if let Some(whole) = &self.whole {
+            return whole.calls.iter().find(|call| *call.name == *name).map(|call| &*call.args);
         }
+        let call = self.calls.iter().find(|call| call.name.as_deref() == Some(name));
+        call.map(|call| call.args.as_str())
     }
 
     /// The reply. Without a stop reason it is [`StopReason::ToolCalls`] where there are calls, else

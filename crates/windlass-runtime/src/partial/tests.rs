@@ -1,5 +1,7 @@
 //! E18: no prefix panics, members only appear or grow, and the whole is what the usual reader makes of it.
 
+use std::fmt::Write as _;
+
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -50,12 +52,14 @@ fn value() -> impl Strategy<Value = Value> {
 
 /// Characters beyond ASCII as providers like to escape them.
 fn escaped(json: &str) -> String {
-    json.chars()
-        .map(|c| match c {
-            ' '..='~' => c.to_string(),
-            _ => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
-        })
-        .collect()
+    let mut text = String::new();
+    for c in json.chars() {
+        match c {
+            ' '..='~' => text.push(c),
+            _ => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(text, "\\u{unit:04x}").unwrap()),
+        }
+    }
+    text
 }
 
 proptest! {

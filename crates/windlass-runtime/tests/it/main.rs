@@ -12,6 +12,7 @@ mod forks;
 mod ground;
 #[cfg(test)]
 mod outputs;
+#[cfg(test)]
 mod panics;
 #[cfg(test)]
 mod payloads;

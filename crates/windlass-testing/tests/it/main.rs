@@ -9,6 +9,7 @@
 
 mod coverage;
 mod docs;
+mod features;
 mod kit;
 
 use std::fmt::Write as _;
