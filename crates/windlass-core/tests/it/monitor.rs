@@ -247,7 +247,11 @@ impl Monitor {
             Fact::TurnCompleted(done) if !self.closing_turns.contains(&done.turn) => LimitKind::ModelCalls,
             Fact::CallRetried(_) => LimitKind::Retries,
             Fact::CallStarted(CallStarted { attempt: 1, .. }) => LimitKind::ToolCalls,
-            Fact::InputRequested(asked) if asked.kind == QuestionKind::Clarify => LimitKind::ToolCalls,
+            Fact::DelegationStarted(started) if started.attempt == 1 => LimitKind::ToolCalls,
+            // A question of another agent is no call of this one.
+            Fact::InputRequested(asked) if asked.kind == QuestionKind::Clarify && asked.child.is_none() => {
+                LimitKind::ToolCalls
+            }
             _ => return Ok(()),
         };
         *self.counts.entry(kind).or_default() += 1;
