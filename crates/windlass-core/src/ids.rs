@@ -100,6 +100,6 @@ text_id! {
 pub struct ActionId {
     /// The run that wants the work done.
     pub run: RunId,
-    /// The sequence number of the event that freed the action.
+    /// The sequence number of the event that freed the action; 0: the deadline that a fork has from its base.
     pub seq: u64,
 }

@@ -214,6 +214,15 @@ impl EventLog for CrashLog {
         self.inner.park(run, fence)
     }
 
+    fn park_until(
+        &self,
+        run: RunId,
+        fence: &Fence,
+        wake_at: Option<Millis>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.inner.park_until(run, fence, wake_at)
+    }
+
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         self.inner.list(filter)
     }

@@ -18,7 +18,7 @@ enum Change {
     Post(RunId, Millis, What),
     Hold(RunId, Holder),
     Release(RunId, Fence),
-    Park(RunId, Fence),
+    Park(RunId, Fence, Option<Millis>),
     Discard(RunId, PostId, Fence),
     Put(Arc<[u8]>),
 }
@@ -145,8 +145,8 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
         Change::Release(run, fence) => {
             log.release(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
-        Change::Park(run, fence) => {
-            log.park(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
+        Change::Park(run, fence, wake_at) => {
+            log.park_until(run, &fence, wake_at).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
         Change::Discard(run, post, fence) => {
             log.discard(run, post, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
@@ -227,8 +227,12 @@ impl EventLog for VolatileLog {
     }
 
     fn park(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        self.park_until(run, fence, None)
+    }
+
+    fn park_until(&self, run: RunId, fence: &Fence, wake_at: Option<Millis>) -> Answer<'_, ()> {
         let fence = fence.clone();
-        Box::pin(async move { self.change(Change::Park(run, fence)).map(drop) })
+        Box::pin(async move { self.change(Change::Park(run, fence, wake_at)).map(drop) })
     }
 
     fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {

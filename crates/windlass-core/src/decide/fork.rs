@@ -15,6 +15,8 @@ impl Decision {
     /// The start of a fork was recorded: what follows from where the base stood.
     pub(super) fn go_on_from_base(&mut self) {
         if self.state.stopping() {
+            // Nobody works any more on what was being stopped elsewhere.
+            self.abandon_turn("the run went on elsewhere while it was being stopped");
             self.settle_started();
             self.close_idle_calls();
             self.after_stop();
@@ -79,6 +81,7 @@ impl Decision {
                 (Stage::Running { .. } | Stage::Delegated { .. }, None) => self.take_up(&open),
                 // The try had failed, and the next one begins at once.
                 (Stage::Retrying { .. }, _) if !self.state.stopping() => self.start_call(open.call.id),
+                (Stage::Doubted { asked: false, .. }, _) if self.state.stopping() => self.take_up(&open),
                 _ => {}
             }
         }

@@ -12,6 +12,8 @@ use crate::state::{Closing, Phase, State};
 impl State {
     /// Goes on with everything of the base but its questions, decisions and wish to stop.
     pub(super) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
+        // No event of the fork made its deadline: it is the base's.
+        self.deadline_seq = 0;
         let carried = base.carried();
         self.counters = carried.counters;
         self.carried = carried.usage;
@@ -35,7 +37,6 @@ impl State {
     /// Another agent goes on with the run: what people and the old policy have decided counts no more.
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
         self.questions.clear();
-        self.deadline_seq = seq;
         self.go_on_anew(policy, &Fork::default(), self.run, (at, seq));
     }
 

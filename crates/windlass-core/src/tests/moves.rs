@@ -3,14 +3,16 @@
 use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::{
-    ActionId, Answer, CallOutcome, FailureKind, Found, Input, ModelFailure, QuestionKind, Usage, What, Work,
-    pending,
+    ActionId, Adjusted, Answer, CallOutcome, FailureKind, Found, Input, ModelFailure, QuestionKind, Usage,
+    What, Work, pending,
 };
 
 /// How much may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) crashes: u8,
+    /// How often somebody elsewhere goes on with the run, after its export.
+    pub(super) adoptions: u8,
     pub(super) cancels: u8,
     pub(super) steers: u8,
     pub(super) model_failures: u8,
@@ -48,6 +50,12 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
         let input = Input { at: node.now, what };
         let left = Left { crashes: left.crashes - 1, ..left };
         all.found.push(Move { input, left, crash: true });
+    }
+    if left.adoptions > 0 {
+        let adjusted = Box::new(Adjusted { tools: scenario.tools.last().cloned(), ..Adjusted::default() });
+        let what = What::Adopted { holder: "elsewhere".into(), epoch: 3, adjusted };
+        let left = Left { adoptions: left.adoptions - 1, ..left };
+        all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
     }
     if left.cancels > 0 && !node.state.cancelled {
         all.add(What::Cancel { reason: None }, Left { cancels: left.cancels - 1, ..left });
@@ -219,10 +227,11 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
         let foreign = ActionId { run: foreign.run, ..*id };
         match work {
             Work::CallModel { .. } => all.extend([ended(*id), checked(*id), fired(*id), reply(foreign)]),
-            Work::RunTool { .. } => all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]),
-            Work::CheckCall { .. } => all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]),
             // A delegate may end like any call, without a word of what it used.
-            Work::Delegate { .. } => all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]),
+            Work::RunTool { .. } | Work::Delegate { .. } => {
+                all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]);
+            }
+            Work::CheckCall { .. } => all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]),
             Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook => {
                 all.extend([reply(*id), ended(*id), checked(*id), fired(foreign)]);
             }

@@ -138,6 +138,7 @@ fn call(name: &str) -> (&str, &str, Option<&'static str>) {
 
 fn tools() -> Vec<Arc<Vec<ToolSpec>>> {
     let mut tools = world::tools();
+    tools.retain(|tool| !matches!(tool.kind, ToolKind::Finish(_) | ToolKind::Delegate));
     let mut post = ToolSpec::new("post", "", json!({ "type": "object" }));
     post.effect = Effect::Once;
     tools.push(post);
@@ -271,6 +272,7 @@ fn doubts(depth: Depth) -> Vec<Scenario> {
                 edits: Vec::new(),
                 left: Left {
                     crashes: 2,
+                    adoptions: u8::from(deep || pair[0] == pair[1]),
                     cancels: 1,
                     tool_failures: u8::from(deep),
                     tool_changes: u8::from(deep),

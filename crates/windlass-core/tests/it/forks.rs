@@ -100,7 +100,7 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
     }
     let ids: BTreeSet<_> = wanted.iter().map(|action| action.id).collect();
     assert_eq!(ids.len(), wanted.len(), "ids of actions are unique: {wanted:?}");
-    let own = |id: &ActionId| id.run == state.run() && (1..=state.version()).contains(&id.seq);
+    let own = |id: &ActionId| id.run == state.run() && (0..=state.version()).contains(&id.seq);
     assert!(ids.iter().all(own), "an action is the fork's own: {wanted:?}");
     let mut used = Usage::default();
     for event in events {

@@ -23,8 +23,8 @@ enum Seen {
     Asking,
     /// It runs, or its process died while it ran.
     Running,
-    /// A try failed; whether it ran out of time.
-    Failed { out_of_time: bool },
+    /// A try failed.
+    Failed,
     /// It had started when the process died.
     Doubted,
     /// It has its result.
@@ -121,10 +121,13 @@ impl Monitor {
             Fact::CallStarted(started) => self.started(input, started, state)?,
             Fact::CallRetried(retried) => {
                 let out_of_time = matches!(retried.outcome, CallOutcome::TimedOut { .. });
-                self.step(&retried.call, Seen::Failed { out_of_time }, fact, |seen| *seen == Seen::Running)?;
+                let name = self.calls.get(&retried.call).map_or("", |(name, _)| name);
+                let once = state.tool(name).is_none_or(|tool| tool.effect == Effect::Once);
+                hold!(!(once && out_of_time), "call {} may have happened, and is tried again", retried.call);
+                self.step(&retried.call, Seen::Failed, fact, |seen| *seen == Seen::Running)?;
             }
             Fact::CallDoubted(doubted) => {
-                hold!(matches!(input, What::Resumed { .. }), "only a take-over doubts a call");
+                hold!(takes_over(input), "only a take-over doubts a call");
                 self.step(&doubted.call, Seen::Doubted, fact, |seen| {
                     matches!(seen, Seen::Running | Seen::Doubted)
                 })?;
@@ -209,9 +212,8 @@ impl Monitor {
         );
         let may = match seen {
             Seen::Wanted => !state.tool(name).is_some_and(|tool| tool.approve),
-            Seen::Allowed => true,
-            Seen::Running => matches!(input, What::Resumed { .. }) && !once,
-            Seen::Failed { out_of_time } => !(once && *out_of_time),
+            Seen::Allowed | Seen::Failed => true,
+            Seen::Running => takes_over(input) && !once,
             Seen::Doubted => settled,
             Seen::Held | Seen::Forbidden | Seen::Asking | Seen::Done => false,
         };
@@ -316,6 +318,11 @@ impl Monitor {
 fn closing_calls(state: &State) -> usize {
     let finishes = state.policy().stop == Stop::FinishTool;
     1 + if finishes { 1 + state.policy().parse_retries as usize } else { 0 }
+}
+
+/// Whether somebody goes on with a run whose process is gone.
+fn takes_over(input: &What) -> bool {
+    matches!(input, What::Resumed { .. } | What::Adopted { .. })
 }
 
 /// A provider would take the conversation as it is whenever a model is asked (invariant 6).

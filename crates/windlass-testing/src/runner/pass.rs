@@ -191,7 +191,11 @@ impl Stage<'_> {
                 continue;
             }
             match end {
-                Some(run) => break run.map_err(|error| refusal(&error))?.state().clone(),
+                Some(run) => {
+                    let state = run.map_err(|error| refusal(&error))?.state().clone();
+                    updates.ends_at(self.pass.mode, state.version());
+                    break state;
+                }
                 None if self.log.take_crash() => prepared = self.restart(id)?,
                 None => {
                     self.script.problem("nothing can go on, and no timer is set".to_owned());
@@ -200,7 +204,7 @@ impl Stage<'_> {
             }
         };
         let batches = self.batches(id);
-        if let Some(hole) = updates.hole(self.pass.mode, state.version()) {
+        if let Some(hole) = updates.hole.take() {
             self.script.problem(hole);
         }
         let mut script = self.script.lock();

@@ -14,8 +14,8 @@ pub(super) struct Seen {
     pub(super) updates: Vec<Update>,
     /// The number of the last fact.
     pub(super) facts: u64,
-    /// The first fact that did not follow the one before.
-    hole: Option<String>,
+    /// What was missing, twice or out of order.
+    pub(super) hole: Option<String>,
 }
 
 impl Seen {
@@ -55,12 +55,10 @@ impl Seen {
         );
     }
 
-    /// What was missing, twice or out of order in what somebody saw who listened all the time.
-    pub(super) fn hole(&self, mode: Mode, version: u64) -> Option<String> {
-        if mode == Mode::Blocking {
-            return None;
+    /// The run has come to rest: who listened all the time knows everything.
+    pub(super) fn ends_at(&mut self, mode: Mode, version: u64) {
+        if mode == Mode::Streaming && self.facts != version {
+            self.hole.get_or_insert(format!("a subscriber saw {} of {version} events", self.facts));
         }
-        let short = || format!("a subscriber saw {} of {version} events", self.facts);
-        self.hole.clone().or_else(|| (self.facts != version).then(short))
     }
 }

@@ -17,6 +17,7 @@ use crate::{FILES, root};
 fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
     Some(match (kind, input) {
         (_, "ToolsChanged") => "no key of the format changes tools from outside; the runtime's tests do",
+        (_, "Adopted") => "no key of the format imports a run; the command line's tests do",
         (_, "Delegated" | "DelegateAsks") => "peers are not scripted yet",
         (StateKind::Checking, _) | (_, "Checked") => "a scripted check answers at once",
         (StateKind::Hook, "TimerFired") => "a scripted hook answers at once",
