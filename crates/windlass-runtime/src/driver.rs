@@ -3,37 +3,34 @@
 //! It reconciles the work that is going on with the work that should be ([`pending`]), waits for one input, asks the
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
+mod begin;
+
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, ActionId, CallId, Event, Input, InputReceived, OpenCall, RunId, RunStanding, State, ToolKind,
-    ToolSpec, Violation, What, Work, decide, evolve, narrate, pending,
+    Event, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide, evolve,
+    narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
-use windlass_tools::Tool;
 
 use crate::agent::Agent;
-use crate::delegates::{Task, context_of};
 use crate::error::Error;
 use crate::hold::Hold;
-use crate::partial::Partial;
 use crate::people::People;
 use crate::posts::Posts;
-use crate::reading::ReadResult;
 use crate::run::{DriveOptions, RunHandle};
-use crate::slots::{Slot, Slots};
+use crate::slots::Slots;
 use crate::source::changed;
 use crate::spill::spill;
 use crate::updates::{Publisher, Update, Updates};
-use crate::work::{self, ModelWork, ToolWork};
+use crate::work;
 
 /// How many inputs may wait for a driver that is busy appending.
 const INBOX: usize = 64;
@@ -341,103 +338,6 @@ impl Driver {
                 self.slots.add(slot);
             }
         }
-    }
-
-    fn begin(&self, action: Action) -> Option<Slot> {
-        let cancel = CancellationToken::new();
-        let id = action.id;
-        let future: BoxFuture<'static, Option<What>> = match &action.work {
-            Work::CallModel { .. } => {
-                let view = self.state.request()?;
-                let request = work::request(&view, &self.prefix, self.publisher.heard());
-                let model = self.agent.model(&view.model.name).cloned();
-                let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
-                let partial = if publisher.heard() { Partial::of(&self.state) } else { None };
-                let cancel = cancel.clone();
-                let work = ModelWork { action: id, model, request, publisher, partial, world, cancel };
-                Box::pin(work.run().map(Some))
-            }
-            Work::RunTool { call, attempt } => {
-                Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
-            }
-            Work::Delegate { call, run, answer } => {
-                let task = self.task(call, *run, answer.clone(), &cancel)?;
-                let delegate = self.agent.delegate(&self.state.open_call(call)?.call.name).cloned();
-                let broken = self.broken.clone();
-                Box::pin(work::delegate(id, delegate, task).map(move |done| {
-                    let note = |error| *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    done.map_err(note).ok()
-                }))
-            }
-            Work::RunHook => {
-                let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
-                Box::pin(work::ask_hook(id, hook, state).map(Some))
-            }
-            Work::CheckCall { call } => Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some)),
-            Work::Ask { question } => {
-                let question = self.state.questions().iter().find(|open| open.id == *question)?.clone();
-                let people =
-                    self.people.clone().filter(|people| work::answers(&**people, &self.state, &question))?;
-                Box::pin(work::ask(people, self.state.clone(), question))
-            }
-            Work::SetTimer { at } => {
-                let sleep = self.agent.world().sleep_until(*at);
-                Box::pin(async move {
-                    sleep.await;
-                    Some(What::TimerFired { action: id })
-                })
-            }
-        };
-        Some(Slot { action, future, cancel, stopping: false, ended: false })
-    }
-
-    fn task(
-        &self,
-        call: &CallId,
-        run: RunId,
-        answer: Option<InputReceived>,
-        cancel: &CancellationToken,
-    ) -> Option<Task> {
-        let args: serde_json::Value =
-            serde_json::from_str(self.state.open_call(call)?.args()).unwrap_or_default();
-        Some(Task {
-            run,
-            parent: self.state.run(),
-            task: args.get("task").and_then(|task| task.as_str()).unwrap_or_default().to_owned(),
-            context: context_of(&self.state),
-            answer,
-            cancel: cancel.clone(),
-        })
-    }
-
-    fn tool_work(
-        &self,
-        action: ActionId,
-        call: &CallId,
-        attempt: u32,
-        cancel: &CancellationToken,
-    ) -> Option<ToolWork> {
-        let open = self.state.open_call(call)?;
-        let name = &open.call.name;
-        let policy = self.state.policy();
-        let spec = self.state.tool(name);
-        let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
-        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
-        let tool = if spec.is_some_and(|tool| tool.kind == ToolKind::Read) {
-            Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)) as Arc<dyn Tool>)
-        } else {
-            self.agent.tool(name)
-        };
-        Some(ToolWork {
-            action,
-            tool,
-            context: work::context(&self.state, call, attempt, cancel.clone())?,
-            args,
-            timeout_ms,
-            grace_ms: policy.grace_ms,
-            world: self.agent.world().clone(),
-            secrets: self.agent.secrets().to_vec(),
-        })
     }
 
     /// Whether nothing here can bring the run on: it waits for somebody outside.

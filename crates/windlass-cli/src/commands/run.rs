@@ -61,7 +61,7 @@ pub(crate) struct RunArgs {
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let (path, told) = if args.from_env {
-        from_environment(args.file, args.input)?
+        from_environment(args.file, args.input.as_deref())?
     } else {
         (args.file.unwrap_or_default(), args.input)
     };
@@ -93,7 +93,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
 /// With `--from-env` there is no file: what stands first is the input.
 fn from_environment(
     first: Option<PathBuf>,
-    second: Option<String>,
+    second: Option<&str>,
 ) -> Result<(PathBuf, Option<String>), Failure> {
     if second.is_some() {
         return Err(Failure::new(Exit::Usage, "with `--from-env` there is no file, only the input")

@@ -82,7 +82,7 @@ fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
     let mut agent = ToolSpec::new("researcher", "Finds things.", json!({ "type": "object" }));
     agent.kind = ToolKind::Delegate;
     let mut gone = agent.clone();
-    (gone.name, gone.offered) = ("writer".into(), false);
+    (gone.name, gone.offered, gone.unreachable) = ("writer".into(), false, true);
     let prompt = [Arc::new(Message::system("Be brief.")), Arc::new(Message::user("example"))];
     let written = fenced_prompt(&prompt, &[tool, agent, gone], Results::Kaos);
     let Message::System { text } = &*written[0] else { panic!("{written:?}") };

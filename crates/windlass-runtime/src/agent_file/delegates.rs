@@ -63,11 +63,12 @@ impl DelegateEntry {
     /// Its name; for a file that has not been read, the file's name without its ending.
     pub fn name(&self) -> String {
         match self {
-            Self::File { name: Some(name), .. } => name.clone(),
-            Self::File { path, .. } => {
+            Self::File { name: None, path, .. } => {
                 path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
             }
-            Self::A2a { name, .. } | Self::Branch { name, .. } => name.clone(),
+            Self::File { name: Some(name), .. } | Self::A2a { name, .. } | Self::Branch { name, .. } => {
+                name.clone()
+            }
         }
     }
 

@@ -18,7 +18,8 @@ fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
     Some(match (kind, input) {
         (_, "ToolsChanged") => "no key of the format changes tools from outside; the runtime's tests do",
         (_, "Adopted") => "no key of the format imports a run; the command line's tests do",
-        (_, "Delegated" | "DelegateAsks") => "peers are not scripted yet",
+        (_, "Objected") => "no key of the format gives an agent a check of its own; the runtime's tests do",
+        (_, "Delegated" | "DelegateAsks") => "no scripted peer ends or asks there",
         (StateKind::Checking, _) | (_, "Checked") => "a scripted check answers at once",
         (StateKind::Hook, "TimerFired") => "a scripted hook answers at once",
         (StateKind::Cutting, "Replied") => "a scripted model stops as soon as it is asked to",

@@ -29,5 +29,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 5);
+    assert_eq!(blocks, 7);
 }
