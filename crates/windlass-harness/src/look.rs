@@ -1,10 +1,9 @@
 //! What a log says: read whole, folded whole.
 
-use std::error::Error;
 use std::path::Path;
 
 use windlass_core::{Event, Fact, RunId, State, evolve};
-use windlass_runtime::load;
+use windlass_runtime::{in_full, load};
 use windlass_store::{Batch, EventLog, RunFilter, RunSummary, SqliteLog, SqliteOptions};
 
 /// How many runs a log of the harness has at most.
@@ -54,10 +53,10 @@ pub fn newest(file: &Path) -> Result<Option<Look>, String> {
 
 async fn read(file: &Path) -> Result<Vec<Look>, String> {
     let options = SqliteOptions { readers: 1, ..SqliteOptions::default() };
-    let log = SqliteLog::open_with(file, options).map_err(|error| words(&error))?;
+    let log = SqliteLog::open_with(file, options).map_err(|error| in_full(&error))?;
     let listed = log.list(RunFilter { limit: RUNS, ..RunFilter::default() }).await;
     let mut looks = Vec::new();
-    for line in listed.map_err(|error| words(&error))? {
+    for line in listed.map_err(|error| in_full(&error))? {
         looks.push(one(&log, &line).await?);
     }
     Ok(looks)
@@ -65,9 +64,9 @@ async fn read(file: &Path) -> Result<Vec<Look>, String> {
 
 async fn one(log: &SqliteLog, line: &RunSummary) -> Result<Look, String> {
     let run = line.run;
-    let batches = log.read(run, 1, usize::MAX).await.map_err(|error| words(&error))?;
-    let state = load(log, run).await.map_err(|error| words(&error))?;
-    let posts = log.inbox(run, None).await.map_err(|error| words(&error))?.len();
+    let batches = log.read(run, 1, usize::MAX).await.map_err(|error| in_full(&error))?;
+    let state = load(log, run).await.map_err(|error| in_full(&error))?;
+    let posts = log.inbox(run, None).await.map_err(|error| in_full(&error))?.len();
     let look = Look { run, batches, state, posts };
     whole(&look, line)?;
     Ok(look)
@@ -96,15 +95,4 @@ fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
     let listed = line.standing.name();
     let fits = listed == name || !look.state.is_finished() && matches!(listed, "running" | "suspended");
     if fits { Ok(()) } else { Err(format!("the run is listed as {listed}, its fold is {name}")) }
-}
-
-/// An error with its causes.
-pub(crate) fn words(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

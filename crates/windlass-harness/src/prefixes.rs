@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use windlass_core::{State, evolve};
+use windlass_runtime::in_full;
 use windlass_store::{Append, Batch, EventLog, Fence, Holder, SqliteLog, Standing};
 use windlass_testing::appends_of_case;
 use windlass_testing::fixture::FixtureFile;
@@ -14,7 +15,7 @@ use crate::error::HarnessError;
 use crate::ground::Ground;
 use crate::home::Home;
 use crate::life::{Life, undisturbed};
-use crate::look::{self, Look, words};
+use crate::look::{self, Look};
 use crate::scene::Scene;
 
 /// How many lengths are tried side by side.
@@ -154,7 +155,7 @@ pub fn played(ground: &Ground, scene: Scene) -> Result<Files, HarnessError> {
     let home = Home::new(ground, scene, &format!("prefixes-{}", scene.name()))?;
     let opened = |breach| home.broken("opening the log", breach);
     // As long as somebody has the log open, nothing is moved out of the write-ahead file.
-    let open = SqliteLog::open(home.log()).map_err(|error| opened(words(&error)))?;
+    let open = SqliteLog::open(home.log()).map_err(|error| opened(in_full(&error)))?;
     Life::of(&home).play(&mut undisturbed)?;
     let files = Files::read(format!("scene {}", scene.name()), &home.log())?;
     drop(open);
@@ -184,7 +185,7 @@ pub fn scripted(ground: &Ground, folder: &Path) -> Result<Vec<Files>, HarnessErr
 
 fn cases(ground: &Ground, path: &Path) -> Result<Vec<Files>, HarnessError> {
     let bad = |why: String| HarnessError::BadFixtures { path: path.to_owned(), why };
-    let file = FixtureFile::read(path).map_err(|error| bad(words(&error)))?;
+    let file = FixtureFile::read(path).map_err(|error| bad(in_full(&error)))?;
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.map_err(HarnessError::system("start a runtime"))?;
     let mut all = Vec::new();
@@ -203,7 +204,7 @@ fn cases(ground: &Ground, path: &Path) -> Result<Vec<Files>, HarnessError> {
                 fs::remove_file(&path).map_err(HarnessError::file("remove", &path))?;
             }
         }
-        let open = SqliteLog::open(&log).map_err(|error| bad(words(&error)))?;
+        let open = SqliteLog::open(&log).map_err(|error| bad(in_full(&error)))?;
         for (run, batches) in runs {
             runtime.block_on(store(&open, run, &batches)).map_err(&bad)?;
         }
@@ -224,7 +225,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             None => Standing::Running,
         };
         if !held {
-            fence = log.hold(run, &fence.holder).await.map_err(|error| words(&error))?;
+            fence = log.hold(run, &fence.holder).await.map_err(|error| in_full(&error))?;
         }
         held = standing == Standing::Running;
         let append = Append {
@@ -235,7 +236,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             uses: None,
             standing,
         };
-        log.append(append).await.map_err(|error| words(&error))?;
+        log.append(append).await.map_err(|error| in_full(&error))?;
     }
     Ok(())
 }

@@ -258,8 +258,8 @@ impl Driver {
     }
 
     /// One input: which facts follow, durable before visible.
-    async fn take(&mut self, what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
-        let what = spill(&**self.agent.log(), self.spill_bytes(&what), what).await?;
+    async fn take(&mut self, mut what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
+        spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
         let at = self.agent.world().now();
         let what = self.agent.checks().look_at(&self.state, at, what);
         let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };

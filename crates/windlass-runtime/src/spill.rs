@@ -9,8 +9,8 @@ use windlass_core::{
 use windlass_store::{EventLog, StoreError};
 
 /// Stores what is longer than `most` bytes and puts references in its place.
-pub(crate) async fn spill(log: &dyn EventLog, most: u64, mut what: What) -> Result<What, StoreError> {
-    match &mut what {
+pub(crate) async fn spill(log: &dyn EventLog, most: u64, what: &mut What) -> Result<(), StoreError> {
+    match what {
         What::Start(start) => {
             if let RunInput::Messages(messages) = &mut start.input {
                 for message in messages.iter_mut().filter(|message| is_long(message, most)) {
@@ -25,7 +25,7 @@ pub(crate) async fn spill(log: &dyn EventLog, most: u64, mut what: What) -> Resu
         }
         _ => {}
     }
-    Ok(what)
+    Ok(())
 }
 
 /// Whether a message has a text or, as a tool's result, data of more bytes than that.

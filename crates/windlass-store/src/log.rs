@@ -228,13 +228,13 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Gives up a hold as [`release`](Self::release) does, of a run that only somebody from outside can bring on: it is
-    /// listed as suspended until its next append. Default: the hold is given up, and the listing stays as it is.
+    /// listed as suspended until its next append. It is [`park_until`](Self::park_until) without a timer.
     fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.release(run, fence)
+        self.park_until(run, fence, None)
     }
 
     /// As [`park`](Self::park), for a run with a timer: it is listed as due from then on ([`RunFilter::due`]). `None`: only
-    /// somebody can bring it on. Default: nobody is told of the timer.
+    /// somebody can bring it on. Default: the hold is given up, the listing stays as it is, and nobody is told of the timer.
     fn park_until(
         &self,
         run: RunId,
@@ -242,7 +242,7 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
         wake_at: Option<Millis>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let _ = wake_at;
-        self.park(run, fence)
+        self.release(run, fence)
     }
 
     /// Lists runs, newest first.

@@ -210,10 +210,6 @@ impl EventLog for CrashLog {
         self.inner.release(run, fence)
     }
 
-    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.park(run, fence)
-    }
-
     fn park_until(
         &self,
         run: RunId,

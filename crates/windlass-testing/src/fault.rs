@@ -209,10 +209,6 @@ impl EventLog for FaultLog {
         })
     }
 
-    fn park(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
-        self.park_until(run, fence, None)
-    }
-
     fn park_until(&self, run: RunId, fence: &Fence, wake_at: Option<Millis>) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {

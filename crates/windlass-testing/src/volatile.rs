@@ -226,10 +226,6 @@ impl EventLog for VolatileLog {
         Box::pin(std::future::ready(done))
     }
 
-    fn park(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
-        self.park_until(run, fence, None)
-    }
-
     fn park_until(&self, run: RunId, fence: &Fence, wake_at: Option<Millis>) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move { self.change(Change::Park(run, fence, wake_at)).map(drop) })

@@ -1,17 +1,6 @@
 //! Runs that go from one log to another, and runs held against each other.
 
-use crate::kit::{Home, PLAIN, assert_end};
-
-const ASKING: &str = "\
-name: asking
-model: tour
-tools: [ { builtin: [calculate] } ]
-loop: { approve: [calculate] }
-";
-
-fn id(home: &Home) -> String {
-    home.last()["run"].as_str().unwrap().to_owned()
-}
+use crate::kit::{ASKING, Home, PLAIN, assert_end};
 
 fn exported(home: &Home, run: &str) -> String {
     let end = home.windlass(["runs", "export", run]);
@@ -127,7 +116,7 @@ fn two_runs_are_compared_from_where_they_part() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
-    let one = id(&home);
+    let one = home.id();
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
     let end = home.windlass(["runs", "diff", &one, "last"]);
     assert_eq!(end.code, 0, "{end:?}");

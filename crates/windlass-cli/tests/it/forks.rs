@@ -9,10 +9,6 @@ fn event(home: &Home, kind: &str) -> String {
     events.iter().find(|event| event["event"] == kind).unwrap()["seq"].to_string()
 }
 
-fn id(home: &Home) -> String {
-    home.last()["run"].as_str().unwrap().to_owned()
-}
-
 #[test]
 fn a_run_replays_to_the_same_events() {
     let home = Home::new();
@@ -45,7 +41,7 @@ fn e36_a_fork_does_nothing_again_and_says_what_it_saved() {
     home.write("agent.yaml", SLOW);
     home.write("go", "");
     assert_eq!(home.windlass(["run", "agent.yaml", BOTH]).code, 0);
-    let (run, answer) = (id(&home), home.last()["text"].clone());
+    let (run, answer) = (home.id(), home.last()["text"].clone());
     let started = event(&home, "CallStarted");
     let fork = home.windlass(["runs", "fork", &run, "--at", &started]);
     assert_end!(home, fork);
@@ -63,7 +59,7 @@ fn a_fork_with_a_changed_agent_follows_it_from_there_on() {
     home.write("agent.yaml", PLAIN);
     home.write("careful.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
-    let (run, turn) = (id(&home), event(&home, "TurnStarted"));
+    let (run, turn) = (home.id(), event(&home, "TurnStarted"));
     let end = home.windlass(["runs", "fork", &run, "--at", &turn, "--with", "careful.yaml"]);
     assert_eq!(end.code, 75, "{end:?}");
     let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
@@ -75,7 +71,7 @@ fn a_fork_after_the_end_begins_anew_with_an_input() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
-    let (run, end) = (id(&home), event(&home, "RunEnded"));
+    let (run, end) = (home.id(), event(&home, "RunEnded"));
     assert_end!(home, home.windlass(["runs", "fork", &run, "--at", &end]));
     let again = home.windlass(["runs", "fork", &run, "--at", &end, "What is 4 + 4?"]);
     assert_eq!((again.code, again.stdout.as_str()), (0, "4 + 4 is 8.\n"), "{again:?}");

@@ -2,18 +2,7 @@
 
 use std::process::{Child, Command};
 
-use crate::kit::{BOTH, Home, PLAIN, SLOW, finish, lines, until};
-
-const ASKING: &str = "\
-name: asking
-model: tour
-tools: [ { builtin: [calculate] } ]
-loop: { approve: [calculate] }
-";
-
-fn id(home: &Home) -> String {
-    home.last()["run"].as_str().unwrap().to_owned()
-}
+use crate::kit::{ASKING, BOTH, Home, PLAIN, SLOW, finish, lines, until};
 
 fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status().unwrap();
@@ -37,16 +26,16 @@ fn e25_resume_all_goes_on_with_what_can_and_names_the_others() {
     until("the list is finished", || home.events("CallFinished") == 1);
     dead.kill().unwrap();
     dead.wait().unwrap();
-    let died = id(&home);
+    let died = home.id();
     assert_eq!(home.windlass(["run", "asking.yaml", "What is 2 + 3?"]).code, 75);
-    let answered = id(&home);
+    let answered = home.id();
     assert_eq!(home.windlass(["runs", "answer", "--leave", &answered, "q1", "approve"]).code, 0);
     assert_eq!(home.windlass(["run", "asking.yaml", "What is 4 + 4?"]).code, 75);
-    let waiting = id(&home);
+    let waiting = home.id();
     std::fs::remove_file(home.path("sums")).unwrap();
     let live = home.start(["run", "slow.yaml", "What is 2 + 5?"]);
     until("the other sum has begun", || lines(&home.path("sums")) == 1);
-    let on = id(&home);
+    let on = home.id();
     let all = home.start(["runs", "resume", "--all", "--json"]);
     until("the lost sum runs again", || lines(&home.path("sums")) == 2);
     home.write("go", "");
@@ -73,7 +62,7 @@ fn e22_a_parked_run_is_due_when_its_deadline_is() {
     let home = Home::new();
     home.write("asking.yaml", &ASKING.replace("approve:", "limits: { seconds: 1 }, approve:"));
     assert_eq!(home.windlass(["run", "asking.yaml", "What is 2 + 3?"]).code, 75);
-    let run = id(&home);
+    let run = home.id();
     until("it is due", || home.windlass(["runs", "resume", "--all"]).stdout.contains("limit(seconds)"));
     assert_eq!(status(&home, &run), "limit(seconds)");
 }

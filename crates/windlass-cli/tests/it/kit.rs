@@ -83,6 +83,11 @@ impl Home {
         serde_json::from_str(&shown.stdout).unwrap_or_default()
     }
 
+    /// The newest run's id.
+    pub(crate) fn id(&self) -> String {
+        self.last()["run"].as_str().unwrap().to_owned()
+    }
+
     /// How many events of that kind the newest run has.
     pub(crate) fn events(&self, kind: &str) -> usize {
         let last = self.last();
@@ -143,6 +148,14 @@ macro_rules! assert_end {
     }};
 }
 pub(crate) use assert_end;
+
+/// An agent whose sums a person must allow.
+pub(crate) const ASKING: &str = "\
+name: asking
+model: tour
+tools: [ { builtin: [calculate] } ]
+loop: { approve: [calculate] }
+";
 
 /// An agent that does sums and lists files with the built-in tools.
 pub(crate) const PLAIN: &str = "\

@@ -1,13 +1,6 @@
 //! Questions without a terminal: the run waits, and the answer comes from another process.
 
-use crate::kit::{BOTH, Home, PLAIN, SLOW, assert_end, finish, lines, until};
-
-const ASKING: &str = "\
-name: asking
-model: tour
-tools: [ { builtin: [calculate] } ]
-loop: { approve: [calculate] }
-";
+use crate::kit::{ASKING, BOTH, Home, PLAIN, SLOW, assert_end, finish, lines, until};
 
 fn suspended(home: &Home) {
     home.write("agent.yaml", ASKING);

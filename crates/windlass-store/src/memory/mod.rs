@@ -146,10 +146,6 @@ impl EventLog for MemoryLog {
         ready(self.lock().release(run, fence))
     }
 
-    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.park_until(run, fence, None)
-    }
-
     fn park_until(
         &self,
         run: RunId,

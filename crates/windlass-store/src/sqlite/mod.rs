@@ -321,10 +321,6 @@ impl EventLog for SqliteLog {
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
-    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.park_until(run, fence, None)
-    }
-
     fn park_until(
         &self,
         run: RunId,

@@ -1,7 +1,7 @@
 //! The log: its file, its references and payloads, and every run, folded from its first event.
 
 use windlass_core::State;
-use windlass_runtime::load;
+use windlass_runtime::{in_full, load};
 use windlass_store::{
     Checked, EventLog as _, RunFilter, RunSummary, SqliteLog, Standing as Stands, StoreError,
 };
@@ -73,7 +73,7 @@ async fn look_through(log: &SqliteLog) -> Result<(Checked, Vec<String>), StoreEr
                 Ok(state) => {
                     faults.extend(unlike(summary, &state).map(|fault| format!("run {run}: {fault}")));
                 }
-                Err(error) => faults.push(format!("run {run}: {}", chain(&error))),
+                Err(error) => faults.push(format!("run {run}: {}", in_full(&error))),
             }
         }
         before = page.last().map(|last| last.run);
@@ -103,19 +103,9 @@ fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
 }
 
 fn broken(shown: &str, error: &dyn std::error::Error, help: Option<String>) -> Finding {
-    let finding = Finding::new(Standing::Problem, "log", format!("{shown}: {}", chain(error)));
+    let finding = Finding::new(Standing::Problem, "log", format!("{shown}: {}", in_full(error)));
     match help {
         Some(help) => finding.todo(help),
         None => finding,
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
