@@ -93,7 +93,8 @@ fn servers(env: Env<'_>) -> Result<Vec<Value>, Failure> {
         let url = env(&own).or_else(|| env(&upper)).ok_or_else(|| missing(&own))?;
         let url = url.trim_end_matches('/');
         let url = if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") };
-        Ok(json!({ "mcp": { "name": name, "url": url } }))
+        // KAOS' tools have their server's names for them; two of the same name are refused.
+        Ok(json!({ "mcp": { "name": name, "url": url, "prefix": "" } }))
     };
     names.map(server).collect()
 }

@@ -18,7 +18,7 @@ use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
-use crate::policy::{LimitKind, Policy, Preset, Stop};
+use crate::policy::{LimitKind, Policy, Preset, Stop, Wire};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::stored::Ref;
@@ -354,6 +354,15 @@ impl State {
             choice: &calling.choice,
             state: self,
         })
+    }
+
+    /// How calls go to the model that is asked now, or will be next, and come from it.
+    pub fn wire(&self) -> Wire {
+        let asked = match &self.phase {
+            Phase::Calling(calling) => calling.model as usize,
+            _ => 0,
+        };
+        self.models.get(asked).map_or(self.policy.wire, |model| self.policy.wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).

@@ -14,8 +14,8 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide, evolve,
-    narrate, pending,
+    Event, Fact, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide,
+    evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
@@ -290,6 +290,11 @@ impl Driver {
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
+        let learnt = |event: &Event| match &event.fact {
+            Fact::Adjusted(adjusted) => adjusted.models.clone(),
+            _ => None,
+        };
+        events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
         self.show(expected + 1, &events, &next);
         self.state = next;
         Ok(Ok(()))

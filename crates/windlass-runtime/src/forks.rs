@@ -132,7 +132,7 @@ impl Agent {
         };
         if fork.changed {
             let input = first_input(&**self.log(), &start).await?;
-            start = RunStarted { models: self.models().clone(), ..self.start_again(&start, &input)? };
+            start = RunStarted { models: self.known_models(None), ..self.start_again(&start, &input)? };
         }
         Ok(start)
     }

@@ -14,6 +14,8 @@ pub(crate) enum Reply {
     Cut(&'static str),
     /// Another status, with more headers.
     Status(u16, &'static str),
+    /// Another status, with the server's words.
+    Refuses(u16, &'static str),
 }
 
 /// A server for as many requests as it has replies.
@@ -50,7 +52,7 @@ impl Server {
     }
 }
 
-fn request(stream: &TcpStream) -> Value {
+pub(crate) fn request(stream: &TcpStream) -> Value {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -80,6 +82,10 @@ fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
         Reply::Status(status, headers) => {
             send(head(*status, &format!("{headers}content-type: application/json\r\n")));
             send(json!({ "error": { "message": "slow down" } }).to_string());
+        }
+        Reply::Refuses(status, words) => {
+            send(head(*status, "content-type: application/json\r\n"));
+            send(json!({ "error": { "message": words } }).to_string());
         }
         Reply::Cut(text) => {
             send(head(200, &format!("{sse}content-length: 100000\r\n")));

@@ -137,7 +137,7 @@ impl Decision {
 
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.
     pub(super) fn force_finish(&mut self) {
-        let native = !matches!(self.state.policy.wire, Wire::Fenced | Wire::Xml);
+        let native = !matches!(self.state.wire(), Wire::Fenced | Wire::Xml);
         match self.state.finish_tool() {
             Some(finish) if native => {
                 let choice = ToolChoice::Named(finish.name.clone());
