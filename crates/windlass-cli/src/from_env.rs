@@ -60,7 +60,12 @@ fn document(env: Env<'_>) -> Result<Value, Failure> {
             kept.insert(key.to_owned(), json!(number));
         }
     }
-    if !kept.is_empty() {
+    if let Some(kind) = given("MEMORY_TYPE").filter(|kind| kind != "local") {
+        return Err(Failure::new(Exit::BadFile, format!("MEMORY_TYPE is `{kind}`: expected `local`")));
+    }
+    if given("MEMORY_ENABLED").is_some_and(|on| matches!(&*on.trim().to_lowercase(), "false" | "0" | "no")) {
+        settings.insert("memory".to_owned(), json!("off"));
+    } else if !kept.is_empty() {
         settings.insert("memory".to_owned(), kept.into());
     }
     Ok(json!({

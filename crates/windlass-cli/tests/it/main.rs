@@ -25,6 +25,7 @@ mod reach;
 mod run;
 mod scripted;
 mod server;
+mod sessions;
 mod signals;
 mod streaming;
 mod terminal;

@@ -11,6 +11,7 @@ use windlass_core::{
 use windlass_runtime::numbered;
 use windlass_store::{EventLog as _, SqliteLog};
 
+use super::known;
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::view::words::cut;
@@ -37,16 +38,21 @@ pub(super) struct EventsArgs {
 
 pub(super) async fn run(args: EventsArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
     let id = SessionId::from(args.session.as_str());
-    let runs = match &log {
-        Some(log) => super::runs(log, Some(&id)).await?,
-        None => Vec::new(),
+    let told = match &log {
+        Some(log) if !known::runs(log, Some(&id)).await?.is_empty() => told(log, &id).await?,
+        _ => return Err(super::unknown(&args.session)),
     };
-    let (Some(log), false) = (log, runs.is_empty()) else {
-        return Err(Failure::new(Exit::Failed, format!("there is no session `{}`", args.session))
-            .hint("`windlass sessions list` shows those that there are"));
-    };
+    let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
+    for event in told.iter().skip(told.len().saturating_sub(limit)) {
+        if args.json { out::json(event)? } else { show(event)? }
+    }
+    Ok(Exit::Good)
+}
+
+/// The events of a session: the last ones, as many as its loop keeps.
+pub(super) async fn told(log: &SqliteLog, id: &SessionId) -> Result<VecDeque<Value>, Failure> {
     let mut memory = Memory { kept: KEPT, events: VecDeque::new() };
-    for run in runs.iter().rev() {
+    for run in known::runs(log, Some(id)).await?.iter().rev() {
         let mut teller = Teller { run: run.run, calls: BTreeMap::new() };
         let mut from = 1;
         loop {
@@ -59,12 +65,7 @@ pub(super) async fn run(args: EventsArgs, log: Option<Arc<SqliteLog>>) -> Result
             }
         }
     }
-    let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
-    let skipped = memory.events.len().saturating_sub(limit);
-    for event in memory.events.iter().skip(skipped) {
-        if args.json { out::json(event)? } else { show(event)? }
-    }
-    Ok(Exit::Good)
+    Ok(memory.events)
 }
 
 /// The last events of a session: no more than its loop keeps (K25).
