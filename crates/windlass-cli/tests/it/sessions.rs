@@ -77,7 +77,6 @@ fn k25_a_session_is_deleted_but_no_run_that_another_one_stands_on() {
     assert_eq!(lines(&old)[0]["sessions"], 0, "{old:?}");
     let left = home.windlass(["runs", "prune"]);
     assert!(left.stderr.contains("2 runs taken out"), "with the fork it goes: {left:?}");
-}");
 }
 
 #[test]
