@@ -46,6 +46,7 @@ pub struct State {
     pub(crate) started_at: Millis,
     pub(crate) agent: Option<AgentRef>,
     pub(crate) session: Option<SessionId>,
+    pub(crate) trace: Option<Text>,
     pub(crate) policy: Arc<Policy>,
     /// What the agent has.
     pub(crate) own_tools: Arc<Vec<ToolSpec>>,
@@ -152,6 +153,7 @@ impl State {
             started_at: 0,
             agent: None,
             session: None,
+            trace: None,
             policy: empty_policy(),
             own_tools: Arc::default(),
             tools: Arc::default(),
@@ -225,6 +227,11 @@ impl State {
     /// The session.
     pub fn session(&self) -> Option<&SessionId> {
         self.session.as_ref()
+    }
+
+    /// The span that tells of the run (`traceparent`), where one does.
+    pub fn trace(&self) -> Option<&Text> {
+        self.trace.as_ref()
     }
 
     /// The policy.

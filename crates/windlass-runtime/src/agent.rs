@@ -228,6 +228,7 @@ impl Agent {
             models: self.known_models(base),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
+            trace: None,
         })
     }
 

@@ -129,6 +129,7 @@ impl Agent {
             models: base.models().clone(),
             policy: base.policy().clone(),
             output: base.output_schema().cloned(),
+            trace: None,
         };
         if fork.changed {
             let input = first_input(&**self.log(), &start).await?;

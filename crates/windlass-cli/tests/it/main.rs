@@ -28,6 +28,7 @@ mod server;
 mod sessions;
 mod signals;
 mod streaming;
+mod telemetry;
 mod terminal;
 mod tool_server;
 mod tools;

@@ -24,6 +24,8 @@ pub(crate) struct Server {
     /// A word for the next piece.
     pub(crate) go: Sender<()>,
     pub(crate) requests: Receiver<Value>,
+    /// The headers of each request, in lower case.
+    pub(crate) heads: Receiver<String>,
 }
 
 impl Server {
@@ -32,15 +34,17 @@ impl Server {
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let (go, gate) = channel();
         let (seen, requests) = channel();
+        let (said, heads) = channel();
         std::thread::spawn(move || {
             for reply in replies {
                 let (mut stream, _) = listener.accept().unwrap();
                 // A test that does not look at requests has dropped the other end.
-                let _unseen = seen.send(request(&stream));
+                let (head, body) = read(&stream);
+                let (_unseen, _unread) = (seen.send(body), said.send(head));
                 answer(&mut stream, &reply, &gate);
             }
         });
-        Self { url, go, requests }
+        Self { url, go, requests, heads }
     }
 
     /// An agent file that asks this server.
@@ -53,6 +57,11 @@ impl Server {
 }
 
 pub(crate) fn request(stream: &TcpStream) -> Value {
+    read(stream).1
+}
+
+fn read(stream: &TcpStream) -> (String, Value) {
+    let mut head = String::new();
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -61,13 +70,14 @@ pub(crate) fn request(stream: &TcpStream) -> Value {
         if line.trim().is_empty() {
             break;
         }
+        head.push_str(&line.to_lowercase());
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap_or_default()
+    (head, serde_json::from_slice(&body).unwrap_or_default())
 }
 
 fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {

@@ -76,6 +76,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         tools: tools.clone(),
         models: Arc::new(vec![model("m1", 1_000_000), model("m2", 3_000_000)]),
         policy: Arc::new(policy),
+        trace: None,
     };
     Input { at: BEGINNING, what: What::Start(Box::new(started)) }
 }
