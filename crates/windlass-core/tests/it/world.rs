@@ -65,7 +65,8 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         ..ModelChoice::default()
     };
     let started = RunStarted {
-        output: (policy.stop == Stop::FinishTool).then(|| Arc::new(output())),
+        // An answer in text may have to be an output, too.
+        output: (policy.stop == Stop::FinishTool || policy.parse_retries == 1).then(|| Arc::new(output())),
         run: run_id(),
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,

@@ -96,11 +96,9 @@ fn condition(prune: &Prune) -> (String, Vec<Value>) {
         values.push(Value::Integer(before.min(i64::MAX as u64).cast_signed()));
     }
     if !prune.sessions.is_empty() {
-        let places = vec!["?"; prune.sessions.len()].join(", ");
-        sql.push_str(&format!(
-            " AND run IN (WITH RECURSIVE family(run) AS (SELECT run FROM runs WHERE session IN ({places}) \
-             UNION SELECT runs.run FROM family JOIN runs ON runs.parent = family.run) SELECT run FROM family)",
-        ));
+        sql.push_str(" AND run IN (WITH RECURSIVE family(run) AS (SELECT run FROM runs WHERE session IN (");
+        sql.push_str(&vec!["?"; prune.sessions.len()].join(", "));
+        sql.push_str(") UNION SELECT runs.run FROM family JOIN runs ON runs.parent = family.run) SELECT run FROM family)");
         values.extend(prune.sessions.iter().map(|session| Value::Text(session.as_str().to_owned())));
     }
     (sql, values)
