@@ -9,6 +9,7 @@
 //! whatever a model adapter or a tool sends says which span it belongs to (W3C Trace Context).
 
 mod meters;
+mod told;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +18,11 @@ use futures_core::future::BoxFuture;
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, Status as SpanStatus, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue, global};
-use windlass_core::{Action, CallOutcome, Event, Fact, LimitKind, ModelFailure, Reply, State, Status, Text, What, Work};
+use windlass_core::{Action, Event, Fact, LimitKind, State, Status, Text, What};
 
 use crate::agent::Agent;
-use meters::{Meters, meters};
+use meters::meters;
+use told::Told;
 
 /// The name under which spans and metrics are made.
 const SCOPE: &str = "windlass";
@@ -84,7 +86,13 @@ impl RunTrace {
         if let Some(What::Start(start)) = first {
             start.trace = traceparent(&run);
         }
-        Some(Self { agent: agent.name().clone(), run, step: None, begun_at: agent.world().now(), ended: false })
+        Some(Self {
+            agent: agent.name().clone(),
+            run,
+            step: None,
+            begun_at: agent.world().now(),
+            ended: false,
+        })
     }
 
     /// The span that log lines belong to now.
@@ -123,10 +131,7 @@ impl RunTrace {
 
     fn next_step(&mut self, number: u64) {
         let name = format!("agent.step.{number}");
-        // A repeat after a refusal belongs to the same step.
-        if self.step.is_some() && self.run.span().span_context().is_valid() {
-            self.end_step();
-        }
+        self.end_step();
         let number = KeyValue::new("step", i64::try_from(number).unwrap_or(i64::MAX));
         self.step = Some(span(&self.run, name, SpanKind::Internal, vec![number, self.label()]));
     }
@@ -154,10 +159,14 @@ impl RunTrace {
         let (below, label, world, begun) = (context.clone(), self.label(), world.clone(), world.now());
         let work = async move {
             let end = future.await;
-            let error = end.as_ref().and_then(|what| told.ended(&context, what));
+            let error = end.as_ref().and_then(|what| Told::ended(&context, what));
             let good = end.is_some() && error.is_none();
             finish(&context, error);
-            told.measure(&[label, KeyValue::new("success", good)], world.now().saturating_sub(begun), end.as_ref());
+            told.measure(
+                &[label, KeyValue::new("success", good)],
+                world.now().saturating_sub(begun),
+                end.as_ref(),
+            );
             end
         };
         Box::pin(work.with_context(below))
@@ -171,124 +180,6 @@ impl Drop for RunTrace {
         if !self.ended {
             self.run.span().set_attribute(KeyValue::new("windlass.status", "suspended"));
             self.run.span().end();
-        }
-    }
-}
-
-/// Work that has a span of its own.
-enum Told {
-    Model { name: Text, temperature: Option<f64>, max_tokens: Option<u64> },
-    Tool { name: Text, call: Text },
-    Delegate { name: Text, call: Text },
-}
-
-impl Told {
-    fn of(action: &Action, state: &State) -> Option<Self> {
-        let named = |call: &windlass_core::CallId| {
-            Some((state.open_call(call)?.call.name.clone(), Text::from(call.as_str())))
-        };
-        match &action.work {
-            Work::CallModel { .. } => {
-                let model = state.request()?.model;
-                Some(Self::Model {
-                    name: model.name.clone(),
-                    temperature: model.temperature.or(state.policy().temperature),
-                    max_tokens: model.max_tokens,
-                })
-            }
-            Work::RunTool { call, .. } => named(call).map(|(name, call)| Self::Tool { name, call }),
-            Work::Delegate { call, .. } => named(call).map(|(name, call)| Self::Delegate { name, call }),
-            Work::RunHook | Work::CheckCall { .. } | Work::Ask { .. } | Work::SetTimer { .. } => None,
-        }
-    }
-
-    fn span_name(&self) -> String {
-        match self {
-            Self::Model { .. } => "model.inference".to_owned(),
-            Self::Tool { name, .. } => format!("tool.{name}"),
-            Self::Delegate { name, .. } => format!("delegate.{name}"),
-        }
-    }
-
-    fn attributes(&self) -> Vec<KeyValue> {
-        match self {
-            Self::Model { name, temperature, max_tokens } => {
-                let (provider, model) = provider(name);
-                let mut attributes = vec![
-                    KeyValue::new("gen_ai.operation.name", "chat"),
-                    KeyValue::new("gen_ai.provider.name", provider),
-                    KeyValue::new("gen_ai.request.model", model),
-                ];
-                attributes.extend(temperature.map(|value| KeyValue::new("gen_ai.request.temperature", value)));
-                attributes.extend(max_tokens.map(|most| tokens("gen_ai.request.max_tokens", most)));
-                attributes
-            }
-            Self::Tool { name, call } => vec![
-                KeyValue::new("gen_ai.operation.name", "execute_tool"),
-                KeyValue::new("gen_ai.tool.name", name.to_string()),
-                KeyValue::new("gen_ai.tool.call.id", call.to_string()),
-                KeyValue::new("tool.name", name.to_string()),
-            ],
-            Self::Delegate { name, call } => vec![
-                KeyValue::new("gen_ai.operation.name", "invoke_agent"),
-                KeyValue::new("gen_ai.agent.name", name.to_string()),
-                KeyValue::new("gen_ai.tool.call.id", call.to_string()),
-                KeyValue::new("agent.delegation.target", name.to_string()),
-            ],
-        }
-    }
-
-    /// Puts what came of the work on its span. Gives the kind of its failure, if it is one.
-    fn ended(&self, context: &Context, end: &What) -> Option<String> {
-        let span = context.span();
-        match end {
-            What::Replied { reply, .. } | What::Objected { reply, .. } => {
-                replied(reply).into_iter().for_each(|attribute| span.set_attribute(attribute));
-                None
-            }
-            What::ModelFailed { failure, .. } => {
-                let ModelFailure { status, usage, kind, .. } = &**failure;
-                if let Some(status) = status {
-                    span.set_attribute(KeyValue::new("http.response.status_code", i64::from(*status)));
-                }
-                span.set_attribute(tokens("gen_ai.usage.input_tokens", usage.input));
-                span.set_attribute(tokens("gen_ai.usage.output_tokens", usage.output));
-                Some(format!("{kind:?}").to_lowercase())
-            }
-            What::CallEnded { outcome, .. } | What::Delegated { outcome, .. } => failed(outcome),
-            _ => None,
-        }
-    }
-
-    fn measure(&self, labels: &[KeyValue], ms: u64, end: Option<&What>) {
-        let Meters { models, tools, delegations, operations, tokens, .. } = meters();
-        let with = |key: &'static str, name: &Text| {
-            let mut all = labels.to_vec();
-            all.push(KeyValue::new(key, name.to_string()));
-            all
-        };
-        match self {
-            Self::Model { name, .. } => {
-                models.took(ms, &with("model", name));
-                let (provider, model) = provider(name);
-                let mut own = vec![
-                    KeyValue::new("gen_ai.operation.name", "chat"),
-                    KeyValue::new("gen_ai.provider.name", provider),
-                    KeyValue::new("gen_ai.request.model", model),
-                ];
-                if let Some(What::Replied { reply, .. }) = end {
-                    for (kind, count) in [("input", reply.usage.input), ("output", reply.usage.output)] {
-                        let mut own = own.clone();
-                        own.push(KeyValue::new("gen_ai.token.type", kind));
-                        tokens.record(count, &own);
-                    }
-                } else {
-                    own.push(KeyValue::new("error.type", "failed"));
-                }
-                operations.record(ms as f64 / 1_000.0, &own);
-            }
-            Self::Tool { name, .. } => tools.took(ms, &with("tool", name)),
-            Self::Delegate { name, .. } => delegations.took(ms, &with("target", name)),
         }
     }
 }
@@ -311,33 +202,6 @@ fn finish(context: &Context, error: Option<String>) {
     span.end();
 }
 
-fn replied(reply: &Reply) -> Vec<KeyValue> {
-    vec![
-        KeyValue::new("gen_ai.response.model", provider(&reply.model).1),
-        KeyValue::new("gen_ai.response.finish_reasons", format!("{:?}", reply.stop).to_lowercase()),
-        tokens("gen_ai.usage.input_tokens", reply.usage.input),
-        tokens("gen_ai.usage.output_tokens", reply.usage.output),
-        tokens("gen_ai.usage.cache_read.input_tokens", reply.usage.cached),
-    ]
-}
-
-fn failed(outcome: &CallOutcome) -> Option<String> {
-    let kind = match outcome {
-        CallOutcome::Ok { .. } => return None,
-        CallOutcome::Error { .. } => "error",
-        CallOutcome::TimedOut { .. } => "timeout",
-        CallOutcome::Interrupted { .. } => "interrupted",
-        _ => "not_run",
-    };
-    Some(kind.to_owned())
-}
-
 fn tokens(key: &'static str, count: u64) -> KeyValue {
     KeyValue::new(key, i64::try_from(count).unwrap_or(i64::MAX))
-}
-
-/// `provider/model` in its two parts.
-fn provider(name: &str) -> (String, String) {
-    let (provider, model) = name.split_once('/').unwrap_or(("", name));
-    (provider.to_owned(), model.to_owned())
 }
