@@ -185,7 +185,12 @@ impl Decision {
                         };
                         self.finish_call(open.call.id, outcome);
                     }
-                    self.force_finish();
+                    if self.asked_for_text() {
+                        // A choice that was ignored or refused is not forced once more: each try would end in two calls.
+                        self.begin_turn(ToolChoice::None, None);
+                    } else {
+                        self.force_finish();
+                    }
                 }
             }
             Finish::None if self.asked_for_text() => self.xml_reply(status),
