@@ -25,7 +25,12 @@ pub(crate) fn path_of(path: &Path) -> PathBuf {
 
 /// The agent that the environment describes, with KAOS' loop.
 pub(crate) fn read(env: Env<'_>) -> Result<AgentFile, Failure> {
-    let text = document(env)?.to_string();
+    let document = document(env)?;
+    // What KAOS says when it starts. Keys stand in none of it.
+    let part = |key: &str| document.get(key).map(ToString::to_string).unwrap_or_default();
+    let (name, model, tools, settings) = (part("name"), part("model"), part("tools"), part("loop"));
+    tracing::info!("agent {name} from the environment: model {model}, tools {tools}, loop {settings}");
+    let text = document.to_string();
     Ok(AgentFile::parse(&text, Path::new(NAME), env)?)
 }
 

@@ -55,10 +55,15 @@ fn k30_the_environment_says_how_many_steps_there_are() {
     let tools = ToolServer::start();
     let call: &'static str = CALL.replace("NAME", "echo").leak();
     let model = Server::start(vec![Reply::Pieces(vec![call]), Reply::Pieces(vec![call])]);
-    let more =
-        [("MCP_SERVERS", "[tools]"), ("MCP_SERVER_TOOLS_URL", &*tools.url), ("AGENTIC_LOOP_MAX_STEPS", "2")];
+    let more = [
+        ("MCP_SERVERS", "[tools]"),
+        ("MCP_SERVER_TOOLS_URL", &*tools.url),
+        ("AGENTIC_LOOP_MAX_STEPS", "2"),
+        ("WINDLASS_LOG", "windlass=info"),
+    ];
     let done = run(&home, &model, &more);
     assert_eq!(done.code, 124, "{done:?}");
+    assert!(done.stderr.contains("agent \"greeter\" from the environment: model"), "{done:?}");
     assert!(done.stderr.contains("Reached maximum reasoning steps (2)\n"), "{done:?}");
     assert_eq!(tools.calls.try_iter().count(), 2);
 }

@@ -1,7 +1,7 @@
 //! Work that has a span of its own: its name, its attributes, its end, and what is measured of it.
 
 use opentelemetry::trace::TraceContextExt as _;
-use opentelemetry::{Context, KeyValue};
+use opentelemetry::{Array, Context, KeyValue, Value};
 use windlass_core::{Action, CallId, CallOutcome, ModelFailure, Reply, State, Text, What, Work};
 
 use super::meters::{Meters, meters};
@@ -128,9 +128,10 @@ impl Told {
 }
 
 fn replied(reply: &Reply) -> Vec<KeyValue> {
+    let stop = format!("{:?}", reply.stop).to_lowercase();
     vec![
         KeyValue::new("gen_ai.response.model", provider(&reply.model).1),
-        KeyValue::new("gen_ai.response.finish_reasons", format!("{:?}", reply.stop).to_lowercase()),
+        KeyValue::new("gen_ai.response.finish_reasons", Value::Array(Array::String(vec![stop.into()]))),
         tokens("gen_ai.usage.input_tokens", reply.usage.input),
         tokens("gen_ai.usage.output_tokens", reply.usage.output),
         tokens("gen_ai.usage.cache_read.input_tokens", reply.usage.cached),
@@ -150,6 +151,6 @@ fn failed(outcome: &CallOutcome) -> Option<String> {
 
 /// `provider/model` in its two parts.
 fn provider(name: &str) -> (String, String) {
-    let (provider, model) = name.split_once('/').unwrap_or(("", name));
+    let (provider, model) = name.split_once('/').unwrap_or(("unknown", name));
     (provider.to_owned(), model.to_owned())
 }

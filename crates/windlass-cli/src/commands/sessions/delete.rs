@@ -64,9 +64,9 @@ pub(super) async fn run(args: DeleteArgs, log: Option<Arc<SqliteLog>>) -> Result
         gone.payload_bytes += some.payload_bytes;
     }
     if args.json {
-        as_json(&chosen, &gone, args.dry_run)?
+        as_json(&chosen, &gone, args.dry_run)?;
     } else {
-        in_words(&chosen, &gone, args.dry_run)?
+        in_words(&chosen, &gone, args.dry_run)?;
     }
     Ok(Exit::Good)
 }
