@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
+use crate::policy::Wire;
 use crate::reply::Usage;
 
 /// A model to ask, in the order of fallbacks, with its settings.
@@ -22,6 +23,10 @@ pub struct ModelChoice {
     /// List prices; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How calls are written to and read from it where the policy leaves that open (`wire: auto`): set once it has refused
+    /// tools, so that nobody asks again (K41).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
 }
 
 /// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.

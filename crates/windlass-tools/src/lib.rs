@@ -16,6 +16,7 @@ pub mod mcp;
 mod overrides;
 mod set;
 mod tool;
+mod trace;
 
 pub use error::ToolSetError;
 pub use overrides::ToolOverrides;

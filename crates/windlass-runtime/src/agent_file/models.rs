@@ -42,6 +42,7 @@ impl ModelEntry {
             max_tokens: self.max_tokens,
             stop: self.stop.iter().map(|text| text.as_str().into()).collect(),
             prices: self.prices,
+            wire: None,
         }
     }
 
