@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use windlass_core::{
-    AgentRef, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Stop, Text, ToolSpec,
+    AgentRef, Discovery, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Stop, Text, ToolSpec,
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
@@ -33,6 +33,7 @@ pub struct AgentBuilder {
     policy: Option<Result<Policy, PolicyError>>,
     settings: Option<Map<String, Value>>,
     limits: Vec<(LimitKind, f64)>,
+    search: bool,
     input: Option<Value>,
     output: Option<Value>,
     hook: Option<Arc<dyn StepHook>>,
@@ -58,6 +59,7 @@ impl AgentBuilder {
             policy: None,
             settings: None,
             limits: Vec::new(),
+            search: false,
             input: None,
             output: None,
             hook: None,
@@ -150,6 +152,13 @@ impl AgentBuilder {
     /// A limit, in the unit that people write: counts, seconds, dollars.
     pub fn limit(mut self, kind: LimitKind, max: f64) -> Self {
         self.limits.push((kind, max));
+        self
+    }
+
+    /// Shows the model only `search_tools`, which finds the other tools by keywords; all of them can be called (acorn's
+    /// `tool_discovery = "search"`). For agents with many tools.
+    pub fn search_tools(mut self) -> Self {
+        self.search = true;
         self
     }
 
@@ -313,6 +322,9 @@ impl AgentBuilder {
             policy.set_limit_value(*kind, kept);
         }
         policy.hooks |= self.hook.is_some();
+        if self.search {
+            policy.discovery = Discovery::Search;
+        }
         Ok(policy)
     }
 }

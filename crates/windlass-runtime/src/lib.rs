@@ -19,6 +19,7 @@ mod posts;
 mod reading;
 mod replays;
 mod run;
+mod searching;
 mod slots;
 mod source;
 mod spill;

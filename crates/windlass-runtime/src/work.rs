@@ -56,11 +56,12 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
     let (prompt, tools, choice) = match fenced {
         // The tools stand in the prompt, and no provider is told of them.
         Some(results) => {
-            let offered: &[ToolSpec] = if *request.choice == ToolChoice::None { &[] } else { state.tools() };
+            let offered: &[ToolSpec] =
+                if *request.choice == ToolChoice::None { &[] } else { state.shown_tools() };
             let prompt = fenced_prompt(state.prompt(), offered, results);
             (Arc::new(prompt), Arc::default(), ToolChoice::None)
         }
-        None => (state.prompt().clone(), state.tools().clone(), request.choice.clone()),
+        None => (state.prompt().clone(), state.shown_tools().clone(), request.choice.clone()),
     };
     let response_schema = match state.output_schema() {
         Some(schema) if policy.stop == Stop::Text => {

@@ -37,6 +37,9 @@ pub struct Policy {
     /// Whether a hook is asked after the tools of each step, before the next model call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hooks: bool,
+    /// Which tools a request shows.
+    #[serde(default, skip_serializing_if = "Discovery::is_all")]
+    pub discovery: Discovery,
     /// The sampling temperature of models that name none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -125,6 +128,25 @@ pub enum View {
     Blackboard,
     /// The plan, failures and memories.
     Plan,
+}
+
+/// Which tools a request shows. All can be called in either case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discovery {
+    /// All that are offered.
+    #[default]
+    All,
+    /// Only what finds them ([`SEARCH_TOOLS`](crate::SEARCH_TOOLS)), the finish tool and other agents (acorn's
+    /// `tool_discovery = "search"`).
+    Search,
+}
+
+impl Discovery {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_all(&self) -> bool {
+        *self == Self::All
+    }
 }
 
 /// What ends the loop.

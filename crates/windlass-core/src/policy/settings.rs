@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{
-    Another, AtLimit, Batch, ContextBudget, Limit, LimitKind, Malformed, Memory, Policy, Preset, Repetition,
-    Results, Stop, Talk, View, Wire,
+    Another, AtLimit, Batch, ContextBudget, Discovery, Limit, LimitKind, Malformed, Memory, Policy, Preset,
+    Repetition, Results, Stop, Talk, View, Wire,
 };
 use crate::nearest::nearest;
 
@@ -87,7 +87,7 @@ impl PolicyError {
     }
 }
 
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 24] = [
     "preset",
     "wire",
     "view",
@@ -95,6 +95,7 @@ const KEYS: [&str; 23] = [
     "talk",
     "malformed",
     "batch",
+    "discovery",
     "results",
     "retries",
     "retry_wait_ms",
@@ -135,6 +136,8 @@ const VIEWS: Choices<View, 6> = [
 ];
 const STOPS: Choices<Stop, 3> =
     [("text", Some(Stop::Text)), ("finish_tool", Some(Stop::FinishTool)), ("judge", None)];
+const DISCOVERIES: Choices<Discovery, 2> =
+    [("all", Some(Discovery::All)), ("search", Some(Discovery::Search))];
 const RESULTS: Choices<Results, 4> = [
     ("plain", Some(Results::Plain)),
     ("announced", Some(Results::Announced)),
@@ -190,6 +193,7 @@ impl Policy {
             "talk" => self.talk = talk(&path, value)?,
             "malformed" => self.malformed = malformed(&path, value)?,
             "batch" => self.batch = batch(&path, value)?,
+            "discovery" => self.discovery = choice(&path, value, &DISCOVERIES)?,
             "results" => self.results = choice(&path, value, &RESULTS)?,
             "retries" => self.retries = count(&path, value)?,
             "retry_wait_ms" => self.retry_wait_ms = u64::from(count(&path, value)?),
