@@ -13,7 +13,7 @@ use windlass_core::{
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
-use windlass_tools::{Tool, ToolSet, ToolSetError};
+use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, with_beside};
 use crate::delegates::Delegate;
@@ -44,6 +44,7 @@ pub struct AgentBuilder {
     models: Vec<(ModelChoice, Arc<dyn Model>)>,
     known: Vec<(Text, Arc<dyn Model>)>,
     sources: Vec<Arc<dyn ToolSource>>,
+    services: Vec<SharedService>,
     secrets: Vec<Secret>,
     log: Option<Arc<dyn EventLog>>,
     world: Arc<dyn World>,
@@ -70,6 +71,7 @@ impl AgentBuilder {
             models: Vec::new(),
             known: Vec::new(),
             sources: Vec::new(),
+            services: Vec::new(),
             secrets: Vec::new(),
             log: None,
             world: Arc::new(SystemWorld),
@@ -120,6 +122,40 @@ impl AgentBuilder {
     pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         if let Err(error) = self.tools.add(tool) {
             self.tools_error.get_or_insert(error);
+        }
+        self
+    }
+
+    /// A service with all its tools, named `service__tool`: it is set up before the first run that uses it, and torn down
+    /// when the last one has come to rest.
+    pub fn service(mut self, service: &SharedService) -> Self {
+        for tool in service.tools() {
+            self = self.shared_tool(tool);
+        }
+        self.uses(service)
+    }
+
+    /// Some tools of a service, under their own names.
+    pub fn service_tools<'n>(
+        mut self,
+        service: &SharedService,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Self {
+        match service.pick(names) {
+            Ok(tools) => {
+                for tool in tools {
+                    self = self.shared_tool(tool);
+                }
+            }
+            Err(error) => drop(self.tools_error.get_or_insert(error)),
+        }
+        self.uses(service)
+    }
+
+    /// Sets a service up and tears it down around the runs; its tools are given otherwise.
+    pub(crate) fn uses(mut self, service: &SharedService) -> Self {
+        if !self.services.iter().any(|known| known.is(service)) {
+            self.services.push(service.clone());
         }
         self
     }
@@ -289,6 +325,7 @@ impl AgentBuilder {
             finish,
             own: self.tools,
             sources: self.sources,
+            services: self.services,
             secrets: self.secrets,
             tools: RwLock::new(Arc::new(Toolbox { tools: all, specs })),
             models: self

@@ -26,6 +26,7 @@ use crate::hold::Hold;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
+use crate::services;
 use crate::slots::Slots;
 use crate::source::changed;
 use crate::spill::spill;
@@ -134,7 +135,20 @@ impl Driver {
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
-    pub(crate) async fn drive(mut self) -> Result<State, Error> {
+    pub(crate) async fn drive(self) -> Result<State, Error> {
+        if self.agent.services().is_empty() {
+            return self.go().await;
+        }
+        let agent = self.agent.clone();
+        // Boxed: agents without services pay nothing for those with some.
+        let services = Box::pin(services::begin(&agent)).await?;
+        // The driver ends with its work; only then is nobody left who uses a service.
+        let driven = self.go().await;
+        Box::pin(services::end(&agent, services)).await;
+        driven
+    }
+
+    async fn go(mut self) -> Result<State, Error> {
         if let Some(first) = self.first.take() {
             if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;

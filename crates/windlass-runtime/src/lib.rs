@@ -20,6 +20,7 @@ mod reading;
 mod replays;
 mod run;
 mod searching;
+mod services;
 mod slots;
 mod source;
 mod spill;
