@@ -153,7 +153,7 @@ impl AgentBuilder {
     }
 
     /// Sets a service up and tears it down around the runs; its tools are given otherwise.
-    pub(crate) fn uses(mut self, service: &SharedService) -> Self {
+    pub fn uses(mut self, service: &SharedService) -> Self {
         if !self.services.iter().any(|known| known.is(service)) {
             self.services.push(service.clone());
         }

@@ -26,7 +26,7 @@ use crate::hold::Hold;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
-use crate::services;
+use crate::serving;
 use crate::slots::Slots;
 use crate::source::changed;
 use crate::spill::spill;
@@ -135,20 +135,23 @@ impl Driver {
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
-    pub(crate) async fn drive(self) -> Result<State, Error> {
-        if self.agent.services().is_empty() {
-            return self.go().await;
-        }
-        let agent = self.agent.clone();
+    pub(crate) async fn drive(mut self) -> Result<State, Error> {
         // Boxed: agents without services pay nothing for those with some.
-        let services = Box::pin(services::begin(&agent)).await?;
-        // The driver ends with its work; only then is nobody left who uses a service.
+        let used = if self.agent.services().is_empty() {
+            Vec::new()
+        } else {
+            Box::pin(serving::begin(&self.agent)).await?
+        };
         let driven = self.go().await;
-        Box::pin(services::end(&agent, services)).await;
-        driven
+        if !used.is_empty() {
+            // Work that an error of the log left must be gone before what it uses is.
+            self.slots = Slots::default();
+            Box::pin(serving::end(&self.agent, used)).await;
+        }
+        driven.map(|()| self.state)
     }
 
-    async fn go(mut self) -> Result<State, Error> {
+    async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
             if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;
@@ -178,7 +181,7 @@ impl Driver {
             }
         }
         self.wind_up().await;
-        Ok(self.state)
+        Ok(())
     }
 
     /// The failure of the log that a delegate came to its end by.

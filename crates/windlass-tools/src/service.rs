@@ -105,7 +105,13 @@ impl SharedService {
 
     /// All its tools, named `service__tool`.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.own().map(|tool| self.named(tool, true)).collect()
+        self.tools_as(None)
+    }
+
+    /// All its tools, named `prefix__tool`; `None`: with the service's name.
+    pub fn tools_as(&self, prefix: Option<&str>) -> Vec<Arc<dyn Tool>> {
+        let prefix = prefix.unwrap_or(self.name());
+        self.own().map(|tool| self.named(tool, Some(prefix))).collect()
     }
 
     /// Some of its tools, under their own names.
@@ -118,7 +124,7 @@ impl SharedService {
     ) -> Result<Vec<Arc<dyn Tool>>, ToolSetError> {
         let pick = |name: &str| {
             let found = self.own().find(|tool| *tool.spec().name == *name);
-            found.map(|tool| self.named(tool, false)).ok_or_else(|| {
+            found.map(|tool| self.named(tool, None)).ok_or_else(|| {
                 let own: Vec<_> = self.own().map(|tool| tool.spec().name.clone()).collect();
                 let close = nearest(name, own.iter().map(AsRef::as_ref));
                 let all = || own.iter().map(ToString::to_string).collect();
@@ -166,11 +172,11 @@ impl SharedService {
         self.shared.service.tools().into_iter()
     }
 
-    fn named(&self, tool: Arc<dyn Tool>, prefixed: bool) -> Arc<dyn Tool> {
+    fn named(&self, tool: Arc<dyn Tool>, prefix: Option<&str>) -> Arc<dyn Tool> {
         let mut spec = tool.spec().clone();
         spec.origin = format!("service {}", self.name()).into();
-        if prefixed {
-            spec.name = format!("{}{BETWEEN}{}", self.name(), spec.name).into();
+        if let Some(prefix) = prefix {
+            spec.name = format!("{prefix}{BETWEEN}{}", spec.name).into();
         }
         Arc::new(Overridden { spec, tool })
     }

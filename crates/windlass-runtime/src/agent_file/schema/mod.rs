@@ -36,6 +36,7 @@ pub fn schema() -> Value {
             "effect": tools::effect(),
             "builtin": tools::builtin_name(),
             "builtinOptions": tools::builtin_options(),
+            "serviceOptions": tools::service_options(),
             "tool": tools::tool(),
             "mcp": tools::mcp(),
             "command": tools::command(),
