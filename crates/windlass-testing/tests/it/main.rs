@@ -94,7 +94,9 @@ files! {
     edges_transport => "edges/transport",
     text_delegation => "text/delegation",
     text_loop => "text/loop",
+    typed_discovery => "typed/discovery",
     typed_loop => "typed/loop",
+    typed_services => "typed/services",
     typed_streaming => "typed/streaming",
 }
 
