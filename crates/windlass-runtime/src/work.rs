@@ -77,6 +77,7 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
         tools,
         choice,
         response_schema,
+        cache: policy.cache.clone(),
         fenced,
         stream,
         prefix: prefix.clone(),

@@ -3,11 +3,13 @@
 //! A preset is a function that returns a [`Policy`]; nothing behind [`Policy::preset`] ever asks which preset it was.
 //! The slots and their values are the table "The `loop` keys of an agent file" of the loops reference.
 
+mod cache;
 mod limits;
 mod presets;
 mod settings;
 mod texts;
 
+pub use cache::CachePoint;
 pub use limits::{AtLimit, Limit, LimitKind};
 pub use presets::Preset;
 pub use settings::PolicyError;
@@ -40,6 +42,9 @@ pub struct Policy {
     /// Which tools a request shows.
     #[serde(default, skip_serializing_if = "Discovery::is_all")]
     pub discovery: Discovery,
+    /// Where requests carry markers for the provider's cache, where its wire knows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache: Vec<CachePoint>,
     /// The sampling temperature of models that name none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,

@@ -89,6 +89,7 @@ fn chat() -> Policy {
         single_turn: false,
         hooks: false,
         discovery: Discovery::All,
+        cache: Vec::new(),
         temperature: None,
         talk: Talk::Answer,
         malformed: Malformed::FeedBack(3),

@@ -94,6 +94,7 @@ files! {
     edges_transport => "edges/transport",
     text_delegation => "text/delegation",
     text_loop => "text/loop",
+    typed_caching => "typed/caching",
     typed_discovery => "typed/discovery",
     typed_loop => "typed/loop",
     typed_services => "typed/services",
