@@ -418,7 +418,7 @@ impl State {
         if let Some(fresh) = &adjusted.policy {
             self.policy = fresh.clone();
         }
-        if let Some(tools) = &adjusted.tools {
+        if let Some(tools) = adjusted.tools.as_ref().or(adjusted.policy.as_ref().map(|_| &self.own_tools)) {
             self.offer_tools(tools.clone());
         }
         if let Some(models) = &adjusted.models {

@@ -50,8 +50,10 @@ pub struct State {
     pub(crate) policy: Arc<Policy>,
     /// What the agent has.
     pub(crate) own_tools: Arc<Vec<ToolSpec>>,
-    /// The same, with the tool that reads stored payloads once there is one.
+    /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
     pub(crate) tools: Arc<Vec<ToolSpec>>,
+    /// Those of them that requests show.
+    pub(crate) shown: Arc<Vec<ToolSpec>>,
     /// The stored payloads of the conversation, by handle.
     pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
     pub(crate) models: Arc<Vec<ModelChoice>>,
@@ -157,6 +159,7 @@ impl State {
             policy: empty_policy(),
             own_tools: Arc::default(),
             tools: Arc::default(),
+            shown: Arc::default(),
             stored: RedBlackTreeMapSync::new_sync(),
             models: Arc::default(),
             prompt: Arc::default(),
@@ -239,7 +242,8 @@ impl State {
         &self.policy
     }
 
-    /// The tools, offered or only known; once the conversation holds a stored payload, the one that reads it too.
+    /// The tools, offered or only known, and those of Windlass itself: what reads stored payloads once there is one, and
+    /// what finds tools where they are not shown.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
     }

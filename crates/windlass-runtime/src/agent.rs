@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use futures_util::future::join_all;
 use minijinja::Environment;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -13,7 +14,7 @@ use windlass_core::{
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder};
-use windlass_tools::{Tool, ToolSet};
+use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
 
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
@@ -46,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) finish: Option<ToolSpec>,
     pub(crate) own: ToolSet,
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
+    pub(crate) services: Vec<SharedService>,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) tools: RwLock<Arc<Toolbox>>,
     pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
@@ -106,6 +108,21 @@ impl Agent {
 
     pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
         self.inner.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn services(&self) -> &[SharedService] {
+        &self.inner.services
+    }
+
+    /// Whether each of its services and tool servers can be used just now, by name. A service is set up for the question.
+    pub async fn health(&self) -> Vec<(String, Result<(), ServiceError>)> {
+        let services = self
+            .inner
+            .services
+            .iter()
+            .map(|service| async { (service.name().to_owned(), service.health().await) });
+        let sources = self.inner.sources.iter().map(|source| (source.name().to_owned(), source.health()));
+        join_all(services).await.into_iter().chain(sources).collect()
     }
 
     /// The secrets that must never be stored or shown.

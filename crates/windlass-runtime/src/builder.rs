@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use windlass_core::{
-    AgentRef, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Stop, Text, ToolSpec,
+    AgentRef, Discovery, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Stop, Text, ToolSpec,
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
-use windlass_tools::{Tool, ToolSet, ToolSetError};
+use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, with_beside};
 use crate::delegates::Delegate;
@@ -33,6 +33,7 @@ pub struct AgentBuilder {
     policy: Option<Result<Policy, PolicyError>>,
     settings: Option<Map<String, Value>>,
     limits: Vec<(LimitKind, f64)>,
+    search: bool,
     input: Option<Value>,
     output: Option<Value>,
     hook: Option<Arc<dyn StepHook>>,
@@ -43,6 +44,7 @@ pub struct AgentBuilder {
     models: Vec<(ModelChoice, Arc<dyn Model>)>,
     known: Vec<(Text, Arc<dyn Model>)>,
     sources: Vec<Arc<dyn ToolSource>>,
+    services: Vec<SharedService>,
     secrets: Vec<Secret>,
     log: Option<Arc<dyn EventLog>>,
     world: Arc<dyn World>,
@@ -58,6 +60,7 @@ impl AgentBuilder {
             policy: None,
             settings: None,
             limits: Vec::new(),
+            search: false,
             input: None,
             output: None,
             hook: None,
@@ -68,6 +71,7 @@ impl AgentBuilder {
             models: Vec::new(),
             known: Vec::new(),
             sources: Vec::new(),
+            services: Vec::new(),
             secrets: Vec::new(),
             log: None,
             world: Arc::new(SystemWorld),
@@ -122,6 +126,40 @@ impl AgentBuilder {
         self
     }
 
+    /// A service with all its tools, named `service__tool`: it is set up before the first run that uses it, and torn down
+    /// when the last one has come to rest.
+    pub fn service(mut self, service: &SharedService) -> Self {
+        for tool in service.tools() {
+            self = self.shared_tool(tool);
+        }
+        self.uses(service)
+    }
+
+    /// Some tools of a service, under their own names.
+    pub fn service_tools<'n>(
+        mut self,
+        service: &SharedService,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Self {
+        match service.pick(names) {
+            Ok(tools) => {
+                for tool in tools {
+                    self = self.shared_tool(tool);
+                }
+            }
+            Err(error) => drop(self.tools_error.get_or_insert(error)),
+        }
+        self.uses(service)
+    }
+
+    /// Sets a service up and tears it down around the runs; its tools are given otherwise.
+    pub fn uses(mut self, service: &SharedService) -> Self {
+        if !self.services.iter().any(|known| known.is(service)) {
+            self.services.push(service.clone());
+        }
+        self
+    }
+
     /// A tool server, or anything else whose tools may change while the agent lives.
     pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.sources.push(source);
@@ -150,6 +188,13 @@ impl AgentBuilder {
     /// A limit, in the unit that people write: counts, seconds, dollars.
     pub fn limit(mut self, kind: LimitKind, max: f64) -> Self {
         self.limits.push((kind, max));
+        self
+    }
+
+    /// Shows the model only `search_tools`, which finds the other tools by keywords; all of them can be called (acorn's
+    /// `tool_discovery = "search"`). For agents with many tools.
+    pub fn search_tools(mut self) -> Self {
+        self.search = true;
         self
     }
 
@@ -280,6 +325,7 @@ impl AgentBuilder {
             finish,
             own: self.tools,
             sources: self.sources,
+            services: self.services,
             secrets: self.secrets,
             tools: RwLock::new(Arc::new(Toolbox { tools: all, specs })),
             models: self
@@ -314,6 +360,9 @@ impl AgentBuilder {
             policy.set_limit_value(*kind, kept);
         }
         policy.hooks |= self.hook.is_some();
+        if self.search {
+            policy.discovery = Discovery::Search;
+        }
         Ok(policy)
     }
 }

@@ -1,6 +1,6 @@
 //! Tools that are programs: a command line with places for arguments, run without a shell.
 
-mod child;
+pub(crate) mod child;
 mod left_behind;
 mod words;
 

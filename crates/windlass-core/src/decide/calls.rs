@@ -112,12 +112,14 @@ impl Decision {
         let (kind, approve) = (tool.kind, tool.approve);
         match kind {
             ToolKind::Ask => self.ask_person(open),
-            ToolKind::Run | ToolKind::Read | ToolKind::Delegate if approve || policy.wants_approval(name) => {
+            ToolKind::Run | ToolKind::Read | ToolKind::Search | ToolKind::Delegate
+                if approve || policy.wants_approval(name) =>
+            {
                 self.hold(open);
                 return false;
             }
             // It stays queued, and starts as soon as there is room.
-            ToolKind::Run | ToolKind::Read | ToolKind::Delegate | ToolKind::Finish(_) => {}
+            ToolKind::Run | ToolKind::Read | ToolKind::Search | ToolKind::Delegate | ToolKind::Finish(_) => {}
         }
         true
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{
-    Another, AtLimit, Batch, Limit, LimitKind, LogTexts, Malformed, Memory, Policy, Repetition, Results,
-    Stop, Talk, Texts, Transport, View, Wire,
+    Another, AtLimit, Batch, Discovery, Limit, LimitKind, LogTexts, Malformed, Memory, Policy, Repetition,
+    Results, Stop, Talk, Texts, Transport, View, Wire,
 };
 
 /// The five loops by name.
@@ -88,6 +88,8 @@ fn chat() -> Policy {
         stop: Stop::Text,
         single_turn: false,
         hooks: false,
+        discovery: Discovery::All,
+        cache: Vec::new(),
         temperature: None,
         talk: Talk::Answer,
         malformed: Malformed::FeedBack(3),

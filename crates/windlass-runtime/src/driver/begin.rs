@@ -12,6 +12,7 @@ use super::Driver;
 use crate::delegates::{Task, context_of};
 use crate::partial::Partial;
 use crate::reading::ReadResult;
+use crate::searching::SearchTools;
 use crate::slots::Slot;
 use crate::work::{self, ModelWork, ToolWork};
 
@@ -101,10 +102,12 @@ impl Driver {
         let spec = self.state.tool(name);
         let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
         let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
-        let tool = if spec.is_some_and(|tool| tool.kind == ToolKind::Read) {
-            Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)) as Arc<dyn Tool>)
-        } else {
-            self.agent.tool(name)
+        let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
+            Some(ToolKind::Read) => {
+                Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)))
+            }
+            Some(ToolKind::Search) => Some(Arc::new(SearchTools { tools: self.state.tools().clone() })),
+            _ => self.agent.tool(name),
         };
         Some(ToolWork {
             action,

@@ -97,7 +97,10 @@ files! {
     text_edges => "text/edges",
     text_loop => "text/loop",
     typed_edges => "typed/edges",
+    typed_caching => "typed/caching",
+    typed_discovery => "typed/discovery",
     typed_loop => "typed/loop",
+    typed_services => "typed/services",
     typed_streaming => "typed/streaming",
 }
 
