@@ -44,6 +44,8 @@ pub enum Work {
         run: RunId,
         /// The answer to the question that it ended with the last time.
         answer: Option<InputReceived>,
+        /// Whether it is only brought to its end: nothing of it goes on.
+        stop: bool,
     },
     /// Find out whether a call happened before a crash; ends with [`What::Checked`].
     CheckCall {

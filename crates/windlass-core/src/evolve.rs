@@ -69,8 +69,12 @@ impl State {
                 }
                 if let Some(call) = self.call_mut(&started.call) {
                     call.attempt = started.attempt;
-                    let answer = started.answer.clone();
-                    call.stage = Stage::Delegated { seq, run: started.run, answer };
+                    let (run, answer, stop) = (started.run, started.answer.clone(), started.stop);
+                    call.stage = Stage::Delegated { seq, run, answer, stop };
+                }
+                if started.stop {
+                    self.questions.retain(|open| open.call.as_ref() != Some(&started.call));
+                    self.closing.iter_mut().for_each(|closing| closing.stopping = true);
                 }
             }
             Fact::DelegationFinished(finished) => {

@@ -83,7 +83,7 @@ pub(crate) enum Stage {
     /// It runs.
     Running { seq: u64 },
     /// Another agent does it.
-    Delegated { seq: u64, run: RunId, answer: Option<InputReceived> },
+    Delegated { seq: u64, run: RunId, answer: Option<InputReceived>, stop: bool },
     /// The other agent has asked something that people must answer here.
     DelegateAsks { run: RunId, question: QuestionId },
     /// A try failed; the next one begins at that time.

@@ -302,6 +302,10 @@ impl ToolWork {
             return What::CallEnded { action, outcome: CallOutcome::UnknownTool { nearest: Vec::new() } };
         };
         let cancelled = context.cancelled.clone();
+        if cancelled.is_cancelled() {
+            // It was stopped before it began: nothing of it is done.
+            return What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
+        }
         let call = AssertUnwindSafe(async { tool.call(context, args).await }).catch_unwind();
         pin_mut!(call);
         let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));

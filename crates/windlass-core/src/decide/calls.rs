@@ -313,7 +313,10 @@ impl Decision {
             .cloned()
             .collect();
         for open in lost {
-            self.take_up(&open);
+            match open.stage {
+                Stage::Delegated { .. } if self.state.stopping() => self.stop_delegate(&open),
+                _ => self.take_up(&open),
+            }
         }
         if self.state.stopping() {
             if matches!(self.state.phase, Phase::Calling(_)) {
@@ -403,17 +406,19 @@ impl Decision {
 
     /// When the run is being stopped: calls that nobody works on get their result at once.
     pub(super) fn close_idle_calls(&mut self) {
+        let asks = |open: &&OpenCall| matches!(open.stage, Stage::DelegateAsks { .. });
+        let asking: Vec<OpenCall> = self.open_calls().iter().filter(asks).cloned().collect();
+        asking.iter().for_each(|open| self.stop_delegate(open));
         let idle: Vec<CallId> = self
             .open_calls()
             .iter()
             .filter(|open| match open.stage {
-                Stage::Queued
-                | Stage::Held { .. }
-                | Stage::Asking
-                | Stage::DelegateAsks { .. }
-                | Stage::Retrying { .. } => true,
+                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Retrying { .. } => true,
                 Stage::Doubted { asked, .. } => asked,
-                Stage::Running { .. } | Stage::Delegated { .. } | Stage::Done(_) => false,
+                Stage::Running { .. }
+                | Stage::Delegated { .. }
+                | Stage::DelegateAsks { .. }
+                | Stage::Done(_) => false,
             })
             .map(|open| open.call.id.clone())
             .collect();

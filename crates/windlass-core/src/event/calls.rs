@@ -108,6 +108,10 @@ pub struct DelegationStarted {
     /// The answer to a question of that run, which was put to people here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<InputReceived>,
+    /// Whether this run is being stopped, and the other one is only brought to its end: it may have used something since,
+    /// and must not be left open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop: bool,
 }
 
 /// See [`Fact::DelegationFinished`].

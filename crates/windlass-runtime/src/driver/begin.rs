@@ -34,7 +34,10 @@ impl Driver {
             Work::RunTool { call, attempt } => {
                 Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
             }
-            Work::Delegate { call, run, answer } => {
+            Work::Delegate { call, run, answer, stop } => {
+                if *stop {
+                    cancel.cancel();
+                }
                 let task = self.task(call, *run, answer.clone(), &cancel)?;
                 let delegate = self.agent.delegate(&self.state.open_call(call)?.call.name).cloned();
                 let broken = self.broken.clone();

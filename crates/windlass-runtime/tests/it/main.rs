@@ -24,6 +24,7 @@ mod real_time;
 mod scenarios;
 #[cfg(test)]
 mod sources;
+mod stopped_delegates;
 #[cfg(test)]
 mod subscribers;
 #[cfg(test)]
