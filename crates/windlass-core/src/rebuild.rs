@@ -127,6 +127,7 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
         | Fact::CallDecided(_)
         | Fact::CallDoubted(_)
         | Fact::HistoryEdited(_)
+        | Fact::StepBranched(_)
         | Fact::OutputRejected(_)
         | Fact::LimitRaised(_) => Vec::new(),
     }
@@ -224,6 +225,9 @@ fn stepped(state: &State, events: &[Event]) -> Option<What> {
         match &event.fact {
             Fact::Adjusted(adjusted) => edits.adjusted = Some(adjusted.clone()),
             Fact::HistoryEdited(edited) => edits.splices.clone_from(&edited.splices),
+            Fact::StepBranched(branched) => {
+                edits.branches = branched.calls.iter().map(|call| call.args.clone()).collect();
+            }
             Fact::RunEnded(end) => edits.end = hook_end(end),
             _ => {}
         }

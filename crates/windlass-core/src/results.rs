@@ -34,6 +34,24 @@ pub(crate) fn tool_message(policy: &Policy, call: &ToolCall, outcome: CallOutcom
     Message::Tool(ToolMessage { call: call.id.clone(), name: call.name.clone(), content, failed })
 }
 
+/// What the conversation gains from a branch that a hook asked for (acorn).
+pub(crate) fn branch_message(policy: &Policy, call: &ToolCall, outcome: CallOutcome) -> Message {
+    const BEFORE: &str = "[Branch Result]\n";
+    let content = match tool_message(policy, call, outcome) {
+        Message::Tool(result) => result.content,
+        other => other.content().cloned().unwrap_or_else(|| "".into()),
+    };
+    let content = match content {
+        Content::Text(text) => format!("{BEFORE}{text}").into(),
+        // A stored payload stays one.
+        Content::Parts(parts) => {
+            let before = Part::Text { text: BEFORE.trim_end().into() };
+            Content::Parts(std::iter::once(before).chain(parts).collect())
+        }
+    };
+    Message::User { content }
+}
+
 /// acorn's words for an output that does not fit.
 fn rejected(message: &str) -> String {
     format!(

@@ -21,6 +21,7 @@ use crate::agent::Agent;
 use crate::agent_file::{
     AgentFile, AgentFileError, Builtin, BuiltinEntry, McpEntry, McpPeer, ModelEntry, ToolEntry,
 };
+use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
 use family::MAX_DEPTH;
@@ -143,14 +144,13 @@ pub async fn assemble(
     Ok(Assembly { agent, chosen })
 }
 
-/// One agent of a family, with what it needs to act; its delegates are there already.
+/// One agent of a family in the making, with what it needs to act; its delegates are there already.
 async fn alone(
     file: &AgentFile,
-    env: Env<'_>,
     log: Arc<dyn EventLog>,
     delegates: Vec<Arc<dyn Delegate>>,
-    chosen: &mut Vec<String>,
-) -> Result<Agent, AssembleError> {
+    models: Vec<Named>,
+) -> Result<AgentBuilder, AssembleError> {
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
         .instructions(file.instructions.text())
@@ -158,7 +158,7 @@ async fn alone(
         .policy(file.policy()?)
         .secrets(file.secrets.iter().cloned())
         .log(log);
-    for (choice, model) in models(file, env, chosen).await? {
+    for (choice, model) in models {
         builder = builder.model_with(choice, model);
     }
     if let Some(schema) = &file.input_schema {
@@ -180,7 +180,7 @@ async fn alone(
     for server in join_all(servers).await {
         builder = builder.source(Arc::new(server?));
     }
-    Ok(builder.build()?)
+    Ok(builder)
 }
 
 type Named = (ModelChoice, Arc<dyn Model>);

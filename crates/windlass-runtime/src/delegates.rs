@@ -16,7 +16,7 @@ use windlass_store::StoreError;
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::run::{DriveOptions, Run};
+use crate::run::{DriveOptions, Prepared, Run};
 
 /// Another agent that does tasks.
 pub trait Delegate: Send + Sync + std::fmt::Debug {
@@ -111,7 +111,12 @@ impl Delegate for AgentDelegate {
     fn run(&self, task: Task) -> BoxFuture<'static, TaskEnd> {
         let agent = self.agent.clone();
         Box::pin(async move {
-            match drive(&agent, &task).await {
+            let begin = async {
+                let mut messages = task.context.clone();
+                messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
+                agent.prepare_child(&task, RunMessages::from(messages), None, DriveOptions::default())
+            };
+            match carry_on(&agent, &task, Box::pin(begin)).await {
                 Ok(Some(run)) => end_of(&agent, &run),
                 Ok(None) => failed(CallOutcome::Interrupted { abandoned: false }),
                 Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
@@ -124,8 +129,13 @@ impl Delegate for AgentDelegate {
     }
 }
 
-/// `None`: it had not begun, and is not wanted any more.
-async fn drive(agent: &Agent, task: &Task) -> Result<Option<Run>, Error> {
+/// Brings the run of a task as far as it goes: `begin` prepares it if it has not begun. `None`: it had not begun, and is
+/// not wanted any more.
+pub(crate) async fn carry_on(
+    agent: &Agent,
+    task: &Task,
+    begin: BoxFuture<'_, Result<Prepared, Error>>,
+) -> Result<Option<Run>, Error> {
     // Nobody is asked here: questions go up to the root, however deep they come from.
     let options = DriveOptions::default();
     let known = match agent.log().summary(task.run).await {
@@ -150,9 +160,7 @@ async fn drive(agent: &Agent, task: &Task) -> Result<Option<Run>, Error> {
     } else if task.cancel.is_cancelled() {
         return Ok(None);
     } else {
-        let mut messages = task.context.clone();
-        messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
-        agent.prepare_child(task.run, task.parent, RunMessages::from(messages), options)?
+        begin.await?
     };
     let handle = prepared.handle();
     let stop = || What::Cancel { reason: Some("the parent run stopped it".into()) };

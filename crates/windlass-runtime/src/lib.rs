@@ -2,6 +2,7 @@
 
 mod agent;
 mod assemble;
+mod branches;
 mod builder;
 mod delegates;
 mod driver;
@@ -33,6 +34,7 @@ pub mod yaml;
 
 pub use agent::Agent;
 pub use assemble::{AssembleError, Assembly, assemble, check_delegates, connect, local_tools};
+pub use branches::Branch;
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};

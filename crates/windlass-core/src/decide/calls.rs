@@ -92,9 +92,9 @@ impl Decision {
     /// Lets a sound call through the gate. Says whether it is sure to run.
     fn admit(&mut self, open: &OpenCall) -> bool {
         let id = open.call.id.clone();
-        let name = &open.call.name;
+        let (name, own) = (open.target_name(), &open.call.name);
         let policy = self.state.policy.clone();
-        if let Some(pattern) = policy.denied(name) {
+        if let Some(pattern) = policy.denied(name).or_else(|| policy.denied(own)) {
             self.record(CallDecided {
                 call: id.clone(),
                 decision: Verdict::Forbidden { pattern: pattern.clone() },
@@ -108,16 +108,17 @@ impl Decision {
             self.skip(id, &reason, Some(LimitKind::Repetition));
             return false;
         }
-        let Some(tool) = self.state.tool(name) else { return false };
-        let (kind, approve) = (tool.kind, tool.approve);
+        let Some(tool) = self.state.target(open) else { return false };
+        let (kind, approve) = (tool.kind, tool.approve || policy.wants_approval(own));
         match kind {
             ToolKind::Ask => self.ask_person(open),
-            ToolKind::Run | ToolKind::Read | ToolKind::Delegate if approve || policy.wants_approval(name) => {
+            ToolKind::Finish(_) => {}
+            _ if approve || policy.wants_approval(name) => {
                 self.hold(open);
                 return false;
             }
             // It stays queued, and starts as soon as there is room.
-            ToolKind::Run | ToolKind::Read | ToolKind::Delegate | ToolKind::Finish(_) => {}
+            ToolKind::Run | ToolKind::Read | ToolKind::Delegate | ToolKind::Branch | ToolKind::Parent => {}
         }
         true
     }
@@ -146,7 +147,7 @@ impl Decision {
             question,
             kind: QuestionKind::Approval,
             call: Some(call),
-            text: format!("May `{}` run with {}?", open.call.name, open.args()).into(),
+            text: format!("May `{}` run with {}?", open.target_name(), open.args()).into(),
             suggestions: Vec::new(),
             child: None,
         });
@@ -166,7 +167,8 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            if self.used_up(self.state.counters.tool_calls) {
+            let by_hook = self.state.open_call(&id).is_some_and(OpenCall::by_hook);
+            if !by_hook && self.used_up(self.state.counters.tool_calls) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
             } else {
                 self.start_call(id);
@@ -185,7 +187,7 @@ impl Decision {
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
         let Some(open) = self.state.open_call(&call).cloned() else { return };
-        let delegate = self.state.tool(&open.call.name).is_some_and(|tool| tool.kind == ToolKind::Delegate);
+        let delegate = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Delegate);
         if matches!(open.stage, Stage::Queued) {
             match open.known().map(|known| &known.outcome) {
                 Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
@@ -238,7 +240,7 @@ impl Decision {
     /// Whether a failed call is tried again: then that is recorded.
     fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
         let policy = &self.state.policy;
-        let tool = self.state.tool(&open.call.name);
+        let tool = self.state.target(open);
         let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
         // A call with an effect that ran out of time may have happened: it is not run again blindly.
         let doubtful = matches!(outcome, CallOutcome::TimedOut { .. })
@@ -290,7 +292,7 @@ impl Decision {
             call: Some(open.call.id.clone()),
             text: format!(
                 "`{}` had started with {} when the process died. Did it happen? Give its result, let it run again, or say unknown.",
-                open.call.name,
+                open.target_name(),
                 open.args()
             )
             .into(),
@@ -342,7 +344,7 @@ impl Decision {
 
     /// What running a call again would do, and whether its tool can say if it happened.
     fn effect(&self, open: &OpenCall) -> (Effect, bool) {
-        let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
+        let tool = self.state.target(open).map(|tool| (tool.effect, tool.has_check));
         tool.unwrap_or((Effect::Once, false))
     }
 
@@ -377,7 +379,7 @@ impl Decision {
                 open.repeat == repetition.note_at && (open.attempt > 0 || open.ran_below(&outcome))
             })?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
-            Some(text.replace("{tool}", &open.call.name).into())
+            Some(text.replace("{tool}", open.target_name()).into())
         });
         self.record(CallFinished { call, outcome, note, limit: None });
     }
@@ -467,7 +469,12 @@ fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
     if matches!(tool.kind, ToolKind::Finish(_)) {
         return None;
     }
-    check_args(tool, &open.call.args).err().map(|message| CallOutcome::Malformed { message: message.into() })
+    let own = check_args(tool, &open.call.args);
+    let checked = match state.target(open).filter(|_| own.is_ok() && open.reaches()) {
+        Some(target) => check_args(target, open.args()),
+        None => own,
+    };
+    checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
 }
 
 /// The next call of the turn that is allowed and has room.
@@ -484,7 +491,7 @@ fn next_to_start(state: &State) -> Option<CallId> {
     let place = calls.iter().position(|open| matches!(open.stage, Stage::Queued))?;
     let open = calls.get(place)?;
     let before = calls.get(..place).unwrap_or_default();
-    let once = |open: &OpenCall| state.tool(&open.call.name).is_none_or(|tool| tool.effect == Effect::Once);
+    let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
     let free = match state.policy.batch {
         Batch::Concurrent(most) => running < most as usize,
         Batch::First | Batch::Serial => !before.iter().any(unfinished),

@@ -19,14 +19,14 @@ impl Decision {
             // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
             _ => (open.known().and_then(|known| known.child).unwrap_or_else(|| self.child_run(&call)), None),
         };
-        let (agent, attempt) = (open.call.name.clone(), open.attempt + 1);
+        let (agent, attempt) = (open.target_name().clone(), open.attempt + 1);
         self.record(DelegationStarted { call, agent, run, attempt, answer, stop: false });
     }
 
     /// Has the run of a task brought to its end that nobody works on: this run is being stopped.
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
-        let (call, agent, attempt) = (open.call.id.clone(), open.call.name.clone(), open.attempt + 1);
+        let (call, agent, attempt) = (open.call.id.clone(), open.target_name().clone(), open.attempt + 1);
         self.record(DelegationStarted { call, agent, run, attempt, answer: None, stop: true });
     }
 
@@ -69,7 +69,7 @@ impl Decision {
     /// Goes on with another agent's task, whose question was answered.
     pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
         let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        let (call, agent) = (open.call.id.clone(), open.call.name.clone());
+        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
         let answer = Some(InputReceived { question, answer });
         self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer, stop: false });
     }

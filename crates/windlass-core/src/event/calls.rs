@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::InputReceived;
 use crate::ids::{CallId, Millis, RunId, Text};
+use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::reply::Usage;
@@ -127,4 +128,11 @@ pub struct DelegationFinished {
     /// What that cost, in pico-dollars; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
+}
+
+/// See [`Fact::StepBranched`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepBranched {
+    /// The branches, each as a call of the tool [`BRANCH_TOOL`](crate::BRANCH_TOOL) that no model made.
+    pub calls: Vec<ToolCall>,
 }

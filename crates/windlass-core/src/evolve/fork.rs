@@ -28,6 +28,7 @@ impl State {
         self.stop = base.stop;
         self.cut = base.cut;
         self.closing.clone_from(&base.closing);
+        self.branched.clone_from(&base.branched);
         self.steering.clone_from(&base.steering);
         self.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();

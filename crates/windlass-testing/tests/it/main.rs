@@ -94,6 +94,7 @@ files! {
     edges_transport => "edges/transport",
     text_delegation => "text/delegation",
     text_loop => "text/loop",
+    typed_branches => "typed/branches",
     typed_loop => "typed/loop",
     typed_streaming => "typed/streaming",
 }
