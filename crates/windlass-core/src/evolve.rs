@@ -376,13 +376,13 @@ impl State {
         let asked = self.policy.hooks && !stopping;
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
-        for open in calls {
-            if let Stage::Done(outcome) = open.stage {
+        for mut open in calls {
+            if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued) {
                 let message = if open.by_hook {
                     self.branched.push(Branched { args: open.call.args.clone(), outcome: outcome.clone() });
-                    branch_message(&self.policy, &open.call, outcome)
+                    branch_message(&self.policy, &open, outcome)
                 } else {
-                    tool_message(&self.policy, &open.call, outcome)
+                    tool_message(&self.policy, &open, outcome)
                 };
                 self.history.push(Arc::new(message));
             }

@@ -149,7 +149,6 @@ async fn alone(
     file: &AgentFile,
     log: Arc<dyn EventLog>,
     delegates: Vec<Arc<dyn Delegate>>,
-    models: Vec<Named>,
 ) -> Result<AgentBuilder, AssembleError> {
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
@@ -158,9 +157,6 @@ async fn alone(
         .policy(file.policy()?)
         .secrets(file.secrets.iter().cloned())
         .log(log);
-    for (choice, model) in models {
-        builder = builder.model_with(choice, model);
-    }
     if let Some(schema) = &file.input_schema {
         builder = builder.input_schema(schema.clone());
     }
@@ -181,6 +177,10 @@ async fn alone(
         builder = builder.source(Arc::new(server?));
     }
     Ok(builder)
+}
+
+fn with_models(builder: AgentBuilder, models: Vec<Named>) -> AgentBuilder {
+    models.into_iter().fold(builder, |builder, (choice, model)| builder.model_with(choice, model))
 }
 
 type Named = (ModelChoice, Arc<dyn Model>);

@@ -21,8 +21,8 @@ use crate::input::RunMessages;
 use crate::load::load_until;
 use crate::run::{DriveOptions, Run};
 
-/// How many branches may stand one under another: a bound on what a hook can start that branches into itself.
-pub(crate) const MAX_DEPTH: usize = 16;
+/// How many branches may stand one under another.
+pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
 /// The root of a branch's output in XML (acorn).
 const XML_ROOT: &str = "branch_result";
 
@@ -140,9 +140,9 @@ impl Agent {
         }
     }
 
-    /// How many agents stand above this one, as a branch.
-    fn depth(&self) -> usize {
-        std::iter::successors(self.inner().above.as_ref(), |above| above.agent.inner().above.as_ref()).count()
+    /// How many branches stand one under another below this agent.
+    pub(crate) fn branch_depth(&self) -> usize {
+        self.inner().branches.iter().map(|branch| branch.agent.branch_depth() + 1).max().unwrap_or(0)
     }
 
     /// This agent as a branch of another one, which stands so.
@@ -164,7 +164,9 @@ impl Agent {
     /// The agent that sums up a run of this one: its models with one prompt, and nothing else.
     fn summing_up(&self) -> Self {
         let mut choices = Vec::clone(self.models());
-        choices.iter_mut().for_each(|choice| choice.temperature = None);
+        for choice in &mut choices {
+            choice.temperature = None;
+        }
         Self::from_inner(Inner {
             template: None,
             prompt: Arc::new(vec![Arc::new(Message::system(SUMMARY_PROMPT))]),
@@ -203,7 +205,6 @@ impl Tool for Listing {
 pub(crate) struct BranchWork {
     branch: OwnBranch,
     agent: Agent,
-    too_deep: bool,
     task: Task,
     input: Map<String, Value>,
     merge: Merge,
@@ -216,7 +217,6 @@ impl BranchWork {
         let branch = parent.branch(open.target_name())?.clone();
         Some(Self {
             agent: branch.agent.under(parent, state),
-            too_deep: parent.depth() + 1 >= MAX_DEPTH,
             merge: open.merge().unwrap_or(branch.merge),
             input: serde_json::from_str(open.args()).unwrap_or_default(),
             base: open.asked_at(),
@@ -227,13 +227,6 @@ impl BranchWork {
 
     /// Drives the branch to its end, and brings its end back.
     pub(crate) async fn run(self) -> TaskEnd {
-        if self.too_deep {
-            return failed(
-                format!("more than {MAX_DEPTH} branches stand one under another"),
-                Usage::default(),
-                Some(0),
-            );
-        }
         match carry_on(&self.agent, &self.task, Box::pin(self.begin())).await {
             Ok(Some(run)) => self.end_of(&run).await,
             Ok(None) => stopped(Usage::default(), Some(0)),

@@ -16,7 +16,7 @@ use windlass_store::{EventLog, Holder, MemoryLog};
 use windlass_tools::{Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, branch_tool, with_beside};
-use crate::branches::{Branch, OwnBranch, reserved};
+use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::delegates::Delegate;
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
@@ -268,9 +268,8 @@ impl AgentBuilder {
         let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
         let beside: Vec<_> = delegates.chain(branch_tool(&branches)).chain(finish.clone()).collect();
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
-        let prompt =
-            system.map(|text| Arc::new(Message::system(text))).into_iter().chain(examples.iter().cloned());
-        let prompt: Arc<Vec<_>> = Arc::new(prompt.collect());
+        let system = system.map(|text| Arc::new(Message::system(text)));
+        let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
         let mut all = self.tools.clone();
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             all.add(tool).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
@@ -282,9 +281,8 @@ impl AgentBuilder {
             (None, None) => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy)),
             types => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy, types)),
         };
-        let digest = with_branches(digest, &branches);
         Ok(Agent::from_inner(Inner {
-            agent_ref: AgentRef { name: self.name.clone(), digest },
+            agent_ref: AgentRef { name: self.name.clone(), digest: with_branches(digest, &branches) },
             name: self.name,
             description: self.description,
             template,
@@ -338,6 +336,9 @@ impl AgentBuilder {
             };
             if built.iter().any(|other| other.agent.name() == agent.name()) {
                 return Err(same("branches".into(), "branches".into(), agent.name()));
+            }
+            if agent.branch_depth() + 1 > MAX_BRANCH_DEPTH {
+                return Err(Error::BranchDepth { agent: self.name.to_string() });
             }
             if let Some(origin) = reserved(&agent) {
                 return Err(same(origin, "the agent above".into(), &PARENT_TOOL.into()));

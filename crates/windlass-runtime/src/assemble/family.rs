@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 use windlass_models::resolve::Env;
 use windlass_store::EventLog;
 
-use super::{AssembleError, Named, alone, models};
+use super::{AssembleError, alone, models, with_models};
 use crate::agent::Agent;
 use crate::agent_file::{AgentFile, DelegateEntry};
 use crate::branches::Branch;
@@ -30,19 +30,18 @@ pub(super) fn member<'a>(
     Box::pin(async move {
         file.check_available()?;
         let below = path_with(above, file);
+        let builder = equipped(file, env, log, &below, chosen).await?;
         let models = models(file, env, chosen).await?;
-        Ok(equipped(file, env, log, &below, models, chosen).await?.build()?)
+        Ok(with_models(builder, models).build()?)
     })
 }
 
-/// An agent in the making with these models, its delegates and its branches. A branch that names no models has those of
-/// its parent.
+/// An agent in the making with its delegates and branches, without models.
 fn equipped<'a>(
     file: &'a AgentFile,
     env: Env<'a>,
     log: &'a Arc<dyn EventLog>,
     below: &'a [PathBuf],
-    models: Vec<Named>,
     chosen: &'a mut Vec<String>,
 ) -> BoxFuture<'a, Result<AgentBuilder, AssembleError>> {
     Box::pin(async move {
@@ -51,12 +50,14 @@ fn equipped<'a>(
             let agent = member(&child, env, log, below, chosen).await?;
             delegates.push(Arc::new(AgentDelegate::new(agent)));
         }
-        let mut builder = alone(file, log.clone(), delegates, models).await?;
+        let mut builder = alone(file, log.clone(), delegates).await?;
         for entry in &file.agents {
             let DelegateEntry::Branch { file, merge, .. } = entry else { continue };
-            let own =
-                if file.models.is_empty() { Vec::new() } else { super::models(file, env, chosen).await? };
-            let branch = equipped(file, env, log, below, own, chosen).await?;
+            let mut branch = equipped(file, env, log, below, chosen).await?;
+            // One that names no models has those of its parent.
+            if !file.models.is_empty() {
+                branch = with_models(branch, models(file, env, chosen).await?);
+            }
             builder = builder.branch(Branch::new(branch).merge(*merge));
         }
         Ok(builder)

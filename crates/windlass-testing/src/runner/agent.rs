@@ -90,7 +90,7 @@ impl Cast<'_> {
         parent: &Part<'_>,
     ) -> Result<AgentBuilder, String> {
         let mut file = agent.read(&self.env()).map_err(|error| refusal(&error))?;
-        file.name = name.to_owned();
+        name.clone_into(&mut file.name);
         self.branch(&file, parent)
     }
 

@@ -194,9 +194,9 @@ fn example() -> Value {
 fn delegate() -> Value {
     let name = json!({ "$ref": "#/$defs/toolName", "description": "The name that the model calls it by." });
     let description = json!({ "type": "string", "description": "What the model is told of it." });
-    let mut keys = head();
-    keys.extend(tail());
-    keys.remove("name");
+    let own = head().into_iter().chain(tail()).filter(|(key, _)| key != "name");
+    let same = |key: String| (key.clone(), json!({ "$ref": format!("#/properties/{key}") }));
+    let mut keys: Map<String, Value> = own.map(|(key, _)| same(key)).collect();
     let merge = json!({ "enum": ["end_result", "summarize"], "default": "end_result",
         "description": "How its end comes back: its output, or a summary of what it did. Without an output: a summary." });
     keys.insert("merge".to_owned(), merge);
