@@ -134,7 +134,7 @@ impl Driver {
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
-    pub(crate) async fn drive(mut self) -> Result<State, Error> {
+    pub(crate) async fn drive(mut self: Box<Self>) -> Result<State, Error> {
         if let Some(first) = self.first.take() {
             if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;
@@ -258,7 +258,21 @@ impl Driver {
     }
 
     /// One input: which facts follow, durable before visible.
-    async fn take(&mut self, mut what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
+    ///
+    /// Boxed while it lasts: a run that waits for a model must not hold the room that an append takes.
+    fn take(
+        &mut self,
+        what: What,
+        uses: Option<PostId>,
+    ) -> BoxFuture<'_, Result<Result<(), Violation>, Error>> {
+        Box::pin(self.take_now(what, uses))
+    }
+
+    async fn take_now(
+        &mut self,
+        mut what: What,
+        uses: Option<PostId>,
+    ) -> Result<Result<(), Violation>, Error> {
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
         let at = self.agent.world().now();
         let what = self.agent.checks().look_at(&self.state, at, what);

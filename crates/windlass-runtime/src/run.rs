@@ -110,7 +110,8 @@ pub struct DriveOptions {
 /// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).
 #[derive(Debug)]
 pub struct Prepared {
-    driver: Driver,
+    // Boxed: a future holds what it was given next to what it works with, so that each level would hold it once more.
+    driver: Box<Driver>,
 }
 
 impl Prepared {
@@ -412,7 +413,7 @@ impl Agent {
         fence: Fence,
         options: DriveOptions,
     ) -> Prepared {
-        Prepared { driver: Driver::new(self.clone(), state, fence, first, options) }
+        Prepared { driver: Box::new(Driver::new(self.clone(), state, fence, first, options)) }
     }
 }
 
