@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 use windlass_core::{Fact, Merge, Message, RunId, Status};
-use windlass_models::ModelRequest;
+use windlass_models::{Delta, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder, Branch, load_until};
 use windlass_store::EventLog;
 use windlass_testing::{FnModel, FnTool, called, said};
@@ -10,8 +10,11 @@ use windlass_testing::{FnModel, FnTool, called, said};
 use crate::ground::{Ground, assert_sound};
 use crate::scenarios::{calls_then_answers, results, slow_tool};
 
+/// Whom a model plays, by a word of its instructions, and what it says.
+type Role = (&'static str, fn(&ModelRequest) -> Vec<Delta>);
+
 /// A model that knows by its instructions whom it plays.
-fn by_role(roles: &'static [(&'static str, fn(&ModelRequest) -> Vec<windlass_models::Delta>)]) -> FnModel {
+fn by_role(roles: &'static [Role]) -> FnModel {
     FnModel::new(move |request| {
         let text = match request.prompt.first().map(|message| &**message) {
             Some(Message::System { text }) => text.to_string(),

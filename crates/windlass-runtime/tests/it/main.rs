@@ -26,6 +26,7 @@ mod real_time;
 mod scenarios;
 #[cfg(test)]
 mod sources;
+#[cfg(test)]
 mod stopped_delegates;
 #[cfg(test)]
 mod subscribers;
