@@ -32,3 +32,5 @@ mod tidy;
 mod timing;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
+mod wires;
