@@ -2,6 +2,7 @@
 
 mod parts;
 
+pub use parts::Branched;
 pub(crate) use parts::{Closing, Cut, Repeated, Streaks};
 
 use std::sync::Arc;
@@ -50,8 +51,10 @@ pub struct State {
     pub(crate) policy: Arc<Policy>,
     /// What the agent has.
     pub(crate) own_tools: Arc<Vec<ToolSpec>>,
-    /// The same, with the tool that reads stored payloads once there is one.
+    /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
     pub(crate) tools: Arc<Vec<ToolSpec>>,
+    /// Those of them that requests show.
+    pub(crate) shown: Arc<Vec<ToolSpec>>,
     /// The stored payloads of the conversation, by handle.
     pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
     pub(crate) models: Arc<Vec<ModelChoice>>,
@@ -81,6 +84,8 @@ pub struct State {
     pub(crate) closing: Option<Closing>,
     /// Why the last reply stopped.
     pub(crate) stop: StopReason,
+    /// The branches that the hook asked for after the current step, with their ends.
+    pub(crate) branched: Vec<Branched>,
     /// The base, until the start says what of it goes on.
     pub(crate) below: Option<Arc<State>>,
 }
@@ -157,6 +162,7 @@ impl State {
             policy: empty_policy(),
             own_tools: Arc::default(),
             tools: Arc::default(),
+            shown: Arc::default(),
             stored: RedBlackTreeMapSync::new_sync(),
             models: Arc::default(),
             prompt: Arc::default(),
@@ -183,6 +189,7 @@ impl State {
             cut: None,
             closing: None,
             stop: StopReason::Stop,
+            branched: Vec::new(),
             below: None,
         }
     }
@@ -239,7 +246,8 @@ impl State {
         &self.policy
     }
 
-    /// The tools, offered or only known; once the conversation holds a stored payload, the one that reads it too.
+    /// The tools, offered or only known, and those of Windlass itself: what reads stored payloads once there is one, and
+    /// what finds tools where they are not shown.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
     }
@@ -375,6 +383,11 @@ impl State {
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
     pub fn step(&self) -> Option<u64> {
         matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
+    }
+
+    /// The branches that the hook has asked for after the current step, as they ended, in the order in which it asked.
+    pub fn branched(&self) -> &[Branched] {
+        &self.branched
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.

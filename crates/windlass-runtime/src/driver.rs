@@ -26,6 +26,7 @@ use crate::hold::Hold;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
+use crate::serving;
 use crate::slots::Slots;
 use crate::source::changed;
 use crate::spill::spill;
@@ -140,6 +141,22 @@ impl Driver {
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
     pub(crate) async fn drive(mut self: Box<Self>) -> Result<State, Error> {
         self.trace = RunTrace::begin(&self.agent, &self.state, &mut self.first).map(Box::new);
+        // Boxed: agents without services pay nothing for those with some.
+        let used = if self.agent.services().is_empty() {
+            Vec::new()
+        } else {
+            Box::pin(serving::begin(&self.agent)).await?
+        };
+        let driven = self.go().await;
+        if !used.is_empty() {
+            // Work that an error of the log left must be gone before what it uses is.
+            self.slots = Slots::default();
+            Box::pin(serving::end(&self.agent, used)).await;
+        }
+        driven.map(|()| self.state)
+    }
+
+    async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
             if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;
@@ -169,7 +186,7 @@ impl Driver {
             }
         }
         self.wind_up().await;
-        Ok(self.state)
+        Ok(())
     }
 
     /// The failure of the log that a delegate came to its end by.
@@ -181,7 +198,7 @@ impl Driver {
     /// What the process before us left running must not have its effect after we settled what became of it (E30).
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
-            let tool = self.agent.tool(&open.call.name)?;
+            let tool = self.agent.tool_of(&self.state, open)?;
             let context = work::context(&self.state, &open.call.id, 1, CancellationToken::new())?;
             Some(async move { tool.stop_left_behind(context).await })
         };

@@ -4,6 +4,8 @@ use thiserror::Error;
 use windlass_core::{PolicyError, RunId, SessionId, Status, Text, Violation};
 use windlass_store::StoreError;
 
+use crate::branches::MAX_BRANCH_DEPTH;
+
 /// What can go wrong with agents and runs. How a run *ended* is no error: see [`Run`](crate::Run).
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -38,11 +40,28 @@ pub enum Error {
         /// Where the second comes from.
         second: Text,
     },
+    /// The agent cannot be built: too many branches stand one under another.
+    #[error("more than {MAX_BRANCH_DEPTH} branches stand one under another below agent `{agent}`")]
+    BranchDepth {
+        /// The agent.
+        agent: String,
+    },
     /// The agent cannot be built: a single turn that must finish has nothing to finish with.
     #[error("agent `{agent}` ends after one turn with its output, but has no output schema")]
     NoOutput {
         /// The agent.
         agent: String,
+    },
+    /// A service that the agent uses cannot be set up. The run stands as its last durable event left it.
+    #[error("service `{service}` of agent `{agent}` cannot be set up")]
+    Service {
+        /// The agent.
+        agent: String,
+        /// The service.
+        service: String,
+        /// Why.
+        #[source]
+        source: windlass_tools::ServiceError,
     },
     /// The input does not fit the agent's input schema.
     #[error("the input of agent `{agent}` does not fit: {fault}")]
@@ -183,7 +202,9 @@ impl Error {
             Self::Policy { source, .. } => source.code(),
             Self::Tools { .. } => "agent.tools",
             Self::SameName { .. } => "agent.same_name",
+            Self::BranchDepth { .. } => "agent.branch_depth",
             Self::NoOutput { .. } => "agent.no_output",
+            Self::Service { .. } => "agent.service",
             Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
             Self::OutputType { .. } => "run.output_type",
             Self::UnknownPrice { .. } => "agent.unknown_price",
@@ -211,8 +232,12 @@ impl Error {
             Self::SameName { .. } => {
                 Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
             }
+            Self::BranchDepth { .. } => Some("take a branch of a branch away".to_owned()),
             Self::NoOutput { .. } => {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
+            }
+            Self::Service { .. } => {
+                Some("`windlass tools list FILE` says how the agent's services stand".to_owned())
             }
             Self::BadInput { .. } => Some("give an object that fits the agent's `input.schema`".to_owned()),
             Self::NoObject { .. } => Some("give a struct or a map with text keys".to_owned()),

@@ -2,6 +2,7 @@
 
 mod agent;
 mod assemble;
+mod branches;
 mod builder;
 mod delegates;
 mod driver;
@@ -19,6 +20,8 @@ mod posts;
 mod reading;
 mod replays;
 mod run;
+mod searching;
+mod serving;
 mod slots;
 mod source;
 mod spill;
@@ -33,7 +36,11 @@ pub mod agent_file;
 pub mod yaml;
 
 pub use agent::Agent;
-pub use assemble::{AssembleError, Assembly, assemble, check_delegates, connect, local_tools};
+pub use assemble::{
+    AssembleError, Assembly, FileService, assemble, check_delegates, connect, local_tools, services,
+    with_tools,
+};
+pub use branches::Branch;
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};

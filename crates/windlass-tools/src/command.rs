@@ -1,6 +1,6 @@
 //! Tools that are programs: a command line with places for arguments, run without a shell.
 
-mod child;
+pub(crate) mod child;
 mod left_behind;
 mod words;
 
@@ -17,8 +17,8 @@ use tokio::process::Command;
 use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
 
 use crate::error::ToolSetError;
-use crate::trace;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::trace;
 
 use child::{Finished, Limits};
 use words::Word;

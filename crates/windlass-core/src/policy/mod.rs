@@ -3,11 +3,13 @@
 //! A preset is a function that returns a [`Policy`]; nothing behind [`Policy::preset`] ever asks which preset it was.
 //! The slots and their values are the table "The `loop` keys of an agent file" of the loops reference.
 
+mod cache;
 mod limits;
 mod presets;
 mod settings;
 mod texts;
 
+pub use cache::CachePoint;
 pub use limits::{AtLimit, Limit, LimitKind};
 pub use presets::Preset;
 pub use settings::PolicyError;
@@ -18,6 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::ModelChoice;
+use crate::event::Purpose;
 use crate::ids::Text;
 use crate::stored::SPILL_BYTES;
 
@@ -30,6 +33,9 @@ pub struct Policy {
     pub wire: Wire,
     /// How much of the history a request holds.
     pub view: View,
+    /// What its model calls are for.
+    #[serde(default, skip_serializing_if = "is_act")]
+    pub purpose: Purpose,
     /// What ends the loop.
     pub stop: Stop,
     /// Whether the loop ends after the first turn that is accepted (acorn's single turn); a limit on model calls lifts it.
@@ -38,6 +44,12 @@ pub struct Policy {
     /// Whether a hook is asked after the tools of each step, before the next model call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hooks: bool,
+    /// Which tools a request shows.
+    #[serde(default, skip_serializing_if = "Discovery::is_all")]
+    pub discovery: Discovery,
+    /// Where requests carry markers for the provider's cache, where its wire knows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache: Vec<CachePoint>,
     /// The sampling temperature of models that name none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -130,6 +142,27 @@ pub enum View {
     Blackboard,
     /// The plan, failures and memories.
     Plan,
+    /// The whole conversation as one text: for whoever sums it up ([`transcript`](crate::transcript())).
+    Transcript,
+}
+
+/// Which tools a request shows. All can be called in either case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discovery {
+    /// All that are offered.
+    #[default]
+    All,
+    /// Only what finds them ([`SEARCH_TOOLS`](crate::SEARCH_TOOLS)), the finish tool and other agents (acorn's
+    /// `tool_discovery = "search"`).
+    Search,
+}
+
+impl Discovery {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_all(&self) -> bool {
+        *self == Self::All
+    }
 }
 
 /// What ends the loop.
@@ -310,6 +343,11 @@ impl Policy {
     pub fn wants_approval(&self, tool: &str) -> bool {
         self.approve.iter().any(|pattern| matches(pattern, tool))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_act(purpose: &Purpose) -> bool {
+    *purpose == Purpose::Act
 }
 
 /// Whether a pattern of `*` (any run of characters) and `?` (one character) covers a whole name.

@@ -7,9 +7,9 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::{
-    Adjusted, Answer, AtLimit, Batch, CallOutcome, FailureKind, Found, HookEnd, Limit, LimitKind, Malformed,
-    ModelFailure, Policy, Preset, Repetition, Reply, Results, Splice, StepEdits, Stop, StopReason, Talk,
-    Usage, Wire,
+    Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Limit, LimitKind,
+    Malformed, ModelFailure, Policy, Preset, Repetition, Reply, Results, Splice, StepEdits, Stop, StopReason,
+    Talk, Usage, Wire,
 };
 
 use crate::world;
@@ -88,16 +88,17 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
     let results =
         proptest::sample::select(vec![Results::Plain, Results::Announced, Results::Acorn, Results::Kaos]);
     // A run that ends after one turn has no limit on model calls.
-    let typed = (wire, results, any::<(bool, bool, bool)>(), 0_u32..3);
+    let typed = (wire, results, any::<(bool, bool, bool, bool)>(), 0_u32..3);
     let slots = (talk, malformed, batch, repetition, 0_u32..3, 0_u64..50, any::<(bool, bool)>());
     (slots, limits(), outcomes(), 0_u32..3, typed).prop_map(|(slots, limits, at_limit, transport, typed)| {
         let (talk, malformed, batch, repetition, retries, retry_wait_ms, (approve, deny)) = slots;
         let mut policy = Policy::preset(Preset::Chat).unwrap();
-        let (wire, results, (finish, single, hooks), parse_retries) = typed;
+        let (wire, results, (finish, single, hooks, search), parse_retries) = typed;
         policy.stop = if finish { Stop::FinishTool } else { Stop::Text };
         policy.single_turn = finish && single && !limits.contains_key(&LimitKind::ModelCalls);
         (policy.wire, policy.results, policy.hooks, policy.parse_retries) =
             (wire, results, hooks, parse_retries);
+        policy.discovery = if search { Discovery::Search } else { Discovery::All };
         policy.approve = if approve { vec!["p*".into()] } else { Vec::new() };
         policy.deny = if deny { vec!["read".into()] } else { Vec::new() };
         policy.transport.retries = transport;
@@ -112,15 +113,50 @@ fn usage(step: Step) -> Usage {
 }
 
 pub(crate) fn reply(step: Step) -> Reply {
-    const NAMES: [&str; 11] =
-        ["read", "put", "pay", "book", "poll", "ask", "hidden", "strict", "reed", "helper", "__finish__"];
+    const NAMES: [&str; 14] = [
+        "read",
+        "put",
+        "pay",
+        "book",
+        "poll",
+        "ask",
+        "hidden",
+        "strict",
+        "reed",
+        "helper",
+        "branch",
+        "call_parent_tool",
+        "__finish__",
+        "search_tools",
+    ];
     const ARGS: [&str; 6] = ["{}", "{\"n\":1}", "{\"n\": 1 }", "{\"n\":\"x\"}", "{\"n\":", ""];
+    const BRANCHES: [&str; 5] = [
+        "{}",
+        "{\"name\":\"deep\",\"n\":1}",
+        "{\"name\":\"deep\",\"merge\":\"summarize\",\"n\":2}",
+        "{\"name\":\"deep\"}",
+        "{\"name\":\"hidden\"}",
+    ];
+    const REACHED: [&str; 6] = [
+        "{\"name\":\"read\",\"n\":1}",
+        "{\"name\":\"charge\"}",
+        "{\"name\":\"ask\",\"question\":\"Which?\"}",
+        "{\"name\":\"sign\"}",
+        "{\"name\":\"nobody\"}",
+        "{}",
+    ];
     const IDS: [Option<&str>; 5] = [None, Some("a"), Some("b"), Some(""), Some("call_1_1")];
     let count = [0, 1, 1, 2, 3][usize::from(step.pick % 5)];
     // Half of the replies ask for the same thing several times.
     let at = |n: usize, shift: u16| usize::from(step.more / shift) + n * usize::from(step.pick / 5 % 2);
+    let args = |name: &str, n: usize| match name {
+        "branch" => BRANCHES[at(n, 9) % BRANCHES.len()],
+        "call_parent_tool" => REACHED[at(n, 9) % REACHED.len()],
+        _ => ARGS[at(n, 9) % ARGS.len()],
+    };
     let calls = (0..count)
-        .map(|n| (NAMES[at(n, 1) % NAMES.len()], ARGS[at(n, 9) % ARGS.len()], IDS[at(n, 54) % IDS.len()]))
+        .map(|n| (NAMES[at(n, 1) % NAMES.len()], n))
+        .map(|(name, n)| (name, args(name, n), IDS[at(n, 54) % IDS.len()]))
         .collect();
     let text = match step.pick % 7 {
         0 => None,
@@ -181,6 +217,8 @@ pub(crate) fn edits(step: Step) -> StepEdits {
         3 => edits.end = Some(HookEnd::Finish(json!({ "n": 1 }))),
         4 => edits.end = Some(HookEnd::Finish(json!({ "n": "x" }))),
         5 => edits.end = Some(HookEnd::Abort("no key".into())),
+        6 => edits.branches = vec!["{\"name\":\"hidden\"}".into(), "{\"name\":\"deep\",\"n\":1}".into()],
+        7 => edits.branches = vec!["{\"name\":\"deep\"}".into(), "{\"name\":\"nobody\"}".into()],
         _ => {}
     }
     edits

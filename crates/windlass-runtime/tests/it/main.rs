@@ -1,6 +1,8 @@
 //! The driver, held to its promises: in a simulated world where every poll counts, and with tokio in real time.
 
 #[cfg(test)]
+mod branches;
+#[cfg(test)]
 mod cancel;
 #[cfg(test)]
 mod drops;
@@ -23,7 +25,11 @@ mod real_time;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]
+mod services;
+#[cfg(test)]
 mod sources;
+#[cfg(test)]
+mod stopped_delegates;
 #[cfg(test)]
 mod subscribers;
 #[cfg(test)]

@@ -89,7 +89,8 @@ fn page(held: &Held) -> String {
             let [id, what, later] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
             let by = held.get(id).cloned().unwrap_or_default();
             let state = match (by.is_empty(), later.is_empty()) {
-                (false, _) => "held".to_owned(),
+                (false, true) => "held".to_owned(),
+                (false, false) => format!("in part; later: {later}"),
                 (true, false) => format!("later: {later}"),
                 (true, true) => "not named".to_owned(),
             };

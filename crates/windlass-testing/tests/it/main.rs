@@ -96,8 +96,12 @@ files! {
     text_delegation => "text/delegation",
     text_edges => "text/edges",
     text_loop => "text/loop",
+    typed_branches => "typed/branches",
     typed_edges => "typed/edges",
+    typed_caching => "typed/caching",
+    typed_discovery => "typed/discovery",
     typed_loop => "typed/loop",
+    typed_services => "typed/services",
     typed_streaming => "typed/streaming",
 }
 

@@ -36,6 +36,7 @@ pub fn schema() -> Value {
             "effect": tools::effect(),
             "builtin": tools::builtin_name(),
             "builtinOptions": tools::builtin_options(),
+            "serviceOptions": tools::service_options(),
             "tool": tools::tool(),
             "mcp": tools::mcp(),
             "command": tools::command(),
@@ -129,6 +130,16 @@ fn model() -> Value {
                 "description": "The most tokens of a reply. Default: the provider's." },
             "stop": { "description": "Texts that end a reply.",
                 "oneOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] },
+            "top_p": { "type": "number", "minimum": 0, "maximum": 1, "description": "Default: the provider's." },
+            "presence_penalty": { "type": "number", "minimum": -2, "maximum": 2,
+                "description": "Default: the provider's." },
+            "reasoning": { "enum": [true, "low", "medium", "high"],
+                "description": "How much the model is to reason; true is medium. Default: the provider's." },
+            "metadata": { "type": "object", "maxProperties": 16,
+                "additionalProperties": { "type": ["string", "number", "boolean"] },
+                "description": "What the provider is to keep with each request." },
+            "cache_control": { "type": "boolean",
+                "description": "Whether the marks of loop.cache are sent. Default: to OpenRouter only." },
             "prices": closed(json!({
                 "input": { "type": "number", "minimum": 0, "description": "USD per million tokens of requests." },
                 "output": { "type": "number", "minimum": 0, "description": "USD per million tokens of replies." },
@@ -194,14 +205,16 @@ fn example() -> Value {
 fn delegate() -> Value {
     let name = json!({ "$ref": "#/$defs/toolName", "description": "The name that the model calls it by." });
     let description = json!({ "type": "string", "description": "What the model is told of it." });
+    let own = head().into_iter().chain(tail()).filter(|(key, _)| key != "name");
+    let same = |key: String| (key.clone(), json!({ "$ref": format!("#/properties/{key}") }));
+    let mut keys: Map<String, Value> = own.map(|(key, _)| same(key)).collect();
+    let merge = json!({ "enum": ["end_result", "summarize"], "default": "end_result",
+        "description": "How its end comes back: its output, or a summary of what it did. Without an output: a summary." });
+    keys.insert("merge".to_owned(), merge);
     let branch = closed(
-        json!({
-            "instructions": { "type": "string", "description": "What the branch is told." },
-            "merge": { "enum": ["end_result", "summarize"], "default": "end_result",
-                "description": "How its end comes back: its result, or a summary of what it did." }
-        }),
+        Value::Object(keys),
         &["instructions"],
-        "A branch: inherits history and tools.",
+        "A branch: begins with this agent's conversation and may call its tools. It has the keys of an agent file.",
     );
     json!({
         "description": "Another agent: the path of its file, a remote one, or a branch.",
