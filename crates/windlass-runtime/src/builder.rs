@@ -327,6 +327,7 @@ impl AgentBuilder {
             (None, None) => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy)),
             types => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy, types)),
         };
+        let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));
         Ok(Agent::from_inner(Inner {
             agent_ref: AgentRef { name: self.name.clone(), digest: with_branches(digest, &branches) },
             name: self.name,
@@ -348,12 +349,7 @@ impl AgentBuilder {
             services: self.services,
             secrets: self.secrets,
             tools: RwLock::new(Arc::new(Toolbox { tools: all, specs })),
-            models: self
-                .models
-                .into_iter()
-                .map(|(choice, model)| (choice.name, model))
-                .chain(self.known)
-                .collect::<BTreeMap<_, _>>(),
+            models: models.chain(self.known).collect::<BTreeMap<_, _>>(),
             choices: Arc::new(choices),
             wires: RwLock::default(),
             log,

@@ -78,7 +78,7 @@ fn k27_e10_two_servers_with_one_name_for_a_tool_are_told_apart_or_refused() {
     let done = run(&home, &model, &more);
     assert!(
         done.code != 0
-            && done.stderr.contains("two tools are named `echo`: one from mcp one, one from mcp two"),
+            && done.stderr.contains("Duplicate tool name: echo (one is from mcp one, one from mcp two)"),
         "{done:?}"
     );
 }

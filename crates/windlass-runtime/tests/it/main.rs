@@ -38,3 +38,5 @@ mod tidy;
 mod timing;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
+mod wires;
