@@ -139,7 +139,8 @@ impl Decision {
     pub(super) fn force_finish(&mut self) {
         let native = !matches!(self.state.policy.wire, Wire::Fenced | Wire::Xml);
         match self.state.finish_tool() {
-            Some(finish) if native => {
+            // Once the output was asked for as text, it stays so: a provider that refuses to be forced is not asked twice.
+            Some(finish) if native && !self.asked_for_text() => {
                 let choice = ToolChoice::Named(finish.name.clone());
                 self.begin_turn(choice, None);
             }

@@ -11,7 +11,13 @@ use windlass_testing::{RunnerOptions, run_case};
 fn the_yaml_of_the_guides_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut blocks = 0;
-    for page in ["README.md", "docs/agent-file.md", "docs/testing.md", "docs/coming-from-kaos.md"] {
+    for page in [
+        "README.md",
+        "docs/agent-file.md",
+        "docs/testing.md",
+        "docs/coming-from-kaos.md",
+        "docs/coming-from-acorn.md",
+    ] {
         let text = std::fs::read_to_string(root.join(page)).unwrap();
         for block in text.split("```yaml\n").skip(1).map(|rest| rest.split("\n```").next().unwrap()) {
             blocks += 1;
@@ -29,5 +35,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 7);
+    assert_eq!(blocks, 10);
 }
