@@ -1,8 +1,11 @@
 //! What a run is given beside its messages: the models that it may ask, their prices, and what it takes over.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
+use crate::policy::Wire;
 use crate::reply::Usage;
 
 /// A model to ask, in the order of fallbacks, with its settings.
@@ -19,9 +22,25 @@ pub struct ModelChoice {
     /// Texts that end a reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<Text>,
+    /// Nucleus sampling: the share of probability that tokens are taken from; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// How much tokens that came already are held back, from -2 to 2; `None`: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    /// How much the model is to reason: `low`, `medium`, `high`, or what else its provider takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Text>,
+    /// What the provider is to keep with the request, for whoever looks at its logs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<Text, Text>,
     /// List prices; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How calls are written to and read from it where the policy leaves that open (`wire: auto`): set once it has refused
+    /// tools, so that nobody asks again (K41).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
 }
 
 /// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.

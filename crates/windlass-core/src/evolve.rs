@@ -129,6 +129,7 @@ impl State {
         self.deadline_seq = seq;
         self.agent = Some(start.agent.clone());
         self.session.clone_from(&start.session);
+        self.trace.clone_from(&start.trace);
         self.policy = start.policy.clone();
         self.offer_tools(start.tools.clone());
         self.models = start.models.clone();
@@ -441,7 +442,7 @@ impl State {
         if let Some(fresh) = &adjusted.policy {
             self.policy = fresh.clone();
         }
-        if let Some(tools) = &adjusted.tools {
+        if let Some(tools) = adjusted.tools.as_ref().or(adjusted.policy.as_ref().map(|_| &self.own_tools)) {
             self.offer_tools(tools.clone());
         }
         if let Some(models) = &adjusted.models {

@@ -19,7 +19,7 @@ use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
-use crate::policy::{LimitKind, Policy, Preset, Stop};
+use crate::policy::{LimitKind, Policy, Preset, Stop, Wire};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::stored::Ref;
@@ -47,11 +47,14 @@ pub struct State {
     pub(crate) started_at: Millis,
     pub(crate) agent: Option<AgentRef>,
     pub(crate) session: Option<SessionId>,
+    pub(crate) trace: Option<Text>,
     pub(crate) policy: Arc<Policy>,
     /// What the agent has.
     pub(crate) own_tools: Arc<Vec<ToolSpec>>,
-    /// The same, with the tool that reads stored payloads once there is one.
+    /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
     pub(crate) tools: Arc<Vec<ToolSpec>>,
+    /// Those of them that requests show.
+    pub(crate) shown: Arc<Vec<ToolSpec>>,
     /// The stored payloads of the conversation, by handle.
     pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
     pub(crate) models: Arc<Vec<ModelChoice>>,
@@ -155,9 +158,11 @@ impl State {
             started_at: 0,
             agent: None,
             session: None,
+            trace: None,
             policy: empty_policy(),
             own_tools: Arc::default(),
             tools: Arc::default(),
+            shown: Arc::default(),
             stored: RedBlackTreeMapSync::new_sync(),
             models: Arc::default(),
             prompt: Arc::default(),
@@ -231,12 +236,18 @@ impl State {
         self.session.as_ref()
     }
 
+    /// The span that tells of the run (`traceparent`), where one does.
+    pub fn trace(&self) -> Option<&Text> {
+        self.trace.as_ref()
+    }
+
     /// The policy.
     pub fn policy(&self) -> &Arc<Policy> {
         &self.policy
     }
 
-    /// The tools, offered or only known; once the conversation holds a stored payload, the one that reads it too.
+    /// The tools, offered or only known, and those of Windlass itself: what reads stored payloads once there is one, and
+    /// what finds tools where they are not shown.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
         &self.tools
     }
@@ -358,6 +369,15 @@ impl State {
             choice: &calling.choice,
             state: self,
         })
+    }
+
+    /// How calls go to the model that is asked now, or will be next, and come from it.
+    pub fn wire(&self) -> Wire {
+        let asked = match &self.phase {
+            Phase::Calling(calling) => calling.model as usize,
+            _ => 0,
+        };
+        self.models.get(asked).map_or(self.policy.wire, |model| self.policy.wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).

@@ -3,7 +3,7 @@
 //! A model sees the beginning, the end and a line that says how to read more; the tool for that is offered as soon as a
 //! conversation holds such a payload, and not before.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -191,19 +191,6 @@ impl State {
                 self.offer_tools(self.own_tools.clone());
             }
         }
-    }
-
-    pub(crate) fn offer_tools(&mut self, mut own: Arc<Vec<ToolSpec>>) {
-        // A hook that was shown the reading tool may hand it back with the others.
-        if own.iter().any(|tool| &*tool.name == READ_RESULT) {
-            Arc::make_mut(&mut own).retain(|tool| &*tool.name != READ_RESULT);
-        }
-        self.tools = if self.stored.is_empty() {
-            own.clone()
-        } else {
-            Arc::new(own.iter().chain([read_result()]).cloned().collect())
-        };
-        self.own_tools = own;
     }
 }
 

@@ -33,6 +33,8 @@ pub enum ToolKind {
     /// A look into a stored payload of the conversation, which the edge's log carries out
     /// ([`READ_RESULT`](crate::READ_RESULT)).
     Read,
+    /// A search among the tools, which the edge carries out ([`SEARCH_TOOLS`](crate::SEARCH_TOOLS)).
+    Search,
     /// A call of it ends the run with its arguments as the output, once they fit.
     Finish(OutputForm),
     /// Another agent, with one argument `task`; its answer is the result. Within [`ToolSpec::branches`]: a branch.

@@ -46,6 +46,7 @@ pub fn request(model: &str, said: &str) -> ModelRequest {
         choice: ToolChoice::Auto,
         response_schema: None,
         fenced: None,
+        cache: Vec::new(),
         stream: true,
         prefix: PrefixCell::default(),
     }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
 use windlass_core::{
-    History, Message, ModelChoice, ModelFailure, Purpose, Reply, Results, SealedReasoning, StopReason,
-    ToolChoice, ToolSpec, Usage, fenced_message,
+    CachePoint, History, Message, ModelChoice, ModelFailure, Purpose, Reply, Results, SealedReasoning,
+    StopReason, ToolChoice, ToolSpec, Usage, fenced_message,
 };
 
 /// What a model is asked. Cheap to clone: everything large is shared with the run's state.
@@ -28,6 +28,8 @@ pub struct ModelRequest {
     pub choice: ToolChoice,
     /// A JSON Schema that the whole reply must fit, with its name (OpenAI's `response_format: json_schema`).
     pub response_schema: Option<(Arc<str>, Arc<serde_json::Value>)>,
+    /// Which messages carry a marker for the provider's cache ([`marked`](Self::marked)): for wires that know them.
+    pub cache: Vec<CachePoint>,
     /// How results are worded, where the conversation goes out as text (`wire: fenced`): calls become fenced blocks,
     /// results user messages. The prompt describes the tools then, and `tools` is empty.
     pub fenced: Option<Results>,
@@ -37,7 +39,51 @@ pub struct ModelRequest {
     pub prefix: PrefixCell,
 }
 
+/// The most messages of a request that are marked for the cache (Anthropic, "Prompt caching": four breakpoints).
+pub const MAX_MARKED: usize = 4;
+
 impl ModelRequest {
+    /// The places of the messages that are marked for the provider's cache, in order, at most [`MAX_MARKED`]: of more, the
+    /// first and the last ones.
+    pub fn marked(&self) -> Vec<usize> {
+        if self.cache.is_empty() {
+            return Vec::new();
+        }
+        let count = self.prompt.len() + self.history.len();
+        let mut places: Vec<usize> = Vec::new();
+        for point in &self.cache {
+            match (point.index, &point.role) {
+                (Some(index), _) => {
+                    let from_end = index < 0;
+                    let distance = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);
+                    let place = if from_end { count.checked_sub(distance) } else { Some(distance) };
+                    places.extend(place.filter(|place| *place < count));
+                }
+                (None, Some(role)) => {
+                    let messages = self.messages().enumerate();
+                    places.extend(
+                        messages.filter(|(_, said)| role_of(said) == &**role).map(|(place, _)| place),
+                    );
+                }
+                (None, None) => {}
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        if places.len() > MAX_MARKED {
+            places.drain(1..places.len() + 1 - MAX_MARKED);
+        }
+        places
+    }
+
+    /// The message at a place, as it goes out.
+    pub fn message(&self, place: usize) -> Option<Cow<'_, Message>> {
+        match place.checked_sub(self.prompt.len()) {
+            None => self.prompt.get(place).map(|message| Cow::Borrowed(&**message)),
+            Some(place) => self.history.since(place).next().map(|message| self.outgoing(message)),
+        }
+    }
+
     /// A message as it goes out.
     pub fn outgoing<'m>(&self, message: &'m Message) -> Cow<'m, Message> {
         match self.fenced {
@@ -50,6 +96,16 @@ impl ModelRequest {
     pub fn messages(&self) -> impl Iterator<Item = Cow<'_, Message>> {
         let prompt = self.prompt.iter().map(|message| Cow::Borrowed(&**message));
         prompt.chain(self.history.iter().map(|message| self.outgoing(message)))
+    }
+}
+
+/// A message's role as providers see it.
+fn role_of(message: &Message) -> &'static str {
+    match message {
+        Message::System { .. } => "system",
+        Message::User { .. } | Message::TaskDelegation { .. } => "user",
+        Message::Assistant(_) => "assistant",
+        Message::Tool(_) => "tool",
     }
 }
 

@@ -23,6 +23,7 @@ mod watch;
 mod wire;
 
 use self::call::{Call, open};
+pub use self::client::http_client;
 use self::client::{ClientKey, client};
 use self::encode::{Dialect, encode};
 use self::endpoint::Endpoint;
@@ -43,6 +44,9 @@ pub struct OpenAiConfig {
     pub timeouts: Timeouts,
     /// Whether the variables HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY count.
     pub allow_proxy: bool,
+    /// Whether marks for the provider's cache are sent (`cache_control`); `None`: to OpenRouter only. Gateways such as LiteLLM
+    /// take them; OpenAI itself, which caches without being asked, refuses them.
+    pub cache_control: Option<bool>,
     /// Whether the provider wants its reasoning back with the calls that followed it (DeepSeek, Kimi; E44).
     pub return_reasoning: bool,
 }
@@ -57,6 +61,7 @@ impl OpenAiConfig {
             headers: Vec::new(),
             timeouts: Timeouts::default(),
             allow_proxy: true,
+            cache_control: None,
             return_reasoning: false,
         }
     }
@@ -90,6 +95,7 @@ impl OpenAiChat {
         let dialect = Dialect {
             label: config.name,
             completion_tokens: endpoint.is_openai(),
+            cache_control: config.cache_control.unwrap_or(endpoint.is_openrouter()),
             return_reasoning: config.return_reasoning,
         };
         let headers = headers(config.key.as_ref(), &config.headers)?;

@@ -40,6 +40,8 @@ pub struct ModelSettings {
     pub key: Option<Secret>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
+    /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`OpenAiConfig::cache_control`]).
+    pub cache_control: Option<bool>,
     /// How long a call may take.
     pub timeouts: Timeouts,
 }
@@ -103,6 +105,7 @@ pub async fn check(model: &dyn Model, name: &str) -> Result<Reply, ModelError> {
         choice: ToolChoice::None,
         response_schema: None,
         fenced: None,
+        cache: Vec::new(),
         stream: false,
         prefix: PrefixCell::default(),
     };
@@ -157,6 +160,7 @@ fn adapter(provider: &str, settings: &ModelSettings, env: Env<'_>) -> Result<Ope
         key,
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
+        cache_control: settings.cache_control,
         ..OpenAiConfig::new(provider, base_url)
     })
 }

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use futures_util::future::join_all;
 use minijinja::Environment;
 use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
     AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, SessionId, State,
-    Text, ToolSpec,
+    Text, ToolSpec, Wire,
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder};
-use windlass_tools::{Tool, ToolSet};
+use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
 
 use crate::branches::{Above, OwnBranch};
 use crate::builder::AgentBuilder;
@@ -50,10 +51,13 @@ pub(crate) struct Inner {
     pub(crate) finish: Option<ToolSpec>,
     pub(crate) own: ToolSet,
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
+    pub(crate) services: Vec<SharedService>,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) tools: RwLock<Arc<Toolbox>>,
     pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
+    /// What runs of this process learnt of the models: how calls go to those that refuse tools.
+    pub(crate) wires: RwLock<BTreeMap<Text, Wire>>,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) holder: Holder,
@@ -77,6 +81,7 @@ impl Inner {
             finish: self.finish.clone(),
             own: self.own.clone(),
             sources: self.sources.clone(),
+            services: self.services.clone(),
             tools: RwLock::new(toolbox),
             ..self.bare()
         }
@@ -102,8 +107,10 @@ impl Inner {
             finish: None,
             own: ToolSet::default(),
             sources: Vec::new(),
+            services: Vec::new(),
             secrets: self.secrets.clone(),
             tools: RwLock::default(),
+            wires: RwLock::default(),
             models: self.models.clone(),
             choices: self.choices.clone(),
             log: self.log.clone(),
@@ -183,6 +190,21 @@ impl Agent {
         self.inner.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(crate) fn services(&self) -> &[SharedService] {
+        &self.inner.services
+    }
+
+    /// Whether each of its services and tool servers can be used just now, by name. A service is set up for the question.
+    pub async fn health(&self) -> Vec<(String, Result<(), ServiceError>)> {
+        let services = self
+            .inner
+            .services
+            .iter()
+            .map(|service| async { (service.name().to_owned(), service.health().await) });
+        let sources = self.inner.sources.iter().map(|source| (source.name().to_owned(), source.health()));
+        join_all(services).await.into_iter().chain(sources).collect()
+    }
+
     /// The secrets that must never be stored or shown.
     pub(crate) fn secrets(&self) -> &[Secret] {
         &self.inner.secrets
@@ -215,6 +237,29 @@ impl Agent {
     /// Its models, in the order of fallback.
     pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
         &self.inner.choices
+    }
+
+    /// Its models with what is known of them: learnt in this process, or by the run that a session goes on from.
+    pub(crate) fn known_models(&self, base: Option<&State>) -> Arc<Vec<ModelChoice>> {
+        let own = &self.inner.choices;
+        let learnt = self.inner.wires.read().unwrap_or_else(PoisonError::into_inner);
+        // Under another digest the same name may stand for another server.
+        let base = base.filter(|base| base.agent() == Some(self.agent_ref()));
+        let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
+        let wire = |name: &Text| learnt.get(name).copied().or_else(|| before(name));
+        if own.iter().all(|model| wire(&model.name).is_none()) {
+            return own.clone();
+        }
+        let known = own.iter().map(|model| ModelChoice { wire: wire(&model.name), ..model.clone() });
+        Arc::new(known.collect())
+    }
+
+    /// Keeps what a run learnt of its models, for those that begin later.
+    pub(crate) fn learn(&self, models: &[ModelChoice]) {
+        let own = |model: &&ModelChoice| self.inner.models.contains_key(&model.name);
+        for (name, wire) in models.iter().filter(own).filter_map(|model| Some((&model.name, model.wire?))) {
+            self.inner.wires.write().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), wire);
+        }
     }
 
     /// The log that its runs are kept in.
@@ -288,9 +333,10 @@ impl Agent {
             prompt: self.prompt(&seen)?,
             input,
             tools: self.refresh(),
-            models: self.inner.choices.clone(),
+            models: self.known_models(base),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
+            trace: None,
         })
     }
 

@@ -1,6 +1,7 @@
 //! From an agent file to an agent: models are looked up, tool servers are started, everything is checked.
 
 mod family;
+mod services;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -89,6 +90,12 @@ pub enum AssembleError {
         /// Its file.
         file: String,
     },
+    /// A service keeps a file, and there is no folder for it.
+    #[error("there is no place for the memory of {file}: HOME is not set")]
+    NoHome {
+        /// The agent's file.
+        file: String,
+    },
     /// The parts do not fit together.
     #[error(transparent)]
     Agent(#[from] Error),
@@ -105,6 +112,7 @@ impl AssembleError {
             Self::Circle { .. } => "agent.circle",
             Self::TooDeep { .. } => "agent.too_deep",
             Self::DelegateName { .. } => "agent.delegate_name",
+            Self::NoHome { .. } => "agent.no_home",
             Self::Agent(source) => source.code(),
         }
     }
@@ -122,12 +130,16 @@ impl AssembleError {
             Self::DelegateName { .. } => {
                 Some("use letters, digits, `_` and `-`, at most 64, as its `name`".to_owned())
             }
+            Self::NoHome { .. } => {
+                Some("set WINDLASS_HOME to a folder, or give the service a `path`".to_owned())
+            }
             Self::Agent(source) => source.help(),
         }
     }
 }
 
 pub use family::check_delegates;
+pub use services::{FileService, services, with_tools};
 
 /// Brings an agent file to life, and those that it hands tasks to: chooses models, starts tool servers (all of an agent at
 /// once), and builds the agents.
@@ -147,6 +159,7 @@ pub async fn assemble(
 /// One agent of a family in the making, with what it needs to act; its delegates are there already.
 async fn alone(
     file: &AgentFile,
+    env: Env<'_>,
     log: Arc<dyn EventLog>,
     delegates: Vec<Arc<dyn Delegate>>,
 ) -> Result<AgentBuilder, AssembleError> {
@@ -169,9 +182,12 @@ async fn alone(
     for tool in local_tools(file)? {
         builder = builder.shared_tool(tool);
     }
+    for FileService { service, tools } in services(file, env)? {
+        builder = tools.into_iter().fold(builder, AgentBuilder::shared_tool).uses(&service);
+    }
     let servers = file.tools.iter().filter_map(|entry| match entry {
         ToolEntry::Mcp(entry) => Some(connect(file, entry)),
-        ToolEntry::Builtin(_) | ToolEntry::Command(_) => None,
+        ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     for server in join_all(servers).await {
         builder = builder.source(Arc::new(server?));
@@ -214,7 +230,7 @@ async fn models(
     Ok(models)
 }
 
-/// The tools of a file that need no server: built-ins and commands.
+/// The tools of a file that need no server and no set-up: built-ins and commands.
 ///
 /// # Errors
 /// A folder cannot be opened, or a description is unusable.
@@ -230,7 +246,7 @@ pub fn local_tools(file: &AgentFile) -> Result<Vec<Arc<dyn Tool>>, AssembleError
                 let tool: Arc<dyn Tool> = Arc::new(tool);
                 (tool, &entry.overrides)
             }
-            ToolEntry::Mcp(_) => continue,
+            ToolEntry::Mcp(_) | ToolEntry::Service(_) => continue,
         };
         tools.push(overrides.apply(tool));
     }

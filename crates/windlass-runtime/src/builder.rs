@@ -9,11 +9,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use windlass_core::{
-    AgentRef, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Stop, Text, ToolSpec,
+    AgentRef, Discovery, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Stop,
+    Text, ToolSpec,
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
-use windlass_tools::{Tool, ToolSet, ToolSetError};
+use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, branch_tool, with_beside};
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
@@ -34,6 +35,7 @@ pub struct AgentBuilder {
     policy: Option<Result<Policy, PolicyError>>,
     settings: Option<Map<String, Value>>,
     limits: Vec<(LimitKind, f64)>,
+    search: bool,
     input: Option<Value>,
     output: Option<Value>,
     hook: Option<Arc<dyn StepHook>>,
@@ -46,6 +48,7 @@ pub struct AgentBuilder {
     models: Vec<(ModelChoice, Arc<dyn Model>)>,
     known: Vec<(Text, Arc<dyn Model>)>,
     sources: Vec<Arc<dyn ToolSource>>,
+    services: Vec<SharedService>,
     secrets: Vec<Secret>,
     log: Option<Arc<dyn EventLog>>,
     world: Arc<dyn World>,
@@ -61,6 +64,7 @@ impl AgentBuilder {
             policy: None,
             settings: None,
             limits: Vec::new(),
+            search: false,
             input: None,
             output: None,
             hook: None,
@@ -72,6 +76,7 @@ impl AgentBuilder {
             models: Vec::new(),
             known: Vec::new(),
             sources: Vec::new(),
+            services: Vec::new(),
             secrets: Vec::new(),
             log: None,
             world: Arc::new(SystemWorld),
@@ -126,6 +131,40 @@ impl AgentBuilder {
         self
     }
 
+    /// A service with all its tools, named `service__tool`: it is set up before the first run that uses it, and torn down
+    /// when the last one has come to rest.
+    pub fn service(mut self, service: &SharedService) -> Self {
+        for tool in service.tools() {
+            self = self.shared_tool(tool);
+        }
+        self.uses(service)
+    }
+
+    /// Some tools of a service, under their own names.
+    pub fn service_tools<'n>(
+        mut self,
+        service: &SharedService,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Self {
+        match service.pick(names) {
+            Ok(tools) => {
+                for tool in tools {
+                    self = self.shared_tool(tool);
+                }
+            }
+            Err(error) => drop(self.tools_error.get_or_insert(error)),
+        }
+        self.uses(service)
+    }
+
+    /// Sets a service up and tears it down around the runs; its tools are given otherwise.
+    pub fn uses(mut self, service: &SharedService) -> Self {
+        if !self.services.iter().any(|known| known.is(service)) {
+            self.services.push(service.clone());
+        }
+        self
+    }
+
     /// A tool server, or anything else whose tools may change while the agent lives.
     pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.sources.push(source);
@@ -154,6 +193,13 @@ impl AgentBuilder {
     /// A limit, in the unit that people write: counts, seconds, dollars.
     pub fn limit(mut self, kind: LimitKind, max: f64) -> Self {
         self.limits.push((kind, max));
+        self
+    }
+
+    /// Shows the model only `search_tools`, which finds the other tools by keywords; all of them can be called (acorn's
+    /// `tool_discovery = "search"`). For agents with many tools.
+    pub fn search_tools(mut self) -> Self {
+        self.search = true;
         self
     }
 
@@ -265,8 +311,7 @@ impl AgentBuilder {
         }
         let (template, system) = template(&agent, &self.instructions)?;
         let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
-        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
-        let beside: Vec<_> = delegates.chain(branch_tool(&branches)).chain(finish.clone()).collect();
+        let beside = self.beside(&branches, finish.as_ref());
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
@@ -299,6 +344,7 @@ impl AgentBuilder {
             finish,
             own: self.tools,
             sources: self.sources,
+            services: self.services,
             secrets: self.secrets,
             tools: RwLock::new(Arc::new(Toolbox { tools: all, specs })),
             models: self
@@ -308,6 +354,7 @@ impl AgentBuilder {
                 .chain(self.known)
                 .collect::<BTreeMap<_, _>>(),
             choices: Arc::new(choices),
+            wires: RwLock::default(),
             log,
             world: self.world,
             holder: holder(),
@@ -348,6 +395,12 @@ impl AgentBuilder {
         Ok(built)
     }
 
+    /// What is offered beside its own tools.
+    fn beside(&self, branches: &[OwnBranch], finish: Option<&ToolSpec>) -> Vec<ToolSpec> {
+        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
+        delegates.chain(branch_tool(branches)).chain(finish.cloned()).collect()
+    }
+
     fn made_policy(&self) -> Result<Policy, PolicyError> {
         let usual = if self.output.is_some() { Preset::Typed } else { Preset::Chat };
         let mut policy = match (&self.policy, &self.settings) {
@@ -364,6 +417,9 @@ impl AgentBuilder {
             policy.set_limit_value(*kind, kept);
         }
         policy.hooks |= self.hook.is_some();
+        if self.search {
+            policy.discovery = Discovery::Search;
+        }
         Ok(policy)
     }
 }

@@ -14,8 +14,8 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide, evolve,
-    narrate, pending,
+    Event, Fact, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide,
+    evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
@@ -26,9 +26,11 @@ use crate::hold::Hold;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
+use crate::serving;
 use crate::slots::Slots;
 use crate::source::changed;
 use crate::spill::spill;
+use crate::telemetry::RunTrace;
 use crate::updates::{Publisher, Update, Updates};
 use crate::work;
 
@@ -65,6 +67,8 @@ pub(crate) struct Driver {
     first: Option<What>,
     /// Set when the log failed under a delegate.
     broken: Broken,
+    /// `None`: nobody wants to know.
+    trace: Option<Box<RunTrace>>,
 }
 
 /// Where a delegate says that the log failed under it.
@@ -115,6 +119,7 @@ impl Driver {
             posts: Posts::new(log, run),
             first,
             broken: Broken::default(),
+            trace: None,
         }
     }
 
@@ -135,6 +140,23 @@ impl Driver {
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
     pub(crate) async fn drive(mut self: Box<Self>) -> Result<State, Error> {
+        self.trace = RunTrace::begin(&self.agent, &self.state, &mut self.first).map(Box::new);
+        // Boxed: agents without services pay nothing for those with some.
+        let used = if self.agent.services().is_empty() {
+            Vec::new()
+        } else {
+            Box::pin(serving::begin(&self.agent)).await?
+        };
+        let driven = self.go().await;
+        if !used.is_empty() {
+            // Work that an error of the log left must be gone before what it uses is.
+            self.slots = Slots::default();
+            Box::pin(serving::end(&self.agent, used)).await;
+        }
+        driven.map(|()| self.state)
+    }
+
+    async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
             if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;
@@ -164,7 +186,7 @@ impl Driver {
             }
         }
         self.wind_up().await;
-        Ok(self.state)
+        Ok(())
     }
 
     /// The failure of the log that a delegate came to its end by.
@@ -304,6 +326,14 @@ impl Driver {
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
+        let learnt = |event: &Event| match &event.fact {
+            Fact::Adjusted(adjusted) => adjusted.models.clone(),
+            _ => None,
+        };
+        events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
+        if let Some(trace) = &mut self.trace {
+            trace.see(&events, at);
+        }
         self.show(expected + 1, &events, &next);
         self.state = next;
         Ok(Ok(()))
@@ -324,6 +354,7 @@ impl Driver {
 
     /// Tells subscribers, and the log of the process, what is durable now.
     fn show(&self, first: u64, events: &Arc<[Event]>, after: &State) {
+        let _lines = self.trace.as_ref().map(|trace| trace.context().clone().attach());
         if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
             let mut state = self.state.clone();
             for event in events.iter() {

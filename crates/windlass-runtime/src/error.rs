@@ -52,6 +52,17 @@ pub enum Error {
         /// The agent.
         agent: String,
     },
+    /// A service that the agent uses cannot be set up. The run stands as its last durable event left it.
+    #[error("service `{service}` of agent `{agent}` cannot be set up")]
+    Service {
+        /// The agent.
+        agent: String,
+        /// The service.
+        service: String,
+        /// Why.
+        #[source]
+        source: windlass_tools::ServiceError,
+    },
     /// The input does not fit the agent's input schema.
     #[error("the input of agent `{agent}` does not fit: {fault}")]
     BadInput {
@@ -193,6 +204,7 @@ impl Error {
             Self::SameName { .. } => "agent.same_name",
             Self::BranchDepth { .. } => "agent.branch_depth",
             Self::NoOutput { .. } => "agent.no_output",
+            Self::Service { .. } => "agent.service",
             Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
             Self::OutputType { .. } => "run.output_type",
             Self::UnknownPrice { .. } => "agent.unknown_price",
@@ -223,6 +235,9 @@ impl Error {
             Self::BranchDepth { .. } => Some("take a branch of a branch away".to_owned()),
             Self::NoOutput { .. } => {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
+            }
+            Self::Service { .. } => {
+                Some("`windlass tools list FILE` says how the agent's services stand".to_owned())
             }
             Self::BadInput { .. } => Some("give an object that fits the agent's `input.schema`".to_owned()),
             Self::NoObject { .. } => Some("give a struct or a map with text keys".to_owned()),

@@ -20,9 +20,12 @@ mod posts;
 mod reading;
 mod replays;
 mod run;
+mod searching;
+mod serving;
 mod slots;
 mod source;
 mod spill;
+mod telemetry;
 mod updates;
 mod work;
 mod world;
@@ -33,7 +36,10 @@ pub mod agent_file;
 pub mod yaml;
 
 pub use agent::Agent;
-pub use assemble::{AssembleError, Assembly, assemble, check_delegates, connect, local_tools};
+pub use assemble::{
+    AssembleError, Assembly, FileService, assemble, check_delegates, connect, local_tools, services,
+    with_tools,
+};
 pub use branches::Branch;
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
@@ -49,6 +55,7 @@ pub use people::People;
 pub use replays::{Replayed, replay_run};
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream, post};
 pub use source::ToolSource;
+pub use telemetry::set_telemetry;
 pub use updates::{UPDATES_KEPT, Update, Updates, numbered};
 pub use windlass_macros::Partial;
 pub use world::{SystemWorld, World};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use windlass_tools::mcp::McpServer;
-use windlass_tools::{Tool, ToolSet};
+use windlass_tools::{ServiceError, Tool, ToolSet};
 
 /// Something that offers tools and may offer others later.
 pub trait ToolSource: Send + Sync + std::fmt::Debug {
@@ -13,6 +13,14 @@ pub trait ToolSource: Send + Sync + std::fmt::Debug {
 
     /// The tools that it offers now.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Whether it can be used just now. Default: yes.
+    ///
+    /// # Errors
+    /// It cannot, for this reason.
+    fn health(&self) -> Result<(), ServiceError> {
+        Ok(())
+    }
 
     /// Changes its number whenever the tools have changed.
     fn changes(&self) -> watch::Receiver<u64>;
@@ -25,6 +33,13 @@ impl ToolSource for McpServer {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools()
+    }
+
+    fn health(&self) -> Result<(), ServiceError> {
+        if self.is_alive() {
+            return Ok(());
+        }
+        Err(ServiceError::new("the tool server has ended; the next call starts it again"))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

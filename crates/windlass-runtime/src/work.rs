@@ -54,15 +54,16 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
     let (state, policy) = (request.state, request.state.policy());
     let mut model = request.model.clone();
     model.temperature = model.temperature.or(policy.temperature);
-    let fenced = (policy.wire == Wire::Fenced).then_some(policy.results);
+    let fenced = (policy.wire_of(request.model) == Wire::Fenced).then_some(policy.results);
     let (prompt, tools, choice) = match fenced {
         // The tools stand in the prompt, and no provider is told of them.
         Some(results) => {
-            let offered: &[ToolSpec] = if *request.choice == ToolChoice::None { &[] } else { state.tools() };
+            let offered: &[ToolSpec] =
+                if *request.choice == ToolChoice::None { &[] } else { state.shown_tools() };
             let prompt = fenced_prompt(state.prompt(), offered, results);
             (Arc::new(prompt), Arc::default(), ToolChoice::None)
         }
-        None => (state.prompt().clone(), state.tools().clone(), request.choice.clone()),
+        None => (state.prompt().clone(), state.shown_tools().clone(), request.choice.clone()),
     };
     let response_schema = match state.output_schema() {
         Some(schema) if policy.stop == Stop::Text => {
@@ -85,6 +86,7 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
         tools,
         choice,
         response_schema,
+        cache: policy.cache.clone(),
         fenced,
         stream,
         prefix,
@@ -249,7 +251,7 @@ impl Spent {
 }
 
 /// What a panic says.
-fn words(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
 }

@@ -9,6 +9,8 @@ use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, Millis, QuestionId
 use windlass_models::mock;
 use windlass_runtime::{RunHandle, World};
 use windlass_store::EventLog;
+use windlass_tools::SharedService;
+use windlass_tools::memory::Memory;
 
 use crate::crash::CrashLog;
 use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, Peer, ScriptedTool, SentRequest, Steer};
@@ -19,6 +21,8 @@ use crate::sim::SimWorld;
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     inner: Arc<Mutex<Inner>>,
+    /// The memory of each agent, by path.
+    memories: Arc<Mutex<BTreeMap<String, SharedService>>>,
     /// Who of those that are ready goes first.
     pub(crate) turns: Turns,
     /// Whose part this is: empty for the case's own agent, else the names of the peers on the way to it, with `/` between.
@@ -136,12 +140,19 @@ impl Script {
             post: None,
             once: once(&case.tools, &case.peers, ""),
         };
-        Self { inner: Arc::new(Mutex::new(inner)), turns, path: String::new() }
+        Self { inner: Arc::new(Mutex::new(inner)), memories: Arc::default(), turns, path: String::new() }
     }
 
     /// The part of a peer of whoever has this one.
     pub(crate) fn of_peer(&self, name: &str) -> Self {
         Self { path: within(&self.path, name), ..self.clone() }
+    }
+
+    /// The memory of this part: the same one after a restart.
+    pub(crate) fn memory(&self) -> SharedService {
+        let mut memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = || SharedService::new(Memory::in_process());
+        memories.entry(self.path.clone()).or_insert_with(fresh).clone()
     }
 
     /// Whose part this is.

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum ToolSetError {
     /// Two tools, or a tool and a delegate, have one name (E10).
-    #[error("two tools are named `{name}`: one from {first}, one from {second}")]
+    #[error("Duplicate tool name: {name} (one is from {first}, one from {second})")]
     Clash {
         /// The name.
         name: String,
@@ -48,6 +48,16 @@ pub enum ToolSetError {
         /// What is wrong.
         what: String,
     },
+    /// A service has no tool of that name.
+    #[error("the service `{service}` has no tool `{name}`; it has {}", .nearest.join(", "))]
+    NoSuchTool {
+        /// The service.
+        service: String,
+        /// The name.
+        name: String,
+        /// The tools whose names come near, else all of them.
+        nearest: Vec<String>,
+    },
     /// A folder that a tool may use cannot be opened.
     #[error("the folder `{path}` of the tool `{name}` cannot be opened")]
     Folder {
@@ -70,6 +80,7 @@ impl ToolSetError {
             Self::BadName { .. } => "tool_bad_name",
             Self::BadSchema { .. } => "tool_bad_schema",
             Self::BadSettings { .. } => "tool_bad_settings",
+            Self::NoSuchTool { .. } => "tool_no_such",
             Self::Folder { .. } => "tool_folder",
         }
     }
@@ -86,6 +97,7 @@ impl ToolSetError {
                 Some("write a JSON Schema (2020-12) with `type: object` and `properties`".to_owned())
             }
             Self::Folder { .. } => Some("create the folder, or name another one".to_owned()),
+            Self::NoSuchTool { .. } => Some("name its tools without the service's name".to_owned()),
             Self::BadSettings { .. } => None,
         }
     }

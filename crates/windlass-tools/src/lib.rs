@@ -2,6 +2,7 @@
 //!
 //! - [`Tool`] is the one trait, and [`macro@tool`] makes one of a function.
 //! - [`builtin`] are the tools that come with Windlass, [`command`] are programs, [`mcp`] are servers of tools.
+//! - A [`Service`] is tools that share something which is set up and torn down around the runs that use it.
 //! - [`ToolSet`] collects an agent's tools and refuses what would clash; [`ToolOverrides`] changes what a tool says of
 //!   itself.
 //! - [`conformance`] checks what every tool owes its callers.
@@ -13,14 +14,19 @@ pub mod conformance;
 mod error;
 mod function;
 pub mod mcp;
+pub mod memory;
 mod overrides;
+pub mod sandbox;
+mod service;
 mod set;
 mod tool;
+mod trace;
 
 pub use error::ToolSetError;
 pub use overrides::ToolOverrides;
 /// Types of parameters derive its `JsonSchema`.
 pub use schemars;
+pub use service::{Service, ServiceError, ServiceUse, SharedService};
 pub use set::{MAX_NAME, RESERVED, ToolSet, valid_name};
 pub use tool::*;
 pub use windlass_macros::tool;

@@ -62,9 +62,9 @@ impl ToolOverrides {
 
 /// A tool under a changed description.
 #[derive(Debug)]
-struct Overridden {
-    spec: ToolSpec,
-    tool: Arc<dyn Tool>,
+pub(crate) struct Overridden {
+    pub(crate) spec: ToolSpec,
+    pub(crate) tool: Arc<dyn Tool>,
 }
 
 impl Tool for Overridden {

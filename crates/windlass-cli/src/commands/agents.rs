@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use windlass_models::{ModelError, Tour, resolve};
 use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, schema};
-use windlass_runtime::{Agent, check_delegates, local_tools};
+use windlass_runtime::{Agent, check_delegates, local_tools, services};
 
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -155,7 +155,8 @@ fn report(file: &Path, checked: &Result<Sound, Failure>) -> Value {
 fn look(path: &Path) -> Result<Sound, Failure> {
     let file = AgentFile::read(path, &home::env)?;
     let delegates = check_delegates(&file, &home::env)?;
-    let tools = local_tools(&file)?;
+    let mut tools = local_tools(&file)?;
+    tools.extend(services(&file, &home::env)?.into_iter().flat_map(|found| found.tools));
     let mut missing = Vec::new();
     let mut models = Vec::new();
     let policy = file.policy().map_err(|error: AgentFileError| Failure::from(error))?;

@@ -108,7 +108,7 @@ impl Chat {
         let mut last = Ok(Exit::Good);
         loop {
             match prompt.line(&mut self.interrupts).await? {
-                Line::Said(text) => match self.line(text.trim()).await {
+                Line::Said(text) => match Box::pin(self.line(text.trim())).await {
                     Ok(true) => {}
                     Ok(false) => return Ok(Exit::Good),
                     // Somebody at a terminal sees what went wrong, and goes on.
@@ -158,7 +158,7 @@ impl Chat {
             command if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
                 out::note(format_args!("there is no command {}\n{COMMANDS}", out::plain(command)));
             }
-            _ => self.turn(text).await?,
+            _ => Box::pin(self.turn(text)).await?,
         }
         Ok(true)
     }

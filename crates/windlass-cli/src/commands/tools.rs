@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{CallId, Content, Effect, RunId, ToolKind, ToolSpec, check_args, nearest};
 use windlass_runtime::agent_file::{AgentFile, ToolEntry};
-use windlass_runtime::{connect, local_tools};
+use windlass_runtime::{FileService, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
-use windlass_tools::{Tool, ToolContext, ToolResult, ToolSet};
+use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet};
 
 use crate::agents;
 use crate::failure::{Exit, Failure};
+use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
@@ -74,20 +75,59 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     match args.command {
         ToolsCommand::List { file, json } => {
-            let (_, tools, _servers) = interrupts.or(tools_of(&file)).await??;
-            list(&tools.specs(), json)
+            let found = interrupts.or(tools_of(&file)).await??;
+            let health = interrupts.or(found.health()).await?;
+            list(&found.tools.specs(), json)?;
+            told(&health)
         }
         ToolsCommand::Call { file, tool, args, json } => {
-            let (file, tools, _servers) = interrupts.or(tools_of(&file)).await??;
-            let found = tools.get(&tool).ok_or_else(|| unknown(&tool, &tools))?;
-            let content = call(&file, &**found, arguments(args)?, &mut interrupts).await?;
-            show(&file, &content, json)
+            let found = interrupts.or(tools_of(&file)).await??;
+            let tool = found.tools.get(&tool).ok_or_else(|| unknown(&tool, &found.tools))?.clone();
+            let used = interrupts.or(found.begin(&tool)).await??;
+            let content = call(&found.file, &*tool, arguments(args)?, &mut interrupts).await;
+            if let Some(used) = used {
+                used.end().await;
+            }
+            show(&found.file, &content?, json)
         }
     }
 }
 
-/// All tools of a file. The servers live as long as they are kept.
-async fn tools_of(path: &Path) -> Result<(AgentFile, ToolSet, Vec<McpServer>), Failure> {
+/// All tools of a file. Its servers live as long as they are kept; its services are not set up.
+struct Found {
+    file: AgentFile,
+    tools: ToolSet,
+    servers: Vec<McpServer>,
+    services: Vec<FileService>,
+}
+
+impl Found {
+    /// What cannot be used just now, by name. A service is set up for the question.
+    async fn health(&self) -> Vec<(String, ServiceError)> {
+        let asked = self.services.iter().map(|found| async {
+            let health = found.service.health().await;
+            Some((found.service.name().to_owned(), health.err()?))
+        });
+        let dead = self.servers.iter().filter(|server| !server.is_alive());
+        let ended = dead.map(|server| (server.name().to_owned(), ServiceError::new("the server has ended")));
+        join_all(asked).await.into_iter().flatten().chain(ended).collect()
+    }
+
+    /// Sets the service up that a tool belongs to.
+    async fn begin(&self, tool: &Arc<dyn Tool>) -> Result<Option<ServiceUse>, Failure> {
+        let mut services = self.services.iter();
+        let Some(owner) = services.find(|found| found.tools.iter().any(|own| Arc::ptr_eq(own, tool))) else {
+            return Ok(None);
+        };
+        owner.service.begin().await.map(Some).map_err(|error| {
+            let name = owner.service.name();
+            Failure::new(Exit::Failed, format!("the service `{name}` cannot be set up"))
+                .cause(error.to_string())
+        })
+    }
+}
+
+async fn tools_of(path: &Path) -> Result<Found, Failure> {
     let file = agents::read(path, &Overrides::default())?;
     let mut tools = ToolSet::new();
     let mut add = |tool: Arc<dyn Tool>| {
@@ -96,18 +136,37 @@ async fn tools_of(path: &Path) -> Result<(AgentFile, ToolSet, Vec<McpServer>), F
     for tool in local_tools(&file)? {
         add(tool)?;
     }
+    let services = services(&file, &home::env)?;
+    for tool in services.iter().flat_map(|found| &found.tools) {
+        add(tool.clone())?;
+    }
     let entries = file.tools.iter().filter_map(|entry| match entry {
         ToolEntry::Mcp(entry) => Some(connect(&file, entry)),
-        ToolEntry::Builtin(_) | ToolEntry::Command(_) => None,
+        ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     let servers: Vec<McpServer> = join_all(entries).await.into_iter().collect::<Result<_, _>>()?;
     for tool in servers.iter().flat_map(McpServer::tools) {
         add(tool)?;
     }
-    Ok((file, tools, servers))
+    Ok(Found { file, tools, servers, services })
 }
 
-fn list(tools: &[ToolSpec], json: bool) -> Result<Exit, Failure> {
+/// Says what cannot be used; that makes the exit code.
+fn told(health: &[(String, ServiceError)]) -> Result<Exit, Failure> {
+    match health {
+        [] => Ok(Exit::Good),
+        [(name, error), ..] => {
+            let more = if health.len() > 1 {
+                format!(", and {} more cannot", health.len() - 1)
+            } else {
+                String::new()
+            };
+            Err(Failure::new(Exit::Failed, format!("`{name}` cannot be used{more}")).cause(error.to_string()))
+        }
+    }
+}
+
+fn list(tools: &[ToolSpec], json: bool) -> Result<(), Failure> {
     for tool in tools {
         if json {
             out::json(&json!({
@@ -124,7 +183,7 @@ fn list(tools: &[ToolSpec], json: bool) -> Result<Exit, Failure> {
     if tools.is_empty() {
         out::note("this agent has no tools");
     }
-    Ok(Exit::Good)
+    Ok(())
 }
 
 fn effect(effect: Effect) -> &'static str {

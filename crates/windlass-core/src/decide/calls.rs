@@ -117,7 +117,12 @@ impl Decision {
                 return false;
             }
             // It stays queued, and starts as soon as there is room.
-            ToolKind::Run | ToolKind::Read | ToolKind::Delegate | ToolKind::Branch | ToolKind::Parent => {}
+            ToolKind::Run
+            | ToolKind::Read
+            | ToolKind::Search
+            | ToolKind::Delegate
+            | ToolKind::Branch
+            | ToolKind::Parent => {}
         }
         true
     }

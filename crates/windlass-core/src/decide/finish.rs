@@ -137,10 +137,9 @@ impl Decision {
 
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.
     pub(super) fn force_finish(&mut self) {
-        let native = !matches!(self.state.policy.wire, Wire::Fenced | Wire::Xml);
+        let native = !matches!(self.state.wire(), Wire::Fenced | Wire::Xml);
         match self.state.finish_tool() {
-            // Once the output was asked for as text, it stays so: a provider that refuses to be forced is not asked twice.
-            Some(finish) if native && !self.asked_for_text() => {
+            Some(finish) if native => {
                 let choice = ToolChoice::Named(finish.name.clone());
                 self.begin_turn(choice, None);
             }
@@ -186,7 +185,12 @@ impl Decision {
                         };
                         self.finish_call(open.call.id, outcome);
                     }
-                    self.force_finish();
+                    if self.asked_for_text() {
+                        // A choice that was ignored or refused is not forced once more: each try would end in two calls.
+                        self.begin_turn(ToolChoice::None, None);
+                    } else {
+                        self.force_finish();
+                    }
                 }
             }
             Finish::None if self.asked_for_text() => self.xml_reply(status),

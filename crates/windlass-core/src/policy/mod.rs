@@ -3,11 +3,13 @@
 //! A preset is a function that returns a [`Policy`]; nothing behind [`Policy::preset`] ever asks which preset it was.
 //! The slots and their values are the table "The `loop` keys of an agent file" of the loops reference.
 
+mod cache;
 mod limits;
 mod presets;
 mod settings;
 mod texts;
 
+pub use cache::CachePoint;
 pub use limits::{AtLimit, Limit, LimitKind};
 pub use presets::Preset;
 pub use settings::PolicyError;
@@ -17,6 +19,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::ModelChoice;
 use crate::event::Purpose;
 use crate::ids::Text;
 use crate::stored::SPILL_BYTES;
@@ -41,6 +44,12 @@ pub struct Policy {
     /// Whether a hook is asked after the tools of each step, before the next model call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hooks: bool,
+    /// Which tools a request shows.
+    #[serde(default, skip_serializing_if = "Discovery::is_all")]
+    pub discovery: Discovery,
+    /// Where requests carry markers for the provider's cache, where its wire knows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache: Vec<CachePoint>,
     /// The sampling temperature of models that name none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -88,6 +97,9 @@ pub struct Policy {
     /// Session memory; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// Whether runs belong to no session and remember none (`memory: off`, KAOS' no-op memory).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forgets: bool,
     /// How long a stopped action has to end by itself, in milliseconds.
     pub grace_ms: u64,
     /// How long one try of a tool may take, in milliseconds, where the tool does not say.
@@ -103,7 +115,8 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
-    /// Native calls; where there are none, the text forms of calls.
+    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again with
+    /// fenced blocks, and from then on.
     Auto,
     /// Native calls only.
     Native,
@@ -131,6 +144,25 @@ pub enum View {
     Plan,
     /// The whole conversation as one text: for whoever sums it up ([`transcript`](crate::transcript())).
     Transcript,
+}
+
+/// Which tools a request shows. All can be called in either case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discovery {
+    /// All that are offered.
+    #[default]
+    All,
+    /// Only what finds them ([`SEARCH_TOOLS`](crate::SEARCH_TOOLS)), the finish tool and other agents (acorn's
+    /// `tool_discovery = "search"`).
+    Search,
+}
+
+impl Discovery {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_all(&self) -> bool {
+        *self == Self::All
+    }
 }
 
 /// What ends the loop.
@@ -271,6 +303,14 @@ impl Default for Transport {
 }
 
 impl Policy {
+    /// How calls go to a model and come from it: what was learnt of it, where the slot leaves that open.
+    pub fn wire_of(&self, model: &ModelChoice) -> Wire {
+        match (self.wire, model.wire) {
+            (Wire::Auto, Some(learnt)) => learnt,
+            (wire, _) => wire,
+        }
+    }
+
     /// The value of a limit, if it is set.
     pub fn limit(&self, kind: LimitKind) -> Option<u64> {
         self.limits.get(&kind).map(|limit| limit.max)

@@ -6,8 +6,8 @@ use std::fmt;
 use crate::event::Purpose;
 
 use super::{
-    Another, AtLimit, Batch, Limit, LimitKind, LogTexts, Malformed, Memory, Policy, Repetition, Results,
-    Stop, Talk, Texts, Transport, View, Wire,
+    Another, AtLimit, Batch, Discovery, Limit, LimitKind, LogTexts, Malformed, Memory, Policy, Repetition,
+    Results, Stop, Talk, Texts, Transport, View, Wire,
 };
 
 /// The five loops by name.
@@ -91,6 +91,8 @@ fn chat() -> Policy {
         stop: Stop::Text,
         single_turn: false,
         hooks: false,
+        discovery: Discovery::All,
+        cache: Vec::new(),
         temperature: None,
         talk: Talk::Answer,
         malformed: Malformed::FeedBack(3),
@@ -110,6 +112,7 @@ fn chat() -> Policy {
         deny: Vec::new(),
         context: None,
         memory: None,
+        forgets: false,
         grace_ms: 2_000,
         tool_ms: 300_000,
         transport: Transport::default(),

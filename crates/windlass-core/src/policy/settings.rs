@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{
-    Another, AtLimit, Batch, ContextBudget, Limit, LimitKind, Malformed, Memory, Policy, Preset, Repetition,
-    Results, Stop, Talk, View, Wire,
+    Another, AtLimit, Batch, ContextBudget, Discovery, Limit, LimitKind, Malformed, Memory, Policy, Preset,
+    Repetition, Results, Stop, Talk, View, Wire, cache,
 };
 use crate::nearest::nearest;
 
@@ -41,6 +41,14 @@ pub enum PolicyError {
         /// What was found.
         found: String,
     },
+    /// `cache` says what acorn would refuse, too.
+    #[error("{words}")]
+    Cache {
+        /// Where.
+        path: String,
+        /// What is wrong.
+        words: String,
+    },
     /// A value whose behaviour this version does not have yet.
     #[error("`{path}: {value}` is not available in this version")]
     Later {
@@ -61,7 +69,7 @@ impl PolicyError {
         match self {
             Self::UnknownKey { path, key, .. } => format!("{path}.{key}"),
             Self::UnknownPreset { .. } => "loop.preset".to_owned(),
-            Self::BadValue { path, .. } | Self::Later { path, .. } => path.clone(),
+            Self::BadValue { path, .. } | Self::Cache { path, .. } | Self::Later { path, .. } => path.clone(),
         }
     }
 
@@ -71,6 +79,7 @@ impl PolicyError {
             Self::UnknownKey { .. } => "policy.unknown_key",
             Self::UnknownPreset { .. } => "policy.unknown_preset",
             Self::BadValue { .. } => "policy.bad_value",
+            Self::Cache { .. } => "policy.cache",
             Self::Later { .. } => "policy.later",
         }
     }
@@ -82,12 +91,15 @@ impl PolicyError {
                 Some("`windlass agents schema` prints all keys with their values".to_owned())
             }
             Self::BadValue { .. } => None,
+            Self::Cache { .. } => {
+                Some("`cache` is true, or a list such as [{ location: message, role: system }]".to_owned())
+            }
             Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
         }
     }
 }
 
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 25] = [
     "preset",
     "wire",
     "view",
@@ -95,6 +107,8 @@ const KEYS: [&str; 23] = [
     "talk",
     "malformed",
     "batch",
+    "cache",
+    "discovery",
     "results",
     "retries",
     "retry_wait_ms",
@@ -135,6 +149,8 @@ const VIEWS: Choices<View, 6> = [
 ];
 const STOPS: Choices<Stop, 3> =
     [("text", Some(Stop::Text)), ("finish_tool", Some(Stop::FinishTool)), ("judge", None)];
+const DISCOVERIES: Choices<Discovery, 2> =
+    [("all", Some(Discovery::All)), ("search", Some(Discovery::Search))];
 const RESULTS: Choices<Results, 4> = [
     ("plain", Some(Results::Plain)),
     ("announced", Some(Results::Announced)),
@@ -190,6 +206,8 @@ impl Policy {
             "talk" => self.talk = talk(&path, value)?,
             "malformed" => self.malformed = malformed(&path, value)?,
             "batch" => self.batch = batch(&path, value)?,
+            "cache" => self.cache = cache::points(&path, value)?,
+            "discovery" => self.discovery = choice(&path, value, &DISCOVERIES)?,
             "results" => self.results = choice(&path, value, &RESULTS)?,
             "retries" => self.retries = count(&path, value)?,
             "retry_wait_ms" => self.retry_wait_ms = u64::from(count(&path, value)?),
@@ -198,7 +216,10 @@ impl Policy {
             "verify" => off_only(&path, value)?,
             "repetition" => self.repetition = repetition(&path, value)?,
             "strategy" => return Err(later(&path, value)),
-            "memory" => self.memory = memory(&path, value)?,
+            "memory" => {
+                self.memory = memory(&path, value)?;
+                self.forgets = self.memory.is_none();
+            }
             "ask_on_replan" => match value {
                 Value::Bool(false) => {}
                 Value::Bool(true) => return Err(later(&path, value)),

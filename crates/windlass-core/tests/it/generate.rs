@@ -7,9 +7,9 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::{
-    Adjusted, Answer, AtLimit, Batch, CallOutcome, FailureKind, Found, HookEnd, Limit, LimitKind, Malformed,
-    ModelFailure, Policy, Preset, Repetition, Reply, Results, Splice, StepEdits, Stop, StopReason, Talk,
-    Usage, Wire,
+    Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Limit, LimitKind,
+    Malformed, ModelFailure, Policy, Preset, Repetition, Reply, Results, Splice, StepEdits, Stop, StopReason,
+    Talk, Usage, Wire,
 };
 
 use crate::world;
@@ -88,16 +88,17 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
     let results =
         proptest::sample::select(vec![Results::Plain, Results::Announced, Results::Acorn, Results::Kaos]);
     // A run that ends after one turn has no limit on model calls.
-    let typed = (wire, results, any::<(bool, bool, bool)>(), 0_u32..3);
+    let typed = (wire, results, any::<(bool, bool, bool, bool)>(), 0_u32..3);
     let slots = (talk, malformed, batch, repetition, 0_u32..3, 0_u64..50, any::<(bool, bool)>());
     (slots, limits(), outcomes(), 0_u32..3, typed).prop_map(|(slots, limits, at_limit, transport, typed)| {
         let (talk, malformed, batch, repetition, retries, retry_wait_ms, (approve, deny)) = slots;
         let mut policy = Policy::preset(Preset::Chat).unwrap();
-        let (wire, results, (finish, single, hooks), parse_retries) = typed;
+        let (wire, results, (finish, single, hooks, search), parse_retries) = typed;
         policy.stop = if finish { Stop::FinishTool } else { Stop::Text };
         policy.single_turn = finish && single && !limits.contains_key(&LimitKind::ModelCalls);
         (policy.wire, policy.results, policy.hooks, policy.parse_retries) =
             (wire, results, hooks, parse_retries);
+        policy.discovery = if search { Discovery::Search } else { Discovery::All };
         policy.approve = if approve { vec!["p*".into()] } else { Vec::new() };
         policy.deny = if deny { vec!["read".into()] } else { Vec::new() };
         policy.transport.retries = transport;
@@ -112,7 +113,7 @@ fn usage(step: Step) -> Usage {
 }
 
 pub(crate) fn reply(step: Step) -> Reply {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 14] = [
         "read",
         "put",
         "pay",
@@ -126,6 +127,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         "branch",
         "call_parent_tool",
         "__finish__",
+        "search_tools",
     ];
     const ARGS: [&str; 6] = ["{}", "{\"n\":1}", "{\"n\": 1 }", "{\"n\":\"x\"}", "{\"n\":", ""];
     const BRANCHES: [&str; 5] = [
@@ -160,6 +162,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         0 => None,
         1 => Some("  "),
         2 => Some("put(n=1)"),
+        3 if step.more.is_multiple_of(2) => Some("{\"n\": 4}"),
         3 => Some("<output><n>4</n></output>"),
         4 if step.more.is_multiple_of(2) => {
             Some("So:\n```tool_call\n{\"tool\": \"put\", \"arguments\": {\"n\": 1}}\n```")
@@ -179,18 +182,23 @@ pub(crate) fn reply(step: Step) -> Reply {
 }
 
 pub(crate) fn failure(step: Step) -> ModelFailure {
-    const KINDS: [FailureKind; 6] = [
+    const KINDS: [FailureKind; 8] = [
         FailureKind::RateLimited,
         FailureKind::Overloaded,
         FailureKind::Cut,
         FailureKind::BadRequest,
         FailureKind::Auth,
         FailureKind::Connect,
+        FailureKind::Unsupported,
+        FailureKind::BadRequest,
     ];
+    let place = usize::from(step.pick) % KINDS.len();
+    // The last one is a server that knows no tools and says so in its own words (K41).
+    let refuses = place == KINDS.len() - 1;
     ModelFailure {
-        kind: KINDS[usize::from(step.pick) % KINDS.len()],
-        status: None,
-        message: "it failed".into(),
+        kind: KINDS[place],
+        status: refuses.then_some(422),
+        message: if refuses { "tools: no such field" } else { "it failed" }.into(),
         retry_after_ms: (step.more.is_multiple_of(3)).then_some(u64::from(step.more)),
         usage: if step.more.is_multiple_of(2) { usage(step) } else { Usage::default() },
         model: "m1".into(),

@@ -21,6 +21,8 @@ pub struct Dialect {
     pub label: Arc<str>,
     /// Writes `max_completion_tokens` instead of `max_tokens` (the API at OpenAI itself).
     pub completion_tokens: bool,
+    /// Writes `cache_control` into messages that are marked: OpenAI itself and strict servers refuse it.
+    pub cache_control: bool,
     /// Sends `reasoning_content` back for messages whose reasoning this provider sealed (E44).
     pub return_reasoning: bool,
 }
@@ -35,8 +37,10 @@ struct Encoded {
     /// How many messages of the history are in `messages`, and the last of them.
     count: usize,
     last: Option<Arc<Message>>,
-    /// The elements of the `messages` array, with commas between them.
+    /// The elements of the `messages` array, with commas between them and none marked.
     messages: Vec<u8>,
+    /// Where each of them ends in `messages`, where some may be marked.
+    ends: Vec<usize>,
     tools: Option<(Arc<Vec<ToolSpec>>, Vec<u8>)>,
 }
 
@@ -66,12 +70,14 @@ pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
         if !tools.is_empty() {
             tool_choice(&mut choice, &request.choice);
         }
-        let parts = [&head, &encoded.messages, &b"]"[..], tools, &choice, &tail];
+        let marked = encoded.marked(request);
+        let messages = marked.as_ref().unwrap_or(&encoded.messages);
+        let parts = [&head, messages, &b"]"[..], tools, &choice, &tail];
         let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
         for part in parts {
             body.extend_from_slice(part);
         }
-        Encoding { body, content_bytes: encoded.messages.len() + tools.len() }
+        Encoding { body, content_bytes: messages.len() + tools.len() }
     })
 }
 
@@ -113,6 +119,7 @@ impl Encoded {
             count: 0,
             last: None,
             messages: Vec::with_capacity(request.history.bytes() as usize + 256),
+            ends: Vec::new(),
             tools,
         };
         for text in request.prompt.iter() {
@@ -151,7 +158,32 @@ impl Encoded {
         if !self.messages.is_empty() {
             self.messages.push(b',');
         }
-        message(&mut self.messages, &self.dialect, new);
+        message(&mut self.messages, &self.dialect, new, false);
+        if self.dialect.cache_control {
+            self.ends.push(self.messages.len());
+        }
+    }
+
+    /// The messages with the marked ones written anew; `None`: there is none. What is kept stays as it is, so that a
+    /// marker may move from turn to turn.
+    fn marked(&self, request: &ModelRequest) -> Option<Vec<u8>> {
+        let places = if self.dialect.cache_control { request.marked() } else { Vec::new() };
+        if places.is_empty() {
+            return None;
+        }
+        let mut out = Vec::with_capacity(self.messages.len() + 64 * places.len());
+        let mut copied = 0;
+        for place in places {
+            let before = place.checked_sub(1).and_then(|before| self.ends.get(before));
+            // A comma stands between two messages.
+            let start = before.map_or(0, |end| end + 1);
+            let (Some(end), Some(marked)) = (self.ends.get(place), request.message(place)) else { continue };
+            out.extend_from_slice(self.messages.get(copied..start).unwrap_or_default());
+            message(&mut out, &self.dialect, &marked, true);
+            copied = *end;
+        }
+        out.extend_from_slice(self.messages.get(copied..).unwrap_or_default());
+        Some(out)
     }
 }
 
@@ -205,6 +237,23 @@ fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
     if let Some(max) = request.model.max_tokens {
         field(out, if dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" });
         json_value(out, &max);
+    }
+    let finite = |number: &f64| number.is_finite();
+    if let Some(top_p) = request.model.top_p.filter(finite) {
+        field(out, "top_p");
+        json_value(out, &top_p);
+    }
+    if let Some(penalty) = request.model.presence_penalty.filter(finite) {
+        field(out, "presence_penalty");
+        json_value(out, &penalty);
+    }
+    if let Some(reasoning) = &request.model.reasoning {
+        field(out, "reasoning_effort");
+        json_string(out, reasoning);
+    }
+    if !request.model.metadata.is_empty() {
+        field(out, "metadata");
+        json_value(out, &request.model.metadata);
     }
     if !request.model.stop.is_empty() {
         field(out, "stop");

@@ -51,6 +51,10 @@ impl Endpoint {
     }
 
     /// Whether this is the API at OpenAI itself.
+    pub(crate) fn is_openrouter(&self) -> bool {
+        self.chat.host_str().is_some_and(|host| host == "openrouter.ai" || host.ends_with(".openrouter.ai"))
+    }
+
     pub(crate) fn is_openai(&self) -> bool {
         self.chat.host_str().is_some_and(|host| host == "api.openai.com" || host.ends_with(".api.openai.com"))
     }

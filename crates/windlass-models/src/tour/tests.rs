@@ -30,6 +30,7 @@ fn request(messages: Vec<Message>, tools: Vec<ToolSpec>) -> ModelRequest {
         choice: ToolChoice::Auto,
         response_schema: None,
         fenced: None,
+        cache: Vec::new(),
         stream: false,
         prefix: PrefixCell::default(),
     }

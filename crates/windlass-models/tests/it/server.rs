@@ -196,6 +196,7 @@ pub const HELLO_WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","con
 pub fn request(stream: bool) -> ModelRequest {
     ModelRequest {
         fenced: None,
+        cache: Vec::new(),
         model: ModelChoice { name: "test/m1".into(), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::default(),

@@ -15,6 +15,7 @@ mod names;
 mod policy;
 mod reading;
 mod schema;
+mod services;
 mod timeouts;
 mod tools;
 
@@ -37,6 +38,7 @@ pub use models::{ModelEntry, read_prices};
 pub use names::NamedTool;
 pub use reading::ModelNames;
 pub use schema::schema;
+pub use services::{BuiltinService, ServiceEntry};
 pub use timeouts::TimeoutSettings;
 pub use tools::{Builtin, BuiltinEntry, CommandEntry, McpEntry, McpPeer, ToolEntry};
 

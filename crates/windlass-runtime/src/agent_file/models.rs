@@ -8,6 +8,9 @@ use super::reading::{ModelNames, Reading};
 use super::timeouts::TimeoutSettings;
 use crate::yaml::{Field, NodeValue, Place, YamlError};
 
+/// The most entries of `metadata` (OpenAI API reference, chat completions).
+const MAX_METADATA: usize = 16;
+
 /// A model with its settings.
 #[derive(Clone, Debug, Default)]
 pub struct ModelEntry {
@@ -25,6 +28,16 @@ pub struct ModelEntry {
     pub max_tokens: Option<u64>,
     /// Texts that end a reply.
     pub stop: Vec<String>,
+    /// Nucleus sampling.
+    pub top_p: Option<f64>,
+    /// How much tokens that came already are held back.
+    pub presence_penalty: Option<f64>,
+    /// How much the model is to reason.
+    pub reasoning: Option<String>,
+    /// What the provider is to keep with each request.
+    pub metadata: Vec<(String, String)>,
+    /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
+    pub cache_control: Option<bool>,
     /// List prices.
     pub prices: Option<Prices>,
     /// Timeouts of this model alone.
@@ -41,7 +54,16 @@ impl ModelEntry {
             temperature: self.temperature,
             max_tokens: self.max_tokens,
             stop: self.stop.iter().map(|text| text.as_str().into()).collect(),
+            top_p: self.top_p,
+            presence_penalty: self.presence_penalty,
+            reasoning: self.reasoning.as_deref().map(Into::into),
+            metadata: self
+                .metadata
+                .iter()
+                .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
+                .collect(),
             prices: self.prices,
+            wire: None,
         }
     }
 
@@ -53,6 +75,7 @@ impl ModelEntry {
             key: self.key.clone(),
             headers: self.headers.clone(),
             timeouts: self.timeouts.over(usual),
+            cache_control: self.cache_control,
         }
     }
 }
@@ -87,6 +110,11 @@ fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<ModelEntry, Yam
                 temperature: map.maybe("temperature", |number| number.f64_from_zero())?,
                 max_tokens: map.maybe("max_tokens", |number| number.u64_in(1, u64::MAX))?,
                 stop: map.or("stop", Vec::new(), |texts| texts.text_or_texts())?,
+                top_p: map.maybe("top_p", |number| share(&number))?,
+                presence_penalty: map.maybe("presence_penalty", |number| penalty(&number))?,
+                reasoning: map.maybe("reasoning", |effort| reasoning(&effort))?,
+                metadata: map.or("metadata", Vec::new(), |field| metadata(&field))?,
+                cache_control: map.maybe("cache_control", |flag| flag.bool())?,
                 prices: map.maybe("prices", |prices| read_prices(&prices))?,
                 timeouts: map.or("timeouts", TimeoutSettings::default(), |field| {
                     TimeoutSettings::decode(&field, false)
@@ -98,6 +126,40 @@ fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<ModelEntry, Yam
         }
         _ => Err(field.wrong("a model's name, a map, or a list of these")),
     }
+}
+
+/// A share of probability.
+fn share(field: &Field<'_>) -> Result<f64, YamlError> {
+    field
+        .f64_from_zero()
+        .ok()
+        .filter(|share| *share <= 1.0)
+        .ok_or_else(|| field.wrong("a number from 0 to 1"))
+}
+
+/// A penalty in the range of OpenAI's API.
+fn penalty(field: &Field<'_>) -> Result<f64, YamlError> {
+    let number = field.json().as_f64().filter(|number| (-2.0..=2.0).contains(number));
+    number.ok_or_else(|| field.wrong("a number from -2 to 2"))
+}
+
+/// `true` is `medium` (acorn).
+fn reasoning(field: &Field<'_>) -> Result<String, YamlError> {
+    match &field.node.value {
+        NodeValue::Bool(true) => Ok("medium".to_owned()),
+        NodeValue::String(effort) if ["low", "medium", "high"].contains(&effort.as_str()) => {
+            Ok(effort.clone())
+        }
+        _ => Err(field.wrong("true, low, medium or high")),
+    }
+}
+
+fn metadata(field: &Field<'_>) -> Result<Vec<(String, String)>, YamlError> {
+    let entries = field.entries()?;
+    if entries.len() > MAX_METADATA {
+        return Err(field.wrong("a map of at most 16 entries"));
+    }
+    entries.into_iter().map(|(key, value)| Ok((key.name.clone(), value.loose_text()?))).collect()
 }
 
 fn name(field: &Field<'_>, has_base_url: bool, reading: &Reading<'_>) -> Result<String, YamlError> {

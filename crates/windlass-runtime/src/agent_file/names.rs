@@ -12,25 +12,29 @@ use crate::yaml::{Place, Problem, YamlError};
 pub struct NamedTool {
     /// The name.
     pub name: String,
-    /// What it is: `builtin`, `command`, `mcp`, `agent file`, `a2a` or `branch`.
+    /// What it is: `builtin`, `command`, `service`, `mcp`, `agent file`, `a2a` or `branch`.
     pub origin: &'static str,
     /// Where the entry stands.
     pub place: Place,
 }
 
 impl AgentFile {
-    /// The names of built-in tools and commands: those that are known before any server is started.
+    /// The names of built-in tools, commands and tools of services: those that are known before any server is started.
     pub fn tool_names(&self) -> Vec<NamedTool> {
         self.tools
             .iter()
-            .filter_map(|entry| match entry {
+            .flat_map(|entry| match entry {
                 ToolEntry::Builtin(tool) => {
-                    Some((tool.tool.name().to_owned(), tool.overrides.prefix.clone(), "builtin", tool.place))
+                    vec![(tool.tool.name().to_owned(), tool.overrides.prefix.clone(), "builtin", tool.place)]
                 }
                 ToolEntry::Command(tool) => {
-                    Some((tool.name.clone(), tool.overrides.prefix.clone(), "command", tool.place))
+                    vec![(tool.name.clone(), tool.overrides.prefix.clone(), "command", tool.place)]
                 }
-                ToolEntry::Mcp(_) => None,
+                ToolEntry::Service(service) => {
+                    let names = service.tool_names().into_iter();
+                    names.map(|name| (name, None, "service", service.place)).collect()
+                }
+                ToolEntry::Mcp(_) => Vec::new(),
             })
             .map(|(name, prefix, origin, place)| NamedTool {
                 name: prefix.map_or(name.clone(), |prefix| format!("{prefix}{name}")),
@@ -54,9 +58,10 @@ impl AgentFile {
         let servers = self.tools.iter().filter_map(|entry| match entry {
             ToolEntry::Mcp(server) => {
                 let name = server.prefix.clone().unwrap_or_else(|| server.name.clone());
-                Some(NamedTool { name, origin: "mcp", place: server.place })
+                // Servers without a prefix share no name; their tools are looked at once they are known.
+                (!name.is_empty()).then_some(NamedTool { name, origin: "mcp", place: server.place })
             }
-            ToolEntry::Builtin(_) | ToolEntry::Command(_) => None,
+            ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });
         self.check_distinct(servers)
     }

@@ -10,6 +10,7 @@ use windlass_tools::{ToolOverrides, ToolSetError, valid_name};
 
 use super::address::Address;
 use super::reading::Reading;
+use super::services::{self, ServiceEntry};
 use crate::yaml::{Field, MapReader, NodeValue, Place, YamlError};
 
 /// A tool entry.
@@ -21,6 +22,8 @@ pub enum ToolEntry {
     Builtin(BuiltinEntry),
     /// A program that is a tool.
     Command(CommandEntry),
+    /// Built-in tools that share something.
+    Service(ServiceEntry),
 }
 
 /// An MCP server.
@@ -158,17 +161,20 @@ fn entry(
     reading: &mut Reading<'_>,
     entries: &mut Vec<ToolEntry>,
 ) -> Result<(), YamlError> {
-    let mut map = field.map().map_err(|_| field.wrong("a map with `mcp`, `builtin` or `command`"))?;
+    let mut map =
+        field.map().map_err(|_| field.wrong("a map with `mcp`, `builtin`, `command` or `service`"))?;
     let place = field.node.place();
     let mcp = map.optional("mcp");
     let builtin = map.optional("builtin");
     let command = map.optional("command");
+    let service = map.optional("service");
     let outer = Overrides::read(&mut map)?;
-    let kinds = [&mcp, &builtin, &command].into_iter().flatten().count();
+    let kinds = [&mcp, &builtin, &command, &service].into_iter().flatten().count();
     if kinds != 1 {
         // A misspelt kind is an unknown key; say that first.
         map.finish()?;
-        let message = format!("`{}` needs exactly one of `mcp`, `builtin` or `command`", field.path);
+        let message =
+            format!("`{}` needs exactly one of `mcp`, `builtin`, `command` or `service`", field.path);
         return Err(field.error("agent.tool_kind", message));
     }
     if let Some(mcp) = mcp {
@@ -180,12 +186,15 @@ fn entry(
     if let Some(command) = command {
         entries.push(ToolEntry::Command(command_entry(&command, &outer, place, reading)?));
     }
+    if let Some(service) = service {
+        entries.extend(services::decode(&service, &outer, reading)?.into_iter().map(ToolEntry::Service));
+    }
     map.finish()
 }
 
-/// What an entry says of its tools, beside or inside `mcp`, `builtin` and `command`.
+/// What an entry says of its tools, beside or inside what names its kind.
 #[derive(Clone, Debug, Default)]
-struct Overrides {
+pub(super) struct Overrides {
     timeout_ms: Option<u64>,
     effect: Option<Effect>,
     approve: Option<bool>,
@@ -195,7 +204,7 @@ struct Overrides {
 }
 
 impl Overrides {
-    fn read(map: &mut MapReader<'_>) -> Result<Self, YamlError> {
+    pub(super) fn read(map: &mut MapReader<'_>) -> Result<Self, YamlError> {
         let effects =
             [("read_only", Effect::ReadOnly), ("idempotent", Effect::Idempotent), ("once", Effect::Once)];
         Ok(Self {
@@ -209,7 +218,7 @@ impl Overrides {
     }
 
     /// These, and where they say nothing, the others.
-    fn or(self, outer: &Self) -> Self {
+    pub(super) fn or(self, outer: &Self) -> Self {
         Self {
             timeout_ms: self.timeout_ms.or(outer.timeout_ms),
             effect: self.effect.or(outer.effect),
@@ -220,7 +229,7 @@ impl Overrides {
         }
     }
 
-    fn finish(self) -> ToolOverrides {
+    pub(super) fn finish(self) -> ToolOverrides {
         ToolOverrides {
             timeout_ms: self.timeout_ms,
             effect: self.effect,

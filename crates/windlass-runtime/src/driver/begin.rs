@@ -13,6 +13,7 @@ use crate::branches::BranchWork;
 use crate::delegates::{Task, TaskEnd, context_of};
 use crate::partial::Partial;
 use crate::reading::ReadResult;
+use crate::searching::SearchTools;
 use crate::slots::Slot;
 use crate::work::{self, ModelWork, ToolWork};
 
@@ -72,6 +73,10 @@ impl Driver {
                 })
             }
         };
+        let future = match &self.trace {
+            Some(trace) => trace.work(&action, &self.state, self.agent.world(), future),
+            None => future,
+        };
         Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 
@@ -106,10 +111,12 @@ impl Driver {
         let spec = self.state.target(open);
         let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
         let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
-        let tool = if spec.is_some_and(|tool| tool.kind == ToolKind::Read) {
-            Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)) as Arc<dyn Tool>)
-        } else {
-            self.agent.tool_of(&self.state, open)
+        let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
+            Some(ToolKind::Read) => {
+                Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)))
+            }
+            Some(ToolKind::Search) => Some(Arc::new(SearchTools { tools: self.state.tools().clone() })),
+            _ => self.agent.tool_of(&self.state, open),
         };
         Some(ToolWork {
             action,

@@ -25,6 +25,8 @@ mod real_time;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]
+mod services;
+#[cfg(test)]
 mod sources;
 #[cfg(test)]
 mod stopped_delegates;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use windlass_core::{ModelChoice, Prices, ToolSpec};
-use windlass_runtime::agent_file::{AgentFile, Builtin, DelegateEntry, ModelEntry, ToolEntry};
-use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate};
+use windlass_runtime::agent_file::{
+    AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
+};
+use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, with_tools};
 use windlass_tools::{Tool, builtin};
 
 use super::hook::ScriptedHook;
@@ -132,12 +134,17 @@ impl Cast<'_> {
             .policy(policy)
             .log(self.log.clone())
             .world(Arc::new(self.world.clone()));
-        let builder = self.equip(builder, part, file);
+        let builder = self.equip(builder, part, file)?;
         self.accompany(builder, part, file)
     }
 
     /// Its models and tools, and what goes in and out.
-    fn equip(&self, mut builder: AgentBuilder, part: &Part<'_>, file: &AgentFile) -> AgentBuilder {
+    fn equip(
+        &self,
+        mut builder: AgentBuilder,
+        part: &Part<'_>,
+        file: &AgentFile,
+    ) -> Result<AgentBuilder, String> {
         let (script, world) = (&part.script, self.world);
         for choice in models(file, self.case.prices) {
             builder = builder.model_with(choice, shared_model(script, world));
@@ -151,6 +158,11 @@ impl Cast<'_> {
                 builder = builder.shared_tool(tool);
             }
         }
+        for entry in &file.tools {
+            if let ToolEntry::Service(entry) = entry {
+                builder = Self::serve(builder, part, entry)?;
+            }
+        }
         for tool in part.tools.iter().filter(|tool| !part.named_only || names(file, &tool.name)) {
             builder = builder.tool(double(tool, file, script, world));
         }
@@ -160,7 +172,21 @@ impl Cast<'_> {
         if let Some(schema) = &file.output_schema {
             builder = builder.output_schema(schema.clone());
         }
-        builder
+        Ok(builder)
+    }
+
+    /// A service: a memory is a real one, which is kept in the process and survives restarts as a file would. Another
+    /// needs scripted tools in the place of its own.
+    fn serve(builder: AgentBuilder, part: &Part<'_>, entry: &ServiceEntry) -> Result<AgentBuilder, String> {
+        if !matches!(entry.service, BuiltinService::Memory(_)) {
+            return Ok(builder);
+        }
+        let found = with_tools(part.script.memory(), entry).map_err(|error| refusal(&error))?;
+        let own = found.tools.into_iter().filter(|tool| {
+            let name = &*tool.spec().name;
+            !part.tools.iter().any(|scripted| scripted.name == *name)
+        });
+        Ok(own.fold(builder, AgentBuilder::shared_tool).uses(&found.service))
     }
 
     /// Its peers. Those that its file names need a scripted one in their place: nothing real is asked here.
@@ -222,6 +248,7 @@ fn names(file: &AgentFile, tool: &str) -> bool {
         ToolEntry::Builtin(entry) => entry.tool.name() == tool,
         ToolEntry::Command(entry) => entry.name == tool,
         ToolEntry::Mcp(entry) => tool.starts_with(&format!("{}__", entry.name)),
+        ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
     })
 }
 
@@ -248,6 +275,7 @@ fn double(tool: &ScriptedTool, file: &AgentFile, script: &Script, world: &SimWor
     let overrides = file.tools.iter().find_map(|entry| match entry {
         ToolEntry::Builtin(entry) if entry.tool.name() == tool.name => Some(&entry.overrides),
         ToolEntry::Command(entry) if entry.name == tool.name => Some(&entry.overrides),
+        ToolEntry::Service(entry) if entry.tool_names().contains(&tool.name) => Some(&entry.overrides),
         ToolEntry::Mcp(entry) if tool.name.starts_with(&format!("{}__", entry.name)) => {
             Some(&entry.overrides)
         }

@@ -11,14 +11,10 @@ use windlass_testing::{RunnerOptions, run_case};
 fn the_yaml_of_the_guides_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut blocks = 0;
-    for page in [
-        "README.md",
-        "docs/agent-file.md",
-        "docs/testing.md",
-        "docs/coming-from-kaos.md",
-        "docs/coming-from-acorn.md",
-    ] {
-        let text = std::fs::read_to_string(root.join(page)).unwrap();
+    let guides = ["agent-file", "testing", "coming-from-kaos", "coming-from-acorn"]
+        .map(|page| format!("docs/{page}.md"));
+    for page in guides.into_iter().chain(["README.md".to_owned()]) {
+        let text = std::fs::read_to_string(root.join(&page)).unwrap();
         for block in text.split("```yaml\n").skip(1).map(|rest| rest.split("\n```").next().unwrap()) {
             blocks += 1;
             let file = root.join("docs").join("example.yaml");
@@ -35,5 +31,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 10);
+    assert_eq!(blocks, 11);
 }

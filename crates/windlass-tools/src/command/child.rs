@@ -142,14 +142,14 @@ async fn read_tail(pipe: Option<ChildStderr>, tail: &mut Vec<u8>) {
 
 /// The child's process group. Killed when it is dropped.
 #[derive(Debug)]
-struct Group {
+pub(crate) struct Group {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
     killed: std::sync::atomic::AtomicBool,
 }
 
 impl Group {
-    fn of(child: &Child) -> Self {
+    pub(crate) fn of(child: &Child) -> Self {
         #[cfg(not(unix))]
         let _ = child;
         Self {
@@ -165,7 +165,7 @@ impl Group {
     }
 
     /// Kills the group once: later its id may be another's.
-    fn kill(&self) {
+    pub(crate) fn kill(&self) {
         if !self.killed.swap(true, std::sync::atomic::Ordering::SeqCst) {
             #[cfg(unix)]
             self.signal(rustix::process::Signal::KILL);

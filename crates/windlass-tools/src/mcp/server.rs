@@ -53,6 +53,11 @@ impl McpServer {
         self.shared.changes.subscribe()
     }
 
+    /// Whether there is a connection just now that has not broken. Without one the next call makes a new one.
+    pub fn is_alive(&self) -> bool {
+        self.shared.state().link.as_ref().is_some_and(|link| link.is_alive())
+    }
+
     /// What the server turned out to speak: never [`Lifecycle::Auto`] after a connect. Put into the next config of the
     /// same server it saves the probe.
     pub fn lifecycle(&self) -> Lifecycle {

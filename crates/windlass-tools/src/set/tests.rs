@@ -54,7 +54,7 @@ fn e10_equal_names_are_refused_with_both_origins() {
     let mut set = ToolSet::new();
     set.add(tool("read", "mcp files")).unwrap();
     let error = set.add(tool("read", "mcp disk")).unwrap_err();
-    assert_eq!(error.to_string(), "two tools are named `read`: one from mcp files, one from mcp disk");
+    assert_eq!(error.to_string(), "Duplicate tool name: read (one is from mcp files, one from mcp disk)");
     assert_eq!(error.code(), "tool_clash");
     assert!(error.help().unwrap().contains("prefix"));
     assert_eq!(names(&set), ["read"]);
@@ -71,11 +71,11 @@ fn e10_reserved_names_and_names_of_delegates_are_refused() {
     let error = set.add(tool("writer", "command")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "two tools are named `writer`: one from agent ./writer.yaml, one from command"
+        "Duplicate tool name: writer (one is from agent ./writer.yaml, one from command)"
     );
     set.add(tool("add", "code")).unwrap();
     let error = set.reserve("add", "agent ./add.yaml").unwrap_err();
-    assert_eq!(error.to_string(), "two tools are named `add`: one from code, one from agent ./add.yaml");
+    assert_eq!(error.to_string(), "Duplicate tool name: add (one is from code, one from agent ./add.yaml)");
     assert_eq!(set.reserve("branch", "agent x").unwrap_err().code(), "tool_reserved");
     set.add_own(tool("read_result", "windlass")).unwrap();
     assert_eq!(names(&set), ["add", "read_result"]);

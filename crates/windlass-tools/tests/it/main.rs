@@ -8,3 +8,8 @@ mod conformance;
 mod context;
 #[cfg(test)]
 mod macro_tool;
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
+#[cfg(unix)]
+mod sandbox;

@@ -6,35 +6,49 @@ use windlass_core::{AssistantMessage, Content, Media, MediaSource, Message, Part
 use super::Dialect;
 use crate::openai::json::{field, json_string};
 
-/// Writes one message, without a comma around it.
-pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message) {
+/// What marks a part of a message for the provider's cache: Anthropic's form, as OpenRouter and LiteLLM pass it on.
+const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
+
+/// Writes one message, without a comma around it. One that is `marked` has its text in a part, which carries the marker.
+pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, marked: bool) {
     match message {
-        Message::System { text } => {
+        Message::System { text: said } => {
             out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
-            json_string(out, text);
+            text(out, said, marked);
         }
         Message::User { content } | Message::TaskDelegation { content } => {
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
-            user_content(out, content);
+            user_content(out, content, marked);
         }
-        Message::Assistant(said) => assistant(out, dialect, said),
+        Message::Assistant(said) => assistant(out, dialect, said, marked),
         Message::Tool(result) => {
             out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
             json_string(out, result.call.as_str());
             out.extend_from_slice(b",\"content\":");
             match &result.content {
-                Content::Text(text) => json_string(out, text),
-                Content::Parts(parts) => json_string(out, &parts_as_text(parts)),
+                Content::Text(said) => text(out, said, marked),
+                Content::Parts(parts) => text(out, &parts_as_text(parts), marked),
             }
         }
     }
     out.push(b'}');
 }
 
-fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage) {
+/// A text as a message's content. Providers refuse a marker on a text that is empty.
+fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
+    if !marked || said.is_empty() {
+        return json_string(out, said);
+    }
+    out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
+    json_string(out, said);
+    out.extend_from_slice(CACHE_CONTROL);
+    out.push(b']');
+}
+
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, marked: bool) {
     out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
     match &said.text {
-        Some(text) => json_string(out, text),
+        Some(words) => text(out, words, marked),
         // Servers refuse a message without content and without calls.
         None if said.calls.is_empty() => out.extend_from_slice(b"\"\""),
         None => out.extend_from_slice(b"null"),
@@ -83,13 +97,13 @@ fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-fn user_content(out: &mut Vec<u8>, content: &Content) {
+fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {
     let parts = match content {
-        Content::Text(text) => return json_string(out, text),
+        Content::Text(said) => return text(out, said, marked),
         Content::Parts(parts) => parts,
     };
     if parts.iter().all(|part| matches!(part, Part::Text { .. } | Part::Stored(_))) {
-        return json_string(out, &content.text());
+        return text(out, &content.text(), marked);
     }
     out.push(b'[');
     for (at, part) in parts.iter().enumerate() {
@@ -97,6 +111,10 @@ fn user_content(out: &mut Vec<u8>, content: &Content) {
             out.push(b',');
         }
         user_part(out, part);
+    }
+    // The marker stands in the last part.
+    if marked && out.pop().is_some() {
+        out.extend_from_slice(CACHE_CONTROL);
     }
     out.push(b']');
 }

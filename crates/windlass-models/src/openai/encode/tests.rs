@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::{
-    AssistantMessage, Content, History, Media, MediaSource, Message, ModelChoice, Part, Purpose, Reasoning,
-    Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
+    AssistantMessage, CachePoint, Content, History, Media, MediaSource, Message, ModelChoice, Part, Purpose,
+    Reasoning, Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
 };
 
 use super::{Dialect, Encoded, encode, plain_name};
@@ -19,6 +19,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         choice: ToolChoice::Auto,
         response_schema: None,
         fenced: None,
+        cache: Vec::new(),
         stream: false,
         prefix: PrefixCell::default(),
     }
@@ -296,4 +297,103 @@ fn a_cell_that_holds_something_else_is_taken_over() {
     assert_eq!(body(&turn)["messages"][1]["content"], "Hi");
     let empty = ModelRequest { history: History::default(), prompt: Arc::default(), ..turn };
     assert_eq!(body(&empty)["messages"], json!([]));
+}
+
+fn marking() -> Dialect {
+    Dialect { cache_control: true, ..dialect() }
+}
+
+fn marked_body(request: &ModelRequest) -> Value {
+    serde_json::from_slice(&encode(&marking(), request).body).expect("JSON")
+}
+
+fn marker(text: &str) -> Value {
+    json!([{ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } }])
+}
+
+#[test]
+fn a33_marked_messages_have_their_text_in_a_part_with_the_marker() {
+    let said = AssistantMessage { text: Some("Hm.".into()), ..AssistantMessage::default() };
+    let image = Part::Image(Media {
+        media_type: "image/png".into(),
+        name: None,
+        source: MediaSource::Url("u".into()),
+    });
+    let parts = Content::Parts(vec![Part::Text { text: "this".into() }, image]);
+    let messages = vec![
+        Message::user("hi"),
+        Message::Assistant(said),
+        Message::User { content: parts },
+        with_calls(&["{}"]),
+        result("found".into()),
+    ];
+    let mut asked = request(messages);
+    asked.cache = vec![CachePoint::role("system"), CachePoint::at(1), CachePoint::at(2)];
+    let body = marked_body(&asked);
+    assert_eq!(body["messages"][0], json!({ "role": "system", "content": marker("Be \"brief\".") }));
+    assert_eq!(body["messages"][1], json!({ "role": "user", "content": marker("hi") }));
+    assert_eq!(body["messages"][2], json!({ "role": "assistant", "content": marker("Hm.") }));
+    assert_eq!(body["messages"][5]["content"], "found");
+    asked.cache = vec![CachePoint::at(3), CachePoint::at(4), CachePoint::role("tool")];
+    let body = marked_body(&asked);
+    assert_eq!(
+        body["messages"][3]["content"],
+        json!([{ "type": "text", "text": "this" },
+            { "type": "image_url", "image_url": { "url": "u" }, "cache_control": { "type": "ephemeral" } }])
+    );
+    // A message that only calls has no text to mark.
+    assert_eq!(body["messages"][4]["content"], Value::Null);
+    assert_eq!(body["messages"][5]["content"], marker("found"));
+}
+
+#[test]
+fn a33_a_wire_that_knows_no_markers_leaves_them_out() {
+    let mut asked = request(vec![Message::user("hi")]);
+    let plain = text_of(&asked);
+    asked.cache = CachePoint::usual();
+    assert_eq!(text_of(&asked), plain);
+    assert_ne!(marked_body(&asked), body(&asked));
+    // One that knows them sends what it sent before where nothing is marked.
+    asked.cache = vec![CachePoint::at(9)];
+    assert_eq!(marked_body(&asked), body(&asked));
+}
+
+#[test]
+fn a33_a_marker_moves_and_what_was_encoded_stays() {
+    let mut asked = request(vec![Message::user("one")]);
+    asked.cache = vec![CachePoint::at(-1)];
+    assert_eq!(marked_body(&asked)["messages"][1]["content"], marker("one"));
+    let mut next = asked.clone();
+    next.history.push(Arc::new(Message::user("two")));
+    let body = marked_body(&next);
+    assert_eq!(
+        (&body["messages"][1]["content"], &body["messages"][2]["content"]),
+        (&json!("one"), &marker("two"))
+    );
+    let fresh = ModelRequest { prefix: PrefixCell::default(), ..next.clone() };
+    assert_eq!(encode(&marking(), &fresh).body, encode(&marking(), &next).body);
+    // The cell keeps the unmarked bytes.
+    let slot = next.prefix.0.lock().expect("not poisoned");
+    let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Encoded>()).expect("it is kept");
+    assert!(!String::from_utf8_lossy(&kept.messages).contains("cache_control"));
+    assert_eq!(kept.ends.len(), 3);
+    assert_eq!(next.marked(), [2]);
+}
+
+#[test]
+fn a41_further_settings_go_out_where_they_are_set() {
+    let mut asked = request(vec![Message::user("hi")]);
+    let plain = body(&asked);
+    for key in ["top_p", "presence_penalty", "reasoning_effort", "metadata"] {
+        assert_eq!(plain.get(key), None);
+    }
+    asked.model.top_p = Some(0.5);
+    asked.model.presence_penalty = Some(-1.0);
+    asked.model.reasoning = Some("high".into());
+    asked.model.metadata = [("team".into(), "blue".into())].into();
+    let full = body(&asked);
+    assert_eq!(
+        (&full["top_p"], &full["presence_penalty"], &full["reasoning_effort"], &full["metadata"]),
+        (&json!(0.5), &json!(-1.0), &json!("high"), &json!({ "team": "blue" }))
+    );
 }

@@ -38,7 +38,15 @@ fn slots() -> Map<String, Value> {
         "batch": { "description": "How the calls of one turn run.",
             "oneOf": [{ "enum": ["concurrent", "first", "serial", "staged"] },
                 one_key("concurrent", json!({ "type": "integer", "minimum": 1 }))] },
-        "results": { "enum": ["plain", "announced"], "description": "How results are put to the model." },
+        "cache": { "description": "Which messages are marked for the provider's cache. true: the system message and the first.",
+            "oneOf": [{ "type": ["boolean", "null"] }, { "type": "array", "minItems": 1, "items": closed(json!({
+                "location": { "const": "message" },
+                "role": { "type": "string", "description": "All messages of this role." },
+                "index": { "type": "integer", "description": "The message at this place; below 0 from the end." }
+            }), &["location"], "Messages that are marked.") }] },
+        "discovery": { "enum": ["all", "search"], "default": "all",
+            "description": "Which tools a request shows. search: only search_tools, which finds the others; all can be called." },
+        "results": { "enum": ["plain", "announced", "acorn", "kaos"], "description": "How results are put to the model." },
         "retries": { "type": "integer", "minimum": 0,
             "description": "How often a failed call or code step is tried again, after the first try." },
         "retry_wait_ms": { "type": "integer", "minimum": 0, "default": 1000,
@@ -98,14 +106,14 @@ fn bounds() -> Map<String, Value> {
             "spill_bytes": { "type": "integer", "minimum": 0, "default": 65536,
                 "description": "Results above this many bytes are stored once and read by ranges." }
         }), &[], "")] },
-        "memory": closed(json!({
+        "memory": { "anyOf": [ { "enum": ["off", false] }, closed(json!({
             "context_limit": { "type": "integer", "minimum": 0, "default": 6,
                 "description": "How many messages go with a delegation." },
             "max_sessions": { "type": "integer", "minimum": 0, "default": 1000,
                 "description": "How many sessions are kept." },
             "max_session_events": { "type": "integer", "minimum": 0, "default": 500,
                 "description": "How many events are kept of each." }
-        }), &[], "Session memory."),
+        }), &[], "") ], "description": "Session memory: what is shown of past conversations. Off: runs belong to none." },
         "grace_ms": { "type": "integer", "minimum": 0, "default": 2000,
             "description": "How long a stopped action has to end by itself, in milliseconds." },
     }))

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{closed, object};
-use crate::agent_file::tools::Builtin;
+use crate::agent_file::{services, tools::Builtin};
 
 pub(super) fn effect() -> Value {
     json!({
@@ -13,7 +13,7 @@ pub(super) fn effect() -> Value {
     })
 }
 
-/// What any tool entry takes, beside `mcp`, `builtin` or `command`, or within.
+/// What any tool entry takes, beside `mcp`, `builtin`, `command` or `service`, or within.
 fn overrides() -> Map<String, Value> {
     object(json!({
         "timeout_ms": { "$ref": "#/$defs/ms",
@@ -54,9 +54,49 @@ pub(super) fn tool() -> Value {
         "oneOf": [
             kind("mcp", json!({ "$ref": "#/$defs/mcp" })),
             kind("builtin", builtin),
-            kind("command", json!({ "$ref": "#/$defs/command" }))
+            kind("command", json!({ "$ref": "#/$defs/command" })),
+            kind("service", service())
         ]
     })
+}
+
+/// Services: a name, a map of names with their options, or a list of such.
+fn service() -> Value {
+    let (name, options) = (json!({ "enum": services::NAMES }), json!({ "$ref": "#/$defs/serviceOptions" }));
+    json!({
+        "description": "Built-in tools that share something, set up and torn down around runs.",
+        "oneOf": [name, options, { "type": "array", "items": { "oneOf": [name, options] } }]
+    })
+}
+
+pub(super) fn service_options() -> Value {
+    let texts = |what: &str| json!({ "type": "array", "items": { "type": "string" }, "description": what });
+    let pick = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1,
+        "description": "The tools that are taken, under their own names. Default: all, with the service's name before theirs." });
+    let with = |keys: Value, what: &str| {
+        let options = closed(with_overrides(keys), &[], what);
+        json!({ "oneOf": [{ "type": "null" }, options], "description": what })
+    };
+    let memory = json!({ "tools": pick, "path": { "type": "string", "minLength": 1,
+        "description": "Its SQLite file. Default: memory/NAME.db in WINDLASS_HOME, with the agent's name." } });
+    let sandbox = json!({
+        "tools": pick,
+        "kind": { "enum": ["process", "local"], "default": "process",
+            "description": "Only the tools' names differ: process_sandbox__execute or local_sandbox__execute." },
+        "python": { "type": "string", "minLength": 1, "default": "python3", "description": "The interpreter." },
+        "modules": texts("What code may import. Default: nothing."),
+        "builtins": texts("Built-in functions of Python beyond the harmless ones."),
+        "seconds": { "type": "integer", "minimum": 1, "maximum": 3600, "default": 30,
+            "description": "How long one execution may take; then the interpreter is started anew." },
+        "memory_mb": { "type": "integer", "minimum": 16, "maximum": 1_048_576, "default": 256,
+            "description": "How much address space the interpreter may take, in MiB." }
+    });
+    closed(
+        json!({ "memory": with(memory, "Entries that outlive runs: save, search, delete, list_all."),
+            "sandbox": with(sandbox, "An interpreter of Python in a child process: execute, reset.") }),
+        &[],
+        "Services with their options.",
+    )
 }
 
 pub(super) fn builtin_name() -> Value {

@@ -1,0 +1,97 @@
+use serde_json::{Value, json};
+
+use super::{NOTHING, found_tools, search_tools, words};
+use crate::policy::{Discovery, Policy, Preset};
+use crate::tool::{ToolKind, ToolSpec};
+use crate::{RunId, State};
+
+fn tool(name: &str, about: &str) -> ToolSpec {
+    ToolSpec::new(name, about, json!({ "type": "object", "properties": {} }))
+}
+
+fn names(tools: &[ToolSpec], args: &Value) -> Vec<String> {
+    let text = found_tools(tools, args);
+    if text == NOTHING {
+        return Vec::new();
+    }
+    let found: Vec<Value> = serde_json::from_str(&text).unwrap();
+    found.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn mailbox() -> Vec<ToolSpec> {
+    vec![
+        tool("calendar__create", "Creates an event, and may send invitations."),
+        tool("gmail__search", "Searches emails."),
+        tool("gmail__send", "Sends an email."),
+        tool("slack__send", "Sends a message."),
+        tool("weather", "Tells the weather."),
+    ]
+}
+
+#[test]
+fn a40_names_count_more_than_descriptions_and_equal_scores_stand_by_name() {
+    let found = names(&mailbox(), &json!({ "query": "send" }));
+    assert_eq!(found, ["gmail__send", "slack__send", "calendar__create"]);
+    let turned: Vec<ToolSpec> = mailbox().into_iter().rev().collect();
+    assert_eq!(names(&turned, &json!({ "query": "send" })), found, "whatever the order of the tools");
+    assert_eq!(names(&mailbox(), &json!({ "query": "Send EMAIL!" })).first().unwrap(), "gmail__send");
+}
+
+#[test]
+fn a40_parts_of_words_are_found() {
+    assert_eq!(names(&mailbox(), &json!({ "query": "emailing" })), ["gmail__send"]);
+    assert_eq!(names(&mailbox(), &json!({ "query": "mail" })), ["gmail__search", "gmail__send"]);
+}
+
+#[test]
+fn a40_five_are_given_unless_the_call_says() {
+    let many: Vec<ToolSpec> = (0..9).map(|n| tool(&format!("note_{n}"), "Keeps a note.")).collect();
+    assert_eq!(names(&many, &json!({ "query": "note" })), ["note_0", "note_1", "note_2", "note_3", "note_4"]);
+    assert_eq!(names(&many, &json!({ "query": "note", "limit": 2 })).len(), 2);
+    assert_eq!(names(&many, &json!({ "query": "note", "limit": 100 })).len(), 9);
+    assert!(names(&many, &json!({ "query": "note", "limit": 0 })).is_empty());
+    assert!(names(&many, &json!({ "query": "note", "limit": -3 })).is_empty());
+}
+
+#[test]
+fn a40_nothing_fits_and_the_text_says_so() {
+    for query in ["fly", "", "  ", "a", "é"] {
+        assert_eq!(found_tools(&mailbox(), &json!({ "query": query })), NOTHING, "{query}");
+    }
+}
+
+#[test]
+fn a40_what_cannot_be_called_or_is_shown_is_not_found() {
+    let mut removed = tool("send_fax", "Sends a fax.");
+    removed.offered = false;
+    let tools = [removed, tool("__send", "Inner."), ToolSpec::finish(None), search_tools().clone()];
+    assert!(names(&tools, &json!({ "query": "send fax search tools finish" })).is_empty());
+}
+
+#[test]
+fn a40_words_are_lower_case_runs_of_two_at_least() {
+    let found: Vec<String> = words("Gmail__send a 2nd E-Mail").into_iter().collect();
+    assert_eq!(found, ["2nd", "gmail", "mail", "send"]);
+}
+
+#[test]
+fn a40_only_what_finds_tools_and_ends_the_run_is_shown() {
+    let mut ask = tool("ask", "Asks.");
+    ask.kind = ToolKind::Ask;
+    let mut writer = tool("writer", "Writes.");
+    writer.kind = ToolKind::Delegate;
+    let own = vec![tool("add", "Adds."), ask, writer, ToolSpec::finish(None)];
+    let mut state = State::new(RunId::from_number(1));
+    let mut policy: Policy = Policy::preset(Preset::Typed).unwrap();
+    policy.discovery = Discovery::Search;
+    state.policy = policy.into();
+    state.offer_tools(own.clone().into());
+    let shown: Vec<&str> = state.shown_tools().iter().map(|tool| &*tool.name).collect();
+    assert_eq!(shown, ["search_tools", "__finish__", "writer"]);
+    let known: Vec<&str> = state.tools().iter().map(|tool| &*tool.name).collect();
+    assert_eq!(known, ["add", "ask", "writer", "__finish__", "search_tools"]);
+    // A hook hands all of them back.
+    state.offer_tools(state.tools().clone());
+    assert_eq!(**state.own_tools(), own);
+    assert_eq!(state.shown_tools().len(), 3);
+}

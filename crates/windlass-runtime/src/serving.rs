@@ -1,0 +1,62 @@
+//! Services around a run: set up before its first step, torn down when it has come to rest, whatever came of it.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use windlass_tools::{ServiceError, ServiceUse};
+
+use crate::agent::Agent;
+use crate::error::Error;
+
+/// How long a service may take to be set up, in milliseconds.
+const SET_UP_MS: u64 = 30_000;
+/// How long a service may take to be torn down, in milliseconds.
+const TEAR_DOWN_MS: u64 = 10_000;
+
+/// Sets the agent's services up, in order. If one cannot be, those before it are torn down again.
+///
+/// # Errors
+/// The first service that cannot be set up.
+pub(crate) async fn begin(agent: &Agent) -> Result<Vec<ServiceUse>, Error> {
+    let mut used = Vec::with_capacity(agent.services().len());
+    for service in agent.services() {
+        let failed = match within(agent, SET_UP_MS, service.begin()).await {
+            Ok(Ok(begun)) => {
+                used.push(begun);
+                continue;
+            }
+            Ok(Err(failed)) => failed,
+            Err(why) => ServiceError::new(format!("its set-up {why}")),
+        };
+        end(agent, used).await;
+        let (agent, service) = (agent.name().to_string(), service.name().to_owned());
+        return Err(Error::Service { agent, service, source: failed });
+    }
+    Ok(used)
+}
+
+/// Ends the use of services, the last one first. What goes wrong is told, and changes nothing about the run.
+pub(crate) async fn end(agent: &Agent, used: Vec<ServiceUse>) {
+    for one in used.into_iter().rev() {
+        let name = one.service().name().to_owned();
+        if let Err(why) = within(agent, TEAR_DOWN_MS, one.end()).await {
+            tracing::warn!(service = name, "the service's tear-down {why}");
+        }
+    }
+}
+
+/// What the future gives, unless it panics or takes too long.
+async fn within<T>(agent: &Agent, ms: u64, future: impl Future<Output = T>) -> Result<T, String> {
+    let world = agent.world();
+    let late = world.sleep_until(world.now().saturating_add(ms));
+    let caught = std::pin::pin!(AssertUnwindSafe(future).catch_unwind());
+    match select(caught, late).await {
+        Either::Left((Ok(given), _)) => Ok(given),
+        Either::Left((Err(panic), _)) => {
+            Err(format!("panicked: {}", crate::work::words(&*panic as &(dyn Any + Send))))
+        }
+        Either::Right(_) => Err(format!("took more than {ms} ms")),
+    }
+}

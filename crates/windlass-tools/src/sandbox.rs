@@ -1,0 +1,126 @@
+//! The sandbox service: an interpreter of Python in a child process, whose variables last from call to call (acorn's
+//! `ProcessSandbox`).
+//!
+//! What code may name and import is limited, and so are time, memory and output. That keeps a model's code from doing harm
+//! by mistake; it is no wall against code that means harm, which needs a container or a machine of its own.
+
+mod interpreter;
+mod sessions;
+mod tool;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+
+use crate::service::{Service, ServiceError};
+use crate::tool::Tool;
+use sessions::Sessions;
+use tool::SandboxTool;
+
+/// The most bytes of code that one call takes (256 KiB).
+pub const MAX_CODE: usize = 256 * 1024;
+/// The most characters of each of stdout, stderr and the value that a call gives.
+pub const MAX_OUTPUT: usize = 64 * 1024;
+/// How many runs may have an interpreter at once; the one that was idle longest makes room for another.
+pub const MAX_INTERPRETERS: usize = 16;
+
+/// By which of acorn's names the tools are called. Both run code in a child process: nothing runs within Windlass itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SandboxKind {
+    /// `process_sandbox`.
+    #[default]
+    Process,
+    /// `local_sandbox`.
+    Local,
+}
+
+impl SandboxKind {
+    /// The service's name.
+    pub fn service(self) -> &'static str {
+        match self {
+            Self::Process => "process_sandbox",
+            Self::Local => "local_sandbox",
+        }
+    }
+}
+
+/// The settings of a [`Sandbox`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxSettings {
+    /// By which names the tools are called.
+    pub kind: SandboxKind,
+    /// The interpreter: Python 3.8 or later. Default: `python3`.
+    pub python: String,
+    /// What code may import, by the first part of the name. Default: nothing.
+    pub modules: Vec<String>,
+    /// Built-in functions beyond the harmless ones, such as `open`. Default: none.
+    pub builtins: Vec<String>,
+    /// How long one execution may take, in seconds; then the interpreter is killed. Default: 30.
+    pub seconds: u64,
+    /// How much address space the interpreter may take, in MiB, where the system can limit it. Default: 256.
+    pub memory_mb: u64,
+    /// Where it starts; `None`: where the process did.
+    pub folder: Option<PathBuf>,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self {
+            kind: SandboxKind::Process,
+            python: "python3".to_owned(),
+            modules: Vec::new(),
+            builtins: Vec::new(),
+            seconds: 30,
+            memory_mb: 256,
+            folder: None,
+        }
+    }
+}
+
+/// An interpreter as a service with the tools `execute` and `reset`. Each run has one of its own.
+///
+/// Without modules and further built-ins code can change nothing but its own variables, which end with the process: then
+/// `execute` is read-only, so that a call that a crash cut off runs again. With some it counts as `once`.
+///
+/// The environment of the interpreter is `PATH` and `HOME`. Limits: [`MAX_CODE`], [`MAX_OUTPUT`], [`MAX_INTERPRETERS`].
+#[derive(Debug)]
+pub struct Sandbox {
+    settings: Arc<SandboxSettings>,
+    sessions: Arc<Sessions>,
+}
+
+impl Sandbox {
+    /// A sandbox that is not set up yet.
+    pub fn new(settings: SandboxSettings) -> Self {
+        let settings = Arc::new(settings);
+        Self { sessions: Arc::new(Sessions::new(settings.clone())), settings }
+    }
+}
+
+impl Service for Sandbox {
+    fn name(&self) -> &str {
+        self.settings.kind.service()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![
+            Arc::new(SandboxTool::execute(&self.settings, self.sessions.clone())),
+            Arc::new(SandboxTool::reset(self.sessions.clone())),
+        ]
+    }
+
+    /// Starts an interpreter, so that a missing one is told before a model plans with it.
+    fn set_up(&self) -> BoxFuture<'_, Result<(), ServiceError>> {
+        Box::pin(self.sessions.open())
+    }
+
+    fn tear_down(&self) -> BoxFuture<'_, Result<(), ServiceError>> {
+        self.sessions.close();
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<(), ServiceError>> {
+        Box::pin(self.sessions.look())
+    }
+}
