@@ -110,7 +110,7 @@ impl Inner {
             services: Vec::new(),
             secrets: self.secrets.clone(),
             tools: RwLock::default(),
-            wires: RwLock::default(),
+            wires: RwLock::new(self.wires.read().unwrap_or_else(PoisonError::into_inner).clone()),
             models: self.models.clone(),
             choices: self.choices.clone(),
             log: self.log.clone(),
