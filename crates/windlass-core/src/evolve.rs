@@ -366,7 +366,7 @@ impl State {
 
     /// Once all calls of a turn have ended, their results enter the conversation: in call order, whatever the order of ends.
     fn commit_round(&mut self) {
-        let stopping = self.stopping();
+        let cut = self.cancelled || self.closing.is_some();
         let Phase::Acting(calls) = &mut self.phase else { return };
         if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_))) {
             return;
@@ -374,7 +374,7 @@ impl State {
         let calls = std::mem::take(calls);
         let seq = self.version;
         // No hook is asked about a step that a limit or a cancel cut short.
-        let asked = self.policy.hooks && !stopping;
+        let asked = self.policy.hooks && !cut;
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for mut open in calls {

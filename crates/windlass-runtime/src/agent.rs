@@ -81,6 +81,7 @@ impl Inner {
             finish: self.finish.clone(),
             own: self.own.clone(),
             sources: self.sources.clone(),
+            services: self.services.clone(),
             tools: RwLock::new(toolbox),
             ..self.bare()
         }
@@ -106,13 +107,12 @@ impl Inner {
             finish: None,
             own: ToolSet::default(),
             sources: Vec::new(),
+            services: Vec::new(),
             secrets: self.secrets.clone(),
             tools: RwLock::default(),
-            // It runs within one that has set them up already; alone it sets them up itself.
-            services: self.services.clone(),
+            wires: RwLock::new(self.wires.read().unwrap_or_else(PoisonError::into_inner).clone()),
             models: self.models.clone(),
             choices: self.choices.clone(),
-            wires: RwLock::new(self.wires.read().unwrap_or_else(PoisonError::into_inner).clone()),
             log: self.log.clone(),
             world: self.world.clone(),
             holder: self.holder.clone(),

@@ -311,8 +311,7 @@ impl AgentBuilder {
         }
         let (template, system) = template(&agent, &self.instructions)?;
         let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
-        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
-        let beside: Vec<_> = delegates.chain(branch_tool(&branches)).chain(finish.clone()).collect();
+        let beside = self.beside(&branches, finish.as_ref());
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
@@ -390,6 +389,12 @@ impl AgentBuilder {
             built.push(OwnBranch { agent, merge, offered });
         }
         Ok(built)
+    }
+
+    /// What is offered beside its own tools.
+    fn beside(&self, branches: &[OwnBranch], finish: Option<&ToolSpec>) -> Vec<ToolSpec> {
+        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
+        delegates.chain(branch_tool(branches)).chain(finish.cloned()).collect()
     }
 
     fn made_policy(&self) -> Result<Policy, PolicyError> {

@@ -248,7 +248,7 @@ fn names(file: &AgentFile, tool: &str) -> bool {
         ToolEntry::Builtin(entry) => entry.tool.name() == tool,
         ToolEntry::Command(entry) => entry.name == tool,
         ToolEntry::Mcp(entry) => tool.starts_with(&format!("{}__", entry.name)),
-        ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| name == tool),
+        ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
     })
 }
 

@@ -31,5 +31,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 9);
+    assert_eq!(blocks, 11);
 }
