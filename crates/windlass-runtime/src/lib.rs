@@ -2,6 +2,7 @@
 
 mod agent;
 mod assemble;
+mod blocking;
 mod builder;
 mod delegates;
 mod driver;
