@@ -1,9 +1,10 @@
 //! `windlass-bench log ...`: what the log costs. Each command prints one JSON object; none is a test.
 //!
-//! `append`, `durable`, `bytes`, `resume`, `fold`, `parked`; `--dir FOLDER` says where files are made (a real disk, not
+//! `append`, `durable`, `bytes`, `resume`, `long`, `fold`, `parked`; `--dir FOLDER` says where files are made (a real disk, not
 //! a tmpfs, or syncs cost nothing).
 
 mod append;
+mod long;
 mod parked;
 mod replay;
 
@@ -23,7 +24,8 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// The commands, for people.
 const USAGE: &str = "windlass-bench log append [--appends N] [--runs N] | durable [--runs N] [--concurrency N] [--base-url URL] \
-     | bytes [--turns N] | resume [--turns N] | fold [--turns N] | parked [--runs N]; each with [--dir FOLDER]";
+     | bytes [--turns N] | resume [--turns N] | long [--turns N] [--keep MESSAGES] \
+     | fold [--turns N] | parked [--runs N]; each with [--dir FOLDER]";
 
 /// The arguments after the command.
 pub(crate) struct Options(Vec<String>);
@@ -72,6 +74,7 @@ pub(crate) async fn run(given: Vec<String>) -> Outcome<()> {
         "durable" => append::durable(&options).await?,
         "bytes" => replay::bytes(&options).await?,
         "resume" => replay::resume(&options).await?,
+        "long" => long::long(&options).await?,
         "fold" => replay::fold(&options).await?,
         "parked" => parked::parked(&options).await?,
         _ => return Err(USAGE.into()),

@@ -25,7 +25,12 @@ pub(crate) fn path_of(path: &Path) -> PathBuf {
 
 /// The agent that the environment describes, with KAOS' loop.
 pub(crate) fn read(env: Env<'_>) -> Result<AgentFile, Failure> {
-    let text = document(env)?.to_string();
+    let document = document(env)?;
+    // What KAOS says when it starts. Keys stand in none of it.
+    let part = |key: &str| document.get(key).map(ToString::to_string).unwrap_or_default();
+    let (name, model, tools, settings) = (part("name"), part("model"), part("tools"), part("loop"));
+    tracing::info!("agent {name} from the environment: model {model}, tools {tools}, loop {settings}");
+    let text = document.to_string();
     Ok(AgentFile::parse(&text, Path::new(NAME), env)?)
 }
 
@@ -60,7 +65,12 @@ fn document(env: Env<'_>) -> Result<Value, Failure> {
             kept.insert(key.to_owned(), json!(number));
         }
     }
-    if !kept.is_empty() {
+    if let Some(kind) = given("MEMORY_TYPE").filter(|kind| kind != "local") {
+        return Err(Failure::new(Exit::BadFile, format!("MEMORY_TYPE is `{kind}`: expected `local`")));
+    }
+    if given("MEMORY_ENABLED").is_some_and(|on| matches!(&*on.trim().to_lowercase(), "false" | "0" | "no")) {
+        settings.insert("memory".to_owned(), json!("off"));
+    } else if !kept.is_empty() {
         settings.insert("memory".to_owned(), kept.into());
     }
     Ok(json!({
@@ -93,7 +103,8 @@ fn servers(env: Env<'_>) -> Result<Vec<Value>, Failure> {
         let url = env(&own).or_else(|| env(&upper)).ok_or_else(|| missing(&own))?;
         let url = url.trim_end_matches('/');
         let url = if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") };
-        Ok(json!({ "mcp": { "name": name, "url": url } }))
+        // KAOS' tools have their server's names for them; two of the same name are refused.
+        Ok(json!({ "mcp": { "name": name, "url": url, "prefix": "" } }))
     };
     names.map(server).collect()
 }

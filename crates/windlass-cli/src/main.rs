@@ -17,6 +17,7 @@ mod notes;
 mod out;
 mod overrides;
 mod stdin;
+mod telemetry;
 mod view;
 
 use std::process::ExitCode;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
+use crate::policy::Wire;
 use crate::reply::Usage;
 
 /// A model to ask, in the order of fallbacks, with its settings.
@@ -36,6 +37,10 @@ pub struct ModelChoice {
     /// List prices; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How calls are written to and read from it where the policy leaves that open (`wire: auto`): set once it has refused
+    /// tools, so that nobody asks again (K41).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
 }
 
 /// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.

@@ -124,6 +124,7 @@ impl State {
         self.deadline_seq = seq;
         self.agent = Some(start.agent.clone());
         self.session.clone_from(&start.session);
+        self.trace.clone_from(&start.trace);
         self.policy = start.policy.clone();
         self.offer_tools(start.tools.clone());
         self.models = start.models.clone();

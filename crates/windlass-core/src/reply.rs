@@ -113,6 +113,24 @@ pub struct ModelFailure {
     pub model: Text,
 }
 
+impl ModelFailure {
+    /// Whether tools are what the model or its server does not take: the adapter says so, or it is a request at fault (400,
+    /// 422) whose text names them.
+    pub fn refuses_tools(&self) -> bool {
+        let said = || {
+            let words = self.message.to_lowercase();
+            ["tools", "tool_choice", "tool choice", "tool use", "tool calling", "function calling"]
+                .iter()
+                .any(|name| words.contains(name))
+        };
+        match self.kind {
+            FailureKind::Unsupported => true,
+            FailureKind::BadRequest => matches!(self.status, Some(400 | 422)) && said(),
+            _ => false,
+        }
+    }
+}
+
 /// Failures of a model call, sorted by what can be done about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

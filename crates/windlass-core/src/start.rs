@@ -100,6 +100,10 @@ pub struct RunStarted {
     /// JSON Schema of the typed output, if the agent has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<Value>>,
+    /// The span that tells of the run, where somebody watches: W3C Trace Context's `traceparent`. Of no consequence for
+    /// what the run does; a take-over in another process goes on with the same trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Text>,
 }
 
 /// See [`Fact::RunResumed`](crate::Fact::RunResumed).

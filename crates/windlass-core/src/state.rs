@@ -18,7 +18,7 @@ use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
-use crate::policy::{LimitKind, Policy, Preset, Stop};
+use crate::policy::{LimitKind, Policy, Preset, Stop, Wire};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::stored::Ref;
@@ -46,6 +46,7 @@ pub struct State {
     pub(crate) started_at: Millis,
     pub(crate) agent: Option<AgentRef>,
     pub(crate) session: Option<SessionId>,
+    pub(crate) trace: Option<Text>,
     pub(crate) policy: Arc<Policy>,
     /// What the agent has.
     pub(crate) own_tools: Arc<Vec<ToolSpec>>,
@@ -154,6 +155,7 @@ impl State {
             started_at: 0,
             agent: None,
             session: None,
+            trace: None,
             policy: empty_policy(),
             own_tools: Arc::default(),
             tools: Arc::default(),
@@ -228,6 +230,11 @@ impl State {
     /// The session.
     pub fn session(&self) -> Option<&SessionId> {
         self.session.as_ref()
+    }
+
+    /// The span that tells of the run (`traceparent`), where one does.
+    pub fn trace(&self) -> Option<&Text> {
+        self.trace.as_ref()
     }
 
     /// The policy.
@@ -358,6 +365,15 @@ impl State {
             choice: &calling.choice,
             state: self,
         })
+    }
+
+    /// How calls go to the model that is asked now, or will be next, and come from it.
+    pub fn wire(&self) -> Wire {
+        let asked = match &self.phase {
+            Phase::Calling(calling) => calling.model as usize,
+            _ => 0,
+        };
+        self.models.get(asked).map_or(self.policy.wire, |model| self.policy.wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).

@@ -58,7 +58,7 @@ mod tour;
 pub use assemble::{Assembler, MAX_CALLS, MAX_REPLY_BYTES, assemble};
 pub use error::ModelError;
 pub use model::*;
-pub use openai::{OpenAiChat, OpenAiConfig, Timeouts};
+pub use openai::{OpenAiChat, OpenAiConfig, Timeouts, http_client};
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
 pub use secret::Secret;
 pub use tour::Tour;

@@ -23,6 +23,7 @@ mod watch;
 mod wire;
 
 use self::call::{Call, open};
+pub use self::client::http_client;
 use self::client::{ClientKey, client};
 use self::encode::{Dialect, encode};
 use self::endpoint::Endpoint;

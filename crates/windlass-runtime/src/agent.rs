@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
     AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, SessionId, State,
-    Text, ToolSpec,
+    Text, ToolSpec, Wire,
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder};
@@ -52,6 +52,8 @@ pub(crate) struct Inner {
     pub(crate) tools: RwLock<Arc<Toolbox>>,
     pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
+    /// What runs of this process learnt of the models: how calls go to those that refuse tools.
+    pub(crate) wires: RwLock<BTreeMap<Text, Wire>>,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) holder: Holder,
@@ -155,6 +157,29 @@ impl Agent {
         &self.inner.choices
     }
 
+    /// Its models with what is known of them: learnt in this process, or by the run that a session goes on from.
+    pub(crate) fn known_models(&self, base: Option<&State>) -> Arc<Vec<ModelChoice>> {
+        let own = &self.inner.choices;
+        let learnt = self.inner.wires.read().unwrap_or_else(PoisonError::into_inner);
+        // Under another digest the same name may stand for another server.
+        let base = base.filter(|base| base.agent() == Some(self.agent_ref()));
+        let before = |name: &Text| base?.models().iter().find(|model| model.name == *name)?.wire;
+        let wire = |name: &Text| learnt.get(name).copied().or_else(|| before(name));
+        if own.iter().all(|model| wire(&model.name).is_none()) {
+            return own.clone();
+        }
+        let known = own.iter().map(|model| ModelChoice { wire: wire(&model.name), ..model.clone() });
+        Arc::new(known.collect())
+    }
+
+    /// Keeps what a run learnt of its models, for those that begin later.
+    pub(crate) fn learn(&self, models: &[ModelChoice]) {
+        let own = |model: &&ModelChoice| self.inner.models.contains_key(&model.name);
+        for (name, wire) in models.iter().filter(own).filter_map(|model| Some((&model.name, model.wire?))) {
+            self.inner.wires.write().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), wire);
+        }
+    }
+
     /// The log that its runs are kept in.
     pub fn log(&self) -> &Arc<dyn EventLog> {
         &self.inner.log
@@ -217,9 +242,10 @@ impl Agent {
             prompt: self.prompt(&seen)?,
             input,
             tools: self.refresh(),
-            models: self.inner.choices.clone(),
+            models: self.known_models(base),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
+            trace: None,
         })
     }
 

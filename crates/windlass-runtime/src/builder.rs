@@ -335,6 +335,7 @@ impl AgentBuilder {
                 .chain(self.known)
                 .collect::<BTreeMap<_, _>>(),
             choices: Arc::new(choices),
+            wires: RwLock::default(),
             log: self.log.unwrap_or_else(|| Arc::new(MemoryLog::new())),
             world: self.world,
             holder: holder(),

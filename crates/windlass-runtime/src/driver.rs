@@ -14,8 +14,8 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide, evolve,
-    narrate, pending,
+    Event, Fact, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide,
+    evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
@@ -30,6 +30,7 @@ use crate::serving;
 use crate::slots::Slots;
 use crate::source::changed;
 use crate::spill::spill;
+use crate::telemetry::RunTrace;
 use crate::updates::{Publisher, Update, Updates};
 use crate::work;
 
@@ -66,6 +67,8 @@ pub(crate) struct Driver {
     first: Option<What>,
     /// Set when the log failed under a delegate.
     broken: Broken,
+    /// `None`: nobody wants to know.
+    trace: Option<Box<RunTrace>>,
 }
 
 /// Where a delegate says that the log failed under it.
@@ -116,6 +119,7 @@ impl Driver {
             posts: Posts::new(log, run),
             first,
             broken: Broken::default(),
+            trace: None,
         }
     }
 
@@ -136,6 +140,7 @@ impl Driver {
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
     pub(crate) async fn drive(mut self: Box<Self>) -> Result<State, Error> {
+        self.trace = RunTrace::begin(&self.agent, &self.state, &mut self.first).map(Box::new);
         // Boxed: agents without services pay nothing for those with some.
         let used = if self.agent.services().is_empty() {
             Vec::new()
@@ -321,6 +326,14 @@ impl Driver {
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
+        let learnt = |event: &Event| match &event.fact {
+            Fact::Adjusted(adjusted) => adjusted.models.clone(),
+            _ => None,
+        };
+        events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
+        if let Some(trace) = &mut self.trace {
+            trace.see(&events, at);
+        }
         self.show(expected + 1, &events, &next);
         self.state = next;
         Ok(Ok(()))
@@ -341,6 +354,7 @@ impl Driver {
 
     /// Tells subscribers, and the log of the process, what is durable now.
     fn show(&self, first: u64, events: &Arc<[Event]>, after: &State) {
+        let _lines = self.trace.as_ref().map(|trace| trace.context().clone().attach());
         if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
             let mut state = self.state.clone();
             for event in events.iter() {

@@ -129,10 +129,11 @@ impl Agent {
             models: base.models().clone(),
             policy: base.policy().clone(),
             output: base.output_schema().cloned(),
+            trace: None,
         };
         if fork.changed {
             let input = first_input(&**self.log(), &start).await?;
-            start = RunStarted { models: self.models().clone(), ..self.start_again(&start, &input)? };
+            start = RunStarted { models: self.known_models(None), ..self.start_again(&start, &input)? };
         }
         Ok(start)
     }

@@ -151,10 +151,12 @@ impl Step {
             && self.max_tokens == before.max_tokens;
         let models = (!same_settings).then(|| {
             let known = state.models().iter().find(|choice| choice.name == self.model).cloned();
+            let wire = known.as_ref().and_then(|choice| choice.wire);
             let first = ModelChoice {
                 name: self.model.clone(),
                 temperature: self.temperature,
                 max_tokens: self.max_tokens,
+                wire,
                 ..known.or_else(|| state.models().first().cloned()).unwrap_or_default()
             };
             let others = state.models().iter().skip(1).filter(|choice| choice.name != self.model).cloned();

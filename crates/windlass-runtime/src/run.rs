@@ -228,8 +228,8 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let base = match &options.session {
-            Some(session) => self.session_end(session).await?,
-            None => None,
+            Some(session) if !self.policy().forgets => self.session_end(session).await?,
+            _ => None,
         };
         self.prepare_on(input, base.as_ref(), options)
     }
@@ -245,7 +245,9 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let run = self.world().new_run();
-        let start = self.start(run, input.into(), options.session.clone(), base)?;
+        // Without a memory there is no session to belong to.
+        let session = options.session.clone().filter(|_| !self.policy().forgets);
+        let start = self.start(run, input.into(), session, base)?;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
     }
@@ -332,7 +334,7 @@ impl Agent {
             agent: Some(self.agent_ref().clone()),
             policy: Some(own.policy),
             tools: Some(self.refresh()),
-            models: Some(self.models().clone()),
+            models: Some(self.known_models(None)),
             prompt: Some(own.prompt),
         };
         Ok((state, What::Adopted { holder, epoch, adjusted: Box::new(adjusted) }))

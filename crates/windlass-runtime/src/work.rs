@@ -52,7 +52,7 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
     let (state, policy) = (request.state, request.state.policy());
     let mut model = request.model.clone();
     model.temperature = model.temperature.or(policy.temperature);
-    let fenced = (policy.wire == Wire::Fenced).then_some(policy.results);
+    let fenced = (policy.wire_of(request.model) == Wire::Fenced).then_some(policy.results);
     let (prompt, tools, choice) = match fenced {
         // The tools stand in the prompt, and no provider is told of them.
         Some(results) => {

@@ -17,6 +17,7 @@ use tokio::process::Command;
 use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
 
 use crate::error::ToolSetError;
+use crate::trace;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 use child::{Finished, Limits};
@@ -74,7 +75,8 @@ pub struct CommandSettings {
 /// - All arguments come as one JSON object on stdin, too.
 /// - Stdout is the result (a line end at its end is cut off, invalid UTF-8 is replaced); any exit code but 0 is an error
 ///   with the last 2,000 bytes of stderr.
-/// - The environment is `PATH`, `HOME`, `WINDLASS_IDEMPOTENCY_KEY`, `WINDLASS_RUN` and `WINDLASS_CALL`, and nothing else but
+/// - The environment is `PATH`, `HOME`, `WINDLASS_IDEMPOTENCY_KEY`, `WINDLASS_RUN` and `WINDLASS_CALL` (`TRACEPARENT` where
+///   the call is told of), and nothing else but
 ///   what [`env`](Self::env) adds.
 /// - It runs in its folder, and leads a process group. A cancel sends SIGTERM to the group, and SIGKILL after the grace
 ///   or as soon as the call is dropped. When the program ends, what it left running in its group is killed (E20).
@@ -199,6 +201,8 @@ impl CommandTool {
         command.env(KEY_VARIABLE, context.idempotency_key.as_ref());
         command.env("WINDLASS_RUN", context.run.to_string());
         command.env("WINDLASS_CALL", context.call.as_str());
+        // The names that OpenTelemetry has for them in an environment.
+        command.envs(trace::fields().into_iter().map(|(name, value)| (name.to_uppercase(), value)));
         Ok(command)
     }
 }

@@ -20,6 +20,7 @@ pub mod sandbox;
 mod service;
 mod set;
 mod tool;
+mod trace;
 
 pub use error::ToolSetError;
 pub use overrides::ToolOverrides;

@@ -1,5 +1,6 @@
 //! What an append costs, and what a durable run costs beside one in memory.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,6 +10,11 @@ use windlass::store::{Append, Fence, Holder, Standing};
 use windlass::{EventLog, MemoryLog, SqliteLog};
 
 use super::{Options, Outcome, agent, cpu_s};
+
+/// Bytes that an append of two events with 1 KB of text writes to the write-ahead file.
+const PAGES: usize = 3 * 4_096;
+/// How many bare syncs are measured.
+const SYNCS: u32 = 1_000;
 
 /// Turns of a durable run: what a short conversation with tools takes.
 const TURNS: u64 = 10;
@@ -28,10 +34,25 @@ pub(super) async fn append(options: &Options) -> Outcome<Value> {
     }
     let count = (each * runs) as f64;
     let (cpu, wall) = (cpu_s() - cpu, begun.elapsed().as_secs_f64());
+    let sync = sync_alone(&place.file("bare"))?;
     Ok(json!({
         "appends": count, "runs": runs, "cpu_us_an_append": cpu * 1e6 / count, "appends_a_s": count / wall,
-        "syncs_an_append": (log.commits() - before) as f64 / count, "must_cpu_us": 60,
+        "syncs_an_append": (log.commits() - before) as f64 / count, "cpu_us_a_bare_sync": sync,
+        "must_cpu_us_beside_the_sync": 60,
     }))
+}
+
+/// CPU of the kernel for one write of three pages and its sync, without any database: the part of an append that no code
+/// of ours can save, only share.
+fn sync_alone(path: &std::path::Path) -> Outcome<f64> {
+    let mut file = std::fs::File::create(path)?;
+    let pages = [7_u8; PAGES];
+    let cpu = cpu_s();
+    for _ in 0..SYNCS {
+        file.write_all(&pages)?;
+        file.sync_all()?;
+    }
+    Ok((cpu_s() - cpu) * 1e6 / f64::from(SYNCS))
 }
 
 async fn appending(

@@ -14,11 +14,16 @@ pub(crate) mod tools;
 use std::future::Future;
 
 use crate::cli::{Cli, Command};
+use opentelemetry::context::FutureExt as _;
+
 use crate::failure::{Exit, Failure};
+use crate::telemetry::{Correlated, Telemetry};
 
 /// Carries out what the command line says.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
-    trace();
+    // Its end waits until the last spans are taken.
+    let telemetry = Telemetry::start();
+    trace(telemetry.is_some());
     match cli.command {
         Command::Chat(args) => on_runtime(chat::run(args)),
         Command::Run(args) => on_runtime(run::run(args)),
@@ -39,16 +44,17 @@ fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit,
         Failure::new(Exit::Internal, "the runtime cannot start").cause(error.to_string())
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let done = runtime.block_on(work);
+    let done = runtime.block_on(work.with_context(Telemetry::above()));
     // A tool that blocks a thread and was left behind does not keep the process.
     runtime.shutdown_background();
     done
 }
 
 /// `WINDLASS_LOG=info` (or `windlass_tools=debug`, …) shows the log lines of all parts on stderr.
-fn trace() {
+fn trace(told: bool) {
     let Ok(filter) = std::env::var("WINDLASS_LOG") else { return };
     let filter = tracing_subscriber::EnvFilter::new(filter);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // It fails only if somebody was faster, and nobody is.
-    let _first = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _first = if told { lines.event_format(Correlated::default()).try_init() } else { lines.try_init() };
 }

@@ -74,6 +74,9 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let people = if args.view.json { None } else { people() };
     let input = RunMessages::from(input);
     let named = args.session.is_some();
+    if named && assembly.agent.policy().forgets {
+        view.remark("session: null-session (`memory` is off: nothing is remembered)");
+    }
     let session = Some(args.session.map_or_else(new_session, SessionId::from));
     let options = DriveOptions { people, session, ..DriveOptions::default() };
     let prepared = if named {

@@ -12,7 +12,7 @@ mod fork;
 mod go_on;
 mod import;
 mod list;
-mod prune;
+pub(crate) mod prune;
 mod replay;
 mod resume;
 mod show;

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::io;
 
 use windlass_core::{
-    ActionId, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message, Rejection, RunEnded, State,
-    Status, Text, TurnCompleted, TurnFailed,
+    ActionId, Adjusted, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message, Rejection,
+    RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire,
 };
 use windlass_runtime::Update;
 
@@ -163,6 +163,7 @@ impl Plain {
             }
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
+            Fact::Adjusted(adjusted) => self.adjusted(adjusted),
             Fact::CallDecided(decided) => self.decided(decided),
             Fact::CallStarted(started) => self.call_started(&started.call, started.attempt),
             Fact::DelegationStarted(started) => {
@@ -190,15 +191,6 @@ impl Plain {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
             }
             Fact::Steered(steered) => self.remark(&format!("steered: {}", cut(&steered.text, LINE_CHARS))),
-            Fact::Adjusted(adjusted) => {
-                let what = [
-                    adjusted.tools.as_ref().map(|_| "tools"),
-                    adjusted.models.as_ref().map(|_| "model settings"),
-                    adjusted.prompt.as_ref().map(|_| "instructions"),
-                ];
-                let what: Vec<_> = what.into_iter().flatten().collect();
-                self.remark(&format!("changed: {}", what.join(", ")));
-            }
             Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
             Fact::OutputRejected(rejected) => {
                 self.warn(&format!("not accepted: {}", rejection(rejected.reason)));
@@ -242,6 +234,22 @@ impl Plain {
         }
         text.clone_into(&mut self.turn.text);
         self.show_rest();
+    }
+
+    fn adjusted(&mut self, adjusted: &Adjusted) {
+        // What was learnt of a model (K41).
+        let mut models = adjusted.models.iter().flat_map(|models| models.iter());
+        if let Some(model) = models.find(|model| model.wire == Some(Wire::Fenced)) {
+            self.remark(&format!("{} takes no tools: calls go to it in text from here on", model.name));
+            return;
+        }
+        let what = [
+            adjusted.tools.as_ref().map(|_| "tools"),
+            adjusted.models.as_ref().map(|_| "model settings"),
+            adjusted.prompt.as_ref().map(|_| "instructions"),
+        ];
+        let what: Vec<_> = what.into_iter().flatten().collect();
+        self.remark(&format!("changed: {}", what.join(", ")));
     }
 
     fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {

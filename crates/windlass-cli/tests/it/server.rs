@@ -14,6 +14,8 @@ pub(crate) enum Reply {
     Cut(&'static str),
     /// Another status, with more headers.
     Status(u16, &'static str),
+    /// Another status, with the server's words.
+    Refuses(u16, &'static str),
 }
 
 /// A server for as many requests as it has replies.
@@ -22,6 +24,8 @@ pub(crate) struct Server {
     /// A word for the next piece.
     pub(crate) go: Sender<()>,
     pub(crate) requests: Receiver<Value>,
+    /// The headers of each request, in lower case.
+    pub(crate) heads: Receiver<String>,
 }
 
 impl Server {
@@ -30,15 +34,17 @@ impl Server {
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let (go, gate) = channel();
         let (seen, requests) = channel();
+        let (said, heads) = channel();
         std::thread::spawn(move || {
             for reply in replies {
                 let (mut stream, _) = listener.accept().unwrap();
                 // A test that does not look at requests has dropped the other end.
-                let _unseen = seen.send(request(&stream));
+                let (head, body) = read(&stream);
+                let (_unseen, _unread) = (seen.send(body), said.send(head));
                 answer(&mut stream, &reply, &gate);
             }
         });
-        Self { url, go, requests }
+        Self { url, go, requests, heads }
     }
 
     /// An agent file that asks this server.
@@ -50,7 +56,12 @@ impl Server {
     }
 }
 
-fn request(stream: &TcpStream) -> Value {
+pub(crate) fn request(stream: &TcpStream) -> Value {
+    read(stream).1
+}
+
+fn read(stream: &TcpStream) -> (String, Value) {
+    let mut head = String::new();
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -59,13 +70,14 @@ fn request(stream: &TcpStream) -> Value {
         if line.trim().is_empty() {
             break;
         }
+        head.push_str(&line.to_lowercase());
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap_or_default()
+    (head, serde_json::from_slice(&body).unwrap_or_default())
 }
 
 fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
@@ -80,6 +92,10 @@ fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
         Reply::Status(status, headers) => {
             send(head(*status, &format!("{headers}content-type: application/json\r\n")));
             send(json!({ "error": { "message": "slow down" } }).to_string());
+        }
+        Reply::Refuses(status, words) => {
+            send(head(*status, "content-type: application/json\r\n"));
+            send(json!({ "error": { "message": words } }).to_string());
         }
         Reply::Cut(text) => {
             send(head(200, &format!("{sse}content-length: 100000\r\n")));

@@ -137,7 +137,7 @@ impl Decision {
 
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.
     pub(super) fn force_finish(&mut self) {
-        let native = !matches!(self.state.policy.wire, Wire::Fenced | Wire::Xml);
+        let native = !matches!(self.state.wire(), Wire::Fenced | Wire::Xml);
         match self.state.finish_tool() {
             Some(finish) if native => {
                 let choice = ToolChoice::Named(finish.name.clone());
@@ -185,7 +185,12 @@ impl Decision {
                         };
                         self.finish_call(open.call.id, outcome);
                     }
-                    self.force_finish();
+                    if self.asked_for_text() {
+                        // A choice that was ignored or refused is not forced once more: each try would end in two calls.
+                        self.begin_turn(ToolChoice::None, None);
+                    } else {
+                        self.force_finish();
+                    }
                 }
             }
             Finish::None if self.asked_for_text() => self.xml_reply(status),

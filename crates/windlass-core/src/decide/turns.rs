@@ -1,11 +1,14 @@
 //! Model calls: when the next one begins, what follows from a reply or a failure.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::event::{
-    OutputRejected, Purpose, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, OutputRejected, Purpose, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnFailed,
+    TurnStarted,
 };
 use crate::fenced;
 use crate::forms::{self, ReadCall};
@@ -90,7 +93,7 @@ impl Decision {
         let mut text = reply.text;
         let mut raw_text = None;
         let mut calls: Vec<ReadCall> = reply.calls.into_iter().map(ReadCall::from).collect();
-        match self.state.policy.wire {
+        match self.state.wire() {
             Wire::Auto if offered && calls.is_empty() => {
                 let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
                 if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools) {
@@ -279,6 +282,9 @@ impl Decision {
         if self.forced_choice_refused(&calling, &failure) {
             return Ok(());
         }
+        if self.tools_refused(&calling, &failure) {
+            return Ok(());
+        }
         let next = calling.model + 1;
         if failure.kind.may_fall_back() && (next as usize) < self.state.models.len() {
             self.record(TurnFailed { turn, failure, retry_at: Some(self.at), next_model: Some(next) });
@@ -293,6 +299,28 @@ impl Decision {
             self.fail(FailKind::Model, error);
         }
         Ok(())
+    }
+
+    /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again (K41).
+    /// It happens once a model at most, because what was learnt closes the slot.
+    fn tools_refused(&mut self, calling: &Calling, failure: &ModelFailure) -> bool {
+        let offers = calling.choice != ToolChoice::None && self.state.tools.iter().any(|tool| tool.offered);
+        if !offers || self.state.wire() != Wire::Auto || !failure.refuses_tools() {
+            return false;
+        }
+        let mut models = (*self.state.models).clone();
+        let Some(name) = models.get(calling.model as usize).map(|model| model.name.clone()) else {
+            return false;
+        };
+        models
+            .iter_mut()
+            .filter(|model| model.name == name)
+            .for_each(|model| model.wire = Some(Wire::Fenced));
+        let (turn, failure) = (calling.turn, failure.clone());
+        self.record(TurnFailed { turn, failure, retry_at: Some(self.at), next_model: None });
+        self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
+        self.start_turn(&Calling { attempt: 1, ..calling.clone() });
+        true
     }
 
     /// How long to wait before the same model is asked again; `None`: it has failed for good.

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::ModelChoice;
 use crate::ids::Text;
 use crate::stored::SPILL_BYTES;
 
@@ -92,6 +93,9 @@ pub struct Policy {
     /// Session memory; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// Whether runs belong to no session and remember none (`memory: off`, KAOS' no-op memory).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forgets: bool,
     /// How long a stopped action has to end by itself, in milliseconds.
     pub grace_ms: u64,
     /// How long one try of a tool may take, in milliseconds, where the tool does not say.
@@ -107,7 +111,8 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
-    /// Native calls; where there are none, the text forms of calls.
+    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again with
+    /// fenced blocks, and from then on.
     Auto,
     /// Native calls only.
     Native,
@@ -292,6 +297,14 @@ impl Default for Transport {
 }
 
 impl Policy {
+    /// How calls go to a model and come from it: what was learnt of it, where the slot leaves that open.
+    pub fn wire_of(&self, model: &ModelChoice) -> Wire {
+        match (self.wire, model.wire) {
+            (Wire::Auto, Some(learnt)) => learnt,
+            (wire, _) => wire,
+        }
+    }
+
     /// The value of a limit, if it is set.
     pub fn limit(&self, kind: LimitKind) -> Option<u64> {
         self.limits.get(&kind).map(|limit| limit.max)

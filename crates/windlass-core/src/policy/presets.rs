@@ -109,6 +109,7 @@ fn chat() -> Policy {
         deny: Vec::new(),
         context: None,
         memory: None,
+        forgets: false,
         grace_ms: 2_000,
         tool_ms: 300_000,
         transport: Transport::default(),

@@ -216,7 +216,10 @@ impl Policy {
             "verify" => off_only(&path, value)?,
             "repetition" => self.repetition = repetition(&path, value)?,
             "strategy" => return Err(later(&path, value)),
-            "memory" => self.memory = memory(&path, value)?,
+            "memory" => {
+                self.memory = memory(&path, value)?;
+                self.forgets = self.memory.is_none();
+            }
             "ask_on_replan" => match value {
                 Value::Bool(false) => {}
                 Value::Bool(true) => return Err(later(&path, value)),

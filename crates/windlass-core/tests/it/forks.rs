@@ -49,6 +49,7 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
         tools: state.tools().clone(),
         models: state.models().clone(),
         policy: policy.map_or_else(|| state.policy().clone(), Arc::new),
+        trace: None,
     };
     Input { at: BEGINNING + 1_000_000, what: What::Start(Box::new(started)) }
 }

@@ -139,6 +139,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         0 => None,
         1 => Some("  "),
         2 => Some("put(n=1)"),
+        3 if step.more.is_multiple_of(2) => Some("{\"n\": 4}"),
         3 => Some("<output><n>4</n></output>"),
         4 if step.more.is_multiple_of(2) => {
             Some("So:\n```tool_call\n{\"tool\": \"put\", \"arguments\": {\"n\": 1}}\n```")
@@ -158,18 +159,23 @@ pub(crate) fn reply(step: Step) -> Reply {
 }
 
 pub(crate) fn failure(step: Step) -> ModelFailure {
-    const KINDS: [FailureKind; 6] = [
+    const KINDS: [FailureKind; 8] = [
         FailureKind::RateLimited,
         FailureKind::Overloaded,
         FailureKind::Cut,
         FailureKind::BadRequest,
         FailureKind::Auth,
         FailureKind::Connect,
+        FailureKind::Unsupported,
+        FailureKind::BadRequest,
     ];
+    let place = usize::from(step.pick) % KINDS.len();
+    // The last one is a server that knows no tools and says so in its own words (K41).
+    let refuses = place == KINDS.len() - 1;
     ModelFailure {
-        kind: KINDS[usize::from(step.pick) % KINDS.len()],
-        status: None,
-        message: "it failed".into(),
+        kind: KINDS[place],
+        status: refuses.then_some(422),
+        message: if refuses { "tools: no such field" } else { "it failed" }.into(),
         retry_after_ms: (step.more.is_multiple_of(3)).then_some(u64::from(step.more)),
         usage: if step.more.is_multiple_of(2) { usage(step) } else { Usage::default() },
         model: "m1".into(),

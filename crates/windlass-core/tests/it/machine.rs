@@ -164,7 +164,21 @@ impl Machine {
         if !matches!(work, Work::Ask { .. }) {
             self.begun.remove(&id);
         }
-        Some(what)
+        Some(self.looked_at(what, step))
+    }
+
+    /// What the agent's own check makes of a reply that would end the run with an output: half of them it refuses.
+    fn looked_at(&self, what: What, step: Step) -> What {
+        let What::Replied { action, reply } = what else { return what };
+        let replied = What::Replied { action, reply };
+        let end = decide(&self.state, Input { at: self.now, what: replied.clone() }).ok();
+        let output = end.is_some_and(|(_, next)| next.ended().is_some_and(|end| end.output.is_some()));
+        match replied {
+            What::Replied { action, reply } if output && step.waits.is_multiple_of(2) => {
+                What::Objected { action, reply, objection: "n is odd".into() }
+            }
+            replied => replied,
+        }
     }
 
     fn end_of(action: ActionId, work: &Work, step: Step) -> What {
@@ -212,6 +226,9 @@ impl Machine {
             },
             6 => world::start(Policy::preset(Preset::Chat).unwrap(), &self.tools).what,
             7 => What::CallEnded { action: foreign, outcome: outcome(step) },
+            _ if step.pick.is_multiple_of(2) => {
+                What::Objected { action: id, reply: Box::new(reply(step)), objection: "no".into() }
+            }
             _ => What::TimerFired { action: foreign },
         })
     }
@@ -244,6 +261,7 @@ fn ends_work(what: &What) -> bool {
         what,
         What::Start(_)
             | What::Replied { .. }
+            | What::Objected { .. }
             | What::ModelFailed { .. }
             | What::CallEnded { .. }
             | What::Checked { .. }
@@ -294,11 +312,16 @@ fn random_runs_see_every_kind_of_fact_and_end() {
     let mut kinds = BTreeSet::new();
     let mut ends = BTreeSet::new();
     let mut outcomes = BTreeSet::new();
+    let (mut objections, mut switches) = (0, 0);
     for _ in 0..3_000 {
         let (policy, steps) = (policies(), steps()).new_tree(&mut runner).unwrap().current();
         let machine = random_run(policy, steps);
         for event in &machine.events {
             kinds.insert(event.fact.kind());
+            if let Fact::TurnCompleted(turn) = &event.fact {
+                objections += u32::from(turn.objection.is_some());
+            }
+            switches += u32::from(switched(&event.fact));
             if let Fact::CallFinished(finished) = &event.fact {
                 let json = serde_json::to_value(&finished.outcome).unwrap();
                 outcomes.insert(json["outcome"].as_str().unwrap().to_owned());
@@ -306,6 +329,10 @@ fn random_runs_see_every_kind_of_fact_and_end() {
         }
         ends.insert(machine.state.ended().unwrap().status.to_string());
     }
+    assert!(
+        objections > 0 && switches > 0,
+        "{objections} outputs objected to, {switches} switches of a wire"
+    );
     let missing: Vec<_> = Fact::KINDS.iter().filter(|kind| !kinds.contains(**kind)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     let limits = LimitKind::SETTABLE
@@ -313,7 +340,7 @@ fn random_runs_see_every_kind_of_fact_and_end() {
         .filter(|kind| !matches!(kind, LimitKind::Iterations | LimitKind::PlanSteps));
     let expected = limits.map(|kind| format!("limit({kind})")).chain(
         ["answered", "concluded", "cancelled", "limit(repetition)"].map(str::to_owned).into_iter().chain(
-            ["truncated", "refused", "filtered", "no_call", "malformed", "model"]
+            ["truncated", "refused", "filtered", "no_call", "malformed", "model", "parse", "hook"]
                 .map(|kind| format!("failed({kind})")),
         ),
     );
@@ -334,6 +361,12 @@ fn random_runs_see_every_kind_of_fact_and_end() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// Whether this is what was learnt of a model that refuses tools (K41).
+fn switched(fact: &Fact) -> bool {
+    let Fact::Adjusted(adjusted) = fact else { return false };
+    adjusted.models.as_ref().is_some_and(|models| models.iter().any(|model| model.wire.is_some()))
+}
+
 /// How many random runs there are: `WINDLASS_RUNS=100000 cargo nextest run -p windlass-core random_runs` makes more.
 #[expect(clippy::disallowed_methods, reason = "a setting of the test, not of the core")]
 fn runs() -> u32 {
@@ -346,6 +379,16 @@ proptest! {
     #[test]
     fn random_runs_hold_the_invariants(policy in policies(), steps in steps()) {
         let machine = random_run(policy, steps);
+        let switches = machine.events.iter().filter(|event| switched(&event.fact)).count();
+        prop_assert!(switches <= machine.state.models().len(), "each model changes its wire once at most");
+        let objected = machine.events.iter().rev().find_map(|event| match &event.fact {
+            Fact::TurnCompleted(turn) => Some(turn.objection.is_some()),
+            _ => None,
+        });
+        let end = machine.state.ended();
+        let hooked = machine.state.policy().hooks;
+        let output = end.is_some_and(|end| end.output.is_some());
+        prop_assert!(!(output && objected == Some(true)) || hooked, "an output that was objected to is no output");
         let folded = machine.events.iter().fold(State::new(world::run_id()), evolve);
         prop_assert_eq!(&folded, &machine.state, "the state is the fold of the events");
         let again = stored(&machine.events).iter().fold(State::new(world::run_id()), evolve);

@@ -65,7 +65,8 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         ..ModelChoice::default()
     };
     let started = RunStarted {
-        output: (policy.stop == Stop::FinishTool).then(|| Arc::new(output())),
+        // An answer in text may have to be an output, too.
+        output: (policy.stop == Stop::FinishTool || policy.parse_retries == 1).then(|| Arc::new(output())),
         run: run_id(),
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,
@@ -76,6 +77,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         tools: tools.clone(),
         models: Arc::new(vec![model("m1", 1_000_000), model("m2", 3_000_000)]),
         policy: Arc::new(policy),
+        trace: None,
     };
     Input { at: BEGINNING, what: What::Start(Box::new(started)) }
 }

@@ -1,6 +1,6 @@
 //! Owns one HTTP call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
-use reqwest::header::CONTENT_TYPE;
+use opentelemetry::trace::TraceContextExt;
+use opentelemetry::global;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 use tokio::time::Instant;
 use windlass_core::{FailureKind, ModelFailure, Text, Usage};
@@ -45,6 +47,7 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
     let client = call.server.client().map_err(|error| call.failure(FailureKind::Connect, chain(&error)))?;
     let mut request = reqwest::Request::new(Method::POST, call.server.endpoint.chat.clone());
     request.headers_mut().clone_from(call.server.headers());
+    trace(request.headers_mut());
     *request.body_mut() = Some(body.into());
     let response = match watch.guard(client.execute(request)).await {
         Ok(Ok(response)) => response,
@@ -62,6 +65,20 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
     let reply = decode(&data, &call.model, seal, call.content_bytes)
         .map_err(|error| call.undecoded(error, Usage::default()))?;
     Ok(Reading::whole(call, Delta::Whole(Box::new(reply)), watch))
+}
+
+/// Says which span the call belongs to, if there is one (W3C Trace Context).
+fn trace(headers: &mut HeaderMap) {
+    if !opentelemetry::Context::map_current(TraceContextExt::has_active_span) {
+        return;
+    }
+    let mut carrier: HashMap<String, String> = HashMap::new();
+    global::get_text_map_propagator(|propagator| propagator.inject(&mut carrier));
+    for (name, value) in carrier {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.insert(name, value);
+        }
+    }
 }
 
 /// Whether the body is a stream of events: by its type, else by what was asked for.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 
+use super::endpoint::Endpoint;
 use crate::ModelError;
 
 /// How many clients are kept: one for each pair of settings below that occurs.
@@ -51,6 +52,17 @@ pub(crate) fn client(key: ClientKey, host: &str) -> Result<reqwest::Client, Mode
         clients.push((key, client.clone()));
     }
     Ok(client)
+}
+
+/// The process' HTTP client for an address, for whoever sends something else than a request to a model there. It follows
+/// no redirect and repeats nothing; TLS is set up at the first https address only.
+///
+/// # Errors
+/// The address is no URL, or the client cannot be built.
+pub fn http_client(url: &str, connect: Duration) -> Result<reqwest::Client, ModelError> {
+    let Endpoint { chat, host, .. } = Endpoint::parse(url)?;
+    let connect_ms = u64::try_from(connect.as_millis()).unwrap_or(u64::MAX);
+    client(ClientKey::of(&chat, connect_ms, true), &host)
 }
 
 fn build(key: ClientKey) -> reqwest::Result<reqwest::Client> {

@@ -63,6 +63,7 @@ impl ModelEntry {
                 .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
                 .collect(),
             prices: self.prices,
+            wire: None,
         }
     }
 

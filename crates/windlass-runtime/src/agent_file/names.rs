@@ -58,7 +58,8 @@ impl AgentFile {
         let servers = self.tools.iter().filter_map(|entry| match entry {
             ToolEntry::Mcp(server) => {
                 let name = server.prefix.clone().unwrap_or_else(|| server.name.clone());
-                Some(NamedTool { name, origin: "mcp", place: server.place })
+                // Servers without a prefix share no name; their tools are looked at once they are known.
+                (!name.is_empty()).then_some(NamedTool { name, origin: "mcp", place: server.place })
             }
             ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });

@@ -63,6 +63,10 @@ impl Driver {
                 })
             }
         };
+        let future = match &self.trace {
+            Some(trace) => trace.work(&action, &self.state, self.agent.world(), future),
+            None => future,
+        };
         Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 

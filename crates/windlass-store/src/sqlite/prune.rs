@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use windlass_core::{Millis, RunId, Text};
+use windlass_core::{Millis, RunId, SessionId, Text};
 
 use super::holders::{self, now_ms};
 use super::rows::{self, Fault};
@@ -21,6 +21,8 @@ pub struct Prune {
     /// Only runs with one of these standings, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
     /// ended.
     pub statuses: Vec<Text>,
+    /// Only runs of these sessions, and those that they started. Empty: of all, and of none.
+    pub sessions: Vec<SessionId>,
 }
 
 /// What pruning takes out, or would.
@@ -92,6 +94,12 @@ fn condition(prune: &Prune) -> (String, Vec<Value>) {
             " AND coalesce((SELECT at FROM appends WHERE appends.run = no ORDER BY last DESC LIMIT 1), started_at) < ?",
         );
         values.push(Value::Integer(before.min(i64::MAX as u64).cast_signed()));
+    }
+    if !prune.sessions.is_empty() {
+        sql.push_str(" AND run IN (WITH RECURSIVE family(run) AS (SELECT run FROM runs WHERE session IN (");
+        sql.push_str(&vec!["?"; prune.sessions.len()].join(", "));
+        sql.push_str(") UNION SELECT runs.run FROM family JOIN runs ON runs.parent = family.run) SELECT run FROM family)");
+        values.extend(prune.sessions.iter().map(|session| Value::Text(session.as_str().to_owned())));
     }
     (sql, values)
 }

@@ -204,3 +204,41 @@ async fn a_check_names_what_is_wrong() {
     ];
     assert_eq!(faults, expected);
 }
+
+/// K25: a session goes with what its runs started, and what another session is based on stays.
+#[tokio::test]
+async fn k25_sessions_go_with_what_their_runs_started() {
+    let place = place();
+    let of = |session: &str, number: u128, base: Option<u128>, parent: Option<u128>| {
+        let mut first = append(id(number), 0, started(id(number), base.map(id)));
+        let events = first.events.iter().cloned().map(|mut event| {
+            if let windlass_core::Fact::RunStarted(start) = &mut event.fact {
+                start.session = (!session.is_empty()).then(|| session.into());
+                start.parent = parent.map(id);
+            }
+            event
+        });
+        first.events = events.collect();
+        first
+    };
+    for first in [
+        of("a", 1, None, None),
+        of("a", 2, Some(1), None),
+        of("", 3, None, Some(2)),
+        of("b", 4, Some(1), None),
+        of("", 5, None, None),
+    ] {
+        let run = first.run;
+        place.log.append(first).await.unwrap();
+        place.log.append(end(run, 1)).await.unwrap();
+    }
+    let delete = |sessions: &[&str]| Prune {
+        sessions: sessions.iter().map(|session| (*session).into()).collect(),
+        ..Prune::default()
+    };
+    let gone = place.log.prune(delete(&["a"])).await.unwrap();
+    assert_eq!((gone.runs, gone.kept), (vec![id(3), id(2)], 1), "`b` stands on the first run");
+    assert_eq!(place.log.prune(delete(&["nobody"])).await.unwrap().runs, []);
+    assert_eq!(place.log.prune(delete(&["a", "b"])).await.unwrap().runs, [id(4), id(1)]);
+    assert_eq!(place.runs().await, [5]);
+}

@@ -19,12 +19,12 @@ const SHOWN: usize = 4;
 
 type Held = BTreeMap<String, Vec<String>>;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// All files below a folder that end so, in order.
-fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();

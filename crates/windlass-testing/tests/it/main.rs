@@ -9,6 +9,7 @@
 
 mod coverage;
 mod docs;
+mod edges;
 mod features;
 mod kit;
 
@@ -93,7 +94,9 @@ files! {
     edges_streams => "edges/streams",
     edges_transport => "edges/transport",
     text_delegation => "text/delegation",
+    text_edges => "text/edges",
     text_loop => "text/loop",
+    typed_edges => "typed/edges",
     typed_caching => "typed/caching",
     typed_discovery => "typed/discovery",
     typed_loop => "typed/loop",

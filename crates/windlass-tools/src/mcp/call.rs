@@ -14,6 +14,7 @@ use super::content;
 use super::error::McpError;
 use super::link::Link;
 use super::server::Shared;
+use crate::trace;
 use crate::tool::{ToolContext, ToolError, ToolResult};
 
 /// The key in a request's `_meta` for the idempotency key: the same for every try of a call, after a crash too.
@@ -116,6 +117,10 @@ fn params(remote: &str, context: &ToolContext, args: Value) -> Result<CallToolRe
     meta.insert(META_IDEMPOTENCY_KEY.to_owned(), context.idempotency_key.as_ref().into());
     meta.insert(META_RUN.to_owned(), context.run.to_string().into());
     meta.insert(META_CALL.to_owned(), context.call.as_str().into());
+    // The names that MCP has for them (SEP-414).
+    for (name, value) in trace::fields() {
+        meta.insert(name, value.into());
+    }
     params.set_meta(meta);
     Ok(params)
 }

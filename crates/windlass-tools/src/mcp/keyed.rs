@@ -18,6 +18,9 @@ use super::call::META_IDEMPOTENCY_KEY;
 /// The header of the key (draft-ietf-httpapi-idempotency-key-header-07, 2.1): gateways before a server read it.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 
+/// The headers of a trace's context (W3C Trace Context): gateways before a server read them.
+const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
+
 /// A client that adds the header to calls of tools.
 #[derive(Clone, Debug)]
 pub(super) struct Keyed(pub(super) reqwest::Client);
@@ -95,17 +98,24 @@ impl StreamableHttpClient for Keyed {
 }
 
 fn with_key(mut headers: Headers, message: &ClientJsonRpcMessage) -> Headers {
-    if let Some(value) = key(message).and_then(|key| HeaderValue::from_str(&quoted(key)).ok()) {
+    let key = meta(message, META_IDEMPOTENCY_KEY);
+    if let Some(value) = key.and_then(|key| HeaderValue::from_str(&quoted(key)).ok()) {
         headers.insert(HeaderName::from_static(IDEMPOTENCY_HEADER), value);
+    }
+    for name in TRACE_HEADERS {
+        if let Some(value) = meta(message, name).and_then(|value| HeaderValue::from_str(value).ok()) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
     }
     headers
 }
 
-fn key(message: &ClientJsonRpcMessage) -> Option<&str> {
+/// What a call of a tool says of itself under that name.
+fn meta<'m>(message: &'m ClientJsonRpcMessage, name: &str) -> Option<&'m str> {
     let JsonRpcMessage::Request(request) = message else { return None };
     let ClientRequest::CallToolRequest(call) = &request.request else { return None };
-    let own = call.params.meta.as_ref().and_then(|meta| meta.get(META_IDEMPOTENCY_KEY));
-    own.or_else(|| request.request.get_meta().get(META_IDEMPOTENCY_KEY))?.as_str()
+    let own = call.params.meta.as_ref().and_then(|meta| meta.get(name));
+    own.or_else(|| request.request.get_meta().get(name))?.as_str()
 }
 
 /// A string as structured fields have it (RFC 9651, 3.3.3): printable ASCII in quotes. Anything else in a call's id is

@@ -11,7 +11,7 @@ use crate::out;
 use crate::view::words::count;
 
 /// The standings that runs can be chosen by.
-const STANDINGS: [&str; 8] =
+pub(crate) const STANDINGS: [&str; 8] =
     ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "running"];
 /// Units of an age, with their milliseconds.
 const UNITS: [(&str, u64); 5] =
@@ -47,7 +47,7 @@ pub(super) struct PruneArgs {
 }
 
 /// Reads an age, such as `30d`, as milliseconds.
-fn age(text: &str) -> Result<u64, String> {
+pub(crate) fn age(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is no age: expected a number with s, m, h, d or w, such as 30d");
     let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
     let number: u64 = text.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
@@ -58,6 +58,7 @@ pub(super) async fn run(args: PruneArgs, log: &LogArgs) -> Result<Exit, Failure>
     let prune = Prune {
         before: args.older_than.map(|age| now().saturating_sub(age)),
         statuses: args.statuses.iter().map(|status| status.as_str().into()).collect(),
+        ..Prune::default()
     };
     let pruned = match log.open_existing()? {
         None => Pruned::default(),

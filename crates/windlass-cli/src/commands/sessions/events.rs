@@ -11,6 +11,7 @@ use windlass_core::{
 use windlass_runtime::numbered;
 use windlass_store::{EventLog as _, SqliteLog};
 
+use super::known;
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::view::words::cut;
@@ -37,17 +38,22 @@ pub(super) struct EventsArgs {
 
 pub(super) async fn run(args: EventsArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
     let id = SessionId::from(args.session.as_str());
-    let runs = match &log {
-        Some(log) => super::runs(log, Some(&id)).await?,
-        None => Vec::new(),
+    let told = match &log {
+        Some(log) if !known::runs(log, Some(&id)).await?.is_empty() => told(log, &id).await?,
+        _ => return Err(super::unknown(&args.session)),
     };
-    let (Some(log), false) = (log, runs.is_empty()) else {
-        return Err(Failure::new(Exit::Failed, format!("there is no session `{}`", args.session))
-            .hint("`windlass sessions list` shows those that there are"));
-    };
+    let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
+    for event in told.iter().skip(told.len().saturating_sub(limit)) {
+        if args.json { out::json(event)? } else { show(event)? }
+    }
+    Ok(Exit::Good)
+}
+
+/// The events of a session: the last ones, as many as its loop keeps.
+pub(super) async fn told(log: &SqliteLog, id: &SessionId) -> Result<VecDeque<Value>, Failure> {
     let mut memory = Memory { kept: KEPT, events: VecDeque::new() };
-    for run in runs.iter().rev() {
-        let mut teller = Teller { run: run.run, calls: BTreeMap::new() };
+    for run in known::runs(log, Some(id)).await?.iter().rev() {
+        let mut teller = Teller { run: run.run, calls: BTreeMap::new(), trace: None };
         let mut from = 1;
         loop {
             let batches = log.read(run.run, from, READ_AT_ONCE).await?;
@@ -59,12 +65,7 @@ pub(super) async fn run(args: EventsArgs, log: Option<Arc<SqliteLog>>) -> Result
             }
         }
     }
-    let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
-    let skipped = memory.events.len().saturating_sub(limit);
-    for event in memory.events.iter().skip(skipped) {
-        if args.json { out::json(event)? } else { show(event)? }
-    }
-    Ok(Exit::Good)
+    Ok(memory.events)
 }
 
 /// The last events of a session: no more than its loop keeps (K25).
@@ -94,10 +95,15 @@ impl Memory {
 struct Teller {
     run: RunId,
     calls: BTreeMap<CallId, ToolCall>,
+    /// The ids of the trace and of the run's span in it, where one tells of it (K29).
+    trace: Option<(String, String)>,
 }
 
 impl Teller {
     fn tell(&mut self, number: u64, event: &Event) -> Vec<Value> {
+        if let Fact::RunStarted(start) = &event.fact {
+            self.trace = start.trace.as_deref().and_then(ids);
+        }
         let told: Vec<(&str, Value)> = match &event.fact {
             Fact::RunStarted(start) => match &start.input {
                 RunInput::Messages(messages) => messages.iter().filter_map(|message| said(message)).collect(),
@@ -152,14 +158,24 @@ impl Teller {
     }
 
     fn event(&self, number: u64, place: usize, at: u64, (kind, content): (&str, Value)) -> Value {
+        let mut metadata = json!({ "run": self.run, "event": number });
+        if let (Some((trace, span)), Some(fields)) = (&self.trace, metadata.as_object_mut()) {
+            fields.extend([("trace_id".to_owned(), json!(trace)), ("span_id".to_owned(), json!(span))]);
+        }
         json!({
             "event_id": format!("event_{:08x}", fingerprint(&format!("{} {number} {place}", self.run))),
             "timestamp": timestamp(at),
             "event_type": kind,
             "content": content,
-            "metadata": { "run": self.run, "event": number },
+            "metadata": metadata,
         })
     }
+}
+
+/// The trace's and the span's id in a `traceparent`.
+fn ids(parent: &str) -> Option<(String, String)> {
+    let mut parts = parent.split('-').skip(1);
+    Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
 }
 
 fn said(message: &Message) -> Option<(&'static str, Value)> {

@@ -106,14 +106,14 @@ fn bounds() -> Map<String, Value> {
             "spill_bytes": { "type": "integer", "minimum": 0, "default": 65536,
                 "description": "Results above this many bytes are stored once and read by ranges." }
         }), &[], "")] },
-        "memory": closed(json!({
+        "memory": { "anyOf": [ { "enum": ["off", false] }, closed(json!({
             "context_limit": { "type": "integer", "minimum": 0, "default": 6,
                 "description": "How many messages go with a delegation." },
             "max_sessions": { "type": "integer", "minimum": 0, "default": 1000,
                 "description": "How many sessions are kept." },
             "max_session_events": { "type": "integer", "minimum": 0, "default": 500,
                 "description": "How many events are kept of each." }
-        }), &[], "Session memory."),
+        }), &[], "") ], "description": "Session memory: what is shown of past conversations. Off: runs belong to none." },
         "grace_ms": { "type": "integer", "minimum": 0, "default": 2000,
             "description": "How long a stopped action has to end by itself, in milliseconds." },
     }))

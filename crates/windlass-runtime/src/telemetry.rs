@@ -1,0 +1,207 @@
+//! Telemetry: what runs do, as spans and metrics of OpenTelemetry (K29).
+//!
+//! Only the API is used here: whoever wants to see something installs providers in the process and says
+//! [`set_telemetry`]. Until then nothing of this is made, and a run costs what it costs without. Spans have KAOS' names
+//! (`agent.agentic_loop` › `agent.step.N` › `model.inference` | `tool.X` | `delegate.X`) and the attributes of
+//! OpenTelemetry's semantic conventions for generative AI beside KAOS' own; neither holds a word of what was said.
+//!
+//! Contexts are handed on with the future that does the work, so a sub-agent's run is below its `delegate.X`, and
+//! whatever a model adapter or a tool sends says which span it belongs to (W3C Trace Context).
+
+mod meters;
+mod told;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_core::future::BoxFuture;
+use opentelemetry::context::FutureExt as _;
+use opentelemetry::trace::{SpanBuilder, SpanKind, Status as SpanStatus, TraceContextExt as _, Tracer as _};
+use opentelemetry::{Context, KeyValue, global};
+use windlass_core::{Action, Event, Fact, LimitKind, State, Status, Text, What};
+
+use crate::agent::Agent;
+use meters::meters;
+use told::Told;
+
+/// The name under which spans and metrics are made.
+const SCOPE: &str = "windlass";
+/// The header of a trace's context (W3C Trace Context, 3.2).
+const TRACEPARENT: &str = "traceparent";
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Says whether runs that begin from here on tell what they do, to the providers that the process has installed
+/// (`opentelemetry::global`). Off by default, and free then.
+pub fn set_telemetry(on: bool) {
+    ON.store(on, Ordering::Relaxed);
+}
+
+/// The current span as W3C Trace Context writes it; `None`: there is none.
+fn traceparent(context: &Context) -> Option<Text> {
+    let mut carrier: HashMap<String, String> = HashMap::new();
+    global::get_text_map_propagator(|propagator| propagator.inject_context(context, &mut carrier));
+    carrier.remove(TRACEPARENT).map(Into::into)
+}
+
+/// A run that is told of.
+pub(crate) struct RunTrace {
+    agent: Text,
+    run: Context,
+    step: Option<Context>,
+    begun_at: u64,
+    /// Whether an end was told of already.
+    ended: bool,
+}
+
+impl RunTrace {
+    /// Begins to tell of a run, if anybody wants to know. What a run says of its own trace when it is taken over again
+    /// comes before what the process has going on.
+    pub(crate) fn begin(agent: &Agent, state: &State, first: &mut Option<What>) -> Option<Self> {
+        if !ON.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (session, policy) = match first {
+            Some(What::Start(start)) => (start.session.clone(), start.policy.clone()),
+            _ => (state.session().cloned(), state.policy().clone()),
+        };
+        let above = state.trace().map_or_else(Context::current, |parent| {
+            let carrier = HashMap::from([(TRACEPARENT.to_owned(), parent.to_string())]);
+            global::get_text_map_propagator(|propagator| propagator.extract(&carrier))
+        });
+        let mut attributes = vec![
+            KeyValue::new("gen_ai.operation.name", "invoke_agent"),
+            KeyValue::new("gen_ai.agent.name", agent.name().to_string()),
+            KeyValue::new("agent.name", agent.name().to_string()),
+            KeyValue::new("windlass.run.id", state.run().to_string()),
+        ];
+        if let Some(session) = session {
+            attributes.push(KeyValue::new("session.id", session.as_str().to_owned()));
+            attributes.push(KeyValue::new("gen_ai.conversation.id", session.as_str().to_owned()));
+        }
+        if let Some(most) = policy.limit(LimitKind::ModelCalls) {
+            attributes.push(KeyValue::new("agent.max_steps", i64::try_from(most).unwrap_or(i64::MAX)));
+        }
+        let run = span(&above, "agent.agentic_loop".to_owned(), SpanKind::Internal, attributes);
+        if let Some(What::Start(start)) = first {
+            start.trace = traceparent(&run);
+        }
+        Some(Self {
+            agent: agent.name().clone(),
+            run,
+            step: None,
+            begun_at: agent.world().now(),
+            ended: false,
+        })
+    }
+
+    /// The span that log lines belong to now.
+    pub(crate) fn context(&self) -> &Context {
+        self.step.as_ref().unwrap_or(&self.run)
+    }
+
+    /// Takes note of what has become durable.
+    pub(crate) fn see(&mut self, events: &[Event], now: u64) {
+        for event in events {
+            match &event.fact {
+                Fact::TurnStarted(turn) if turn.attempt == 1 => self.next_step(u64::from(turn.turn)),
+                Fact::RunEnded(end) => {
+                    self.end_step();
+                    self.ended = true;
+                    let good = matches!(
+                        end.status,
+                        Status::Answered | Status::Concluded | Status::Clarification | Status::Limit(_)
+                    );
+                    let span = self.run.span();
+                    span.set_attribute(KeyValue::new("windlass.status", end.status.to_string()));
+                    span.set_attribute(tokens("gen_ai.usage.input_tokens", end.usage.input));
+                    span.set_attribute(tokens("gen_ai.usage.output_tokens", end.usage.output));
+                    finish(&self.run, (!good).then(|| end.status.to_string()));
+                    let labels = [self.label(), KeyValue::new("success", good)];
+                    meters().requests.took(now.saturating_sub(self.begun_at), &labels);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn label(&self) -> KeyValue {
+        KeyValue::new("agent.name", self.agent.to_string())
+    }
+
+    fn next_step(&mut self, number: u64) {
+        let name = format!("agent.step.{number}");
+        self.end_step();
+        let number = KeyValue::new("step", i64::try_from(number).unwrap_or(i64::MAX));
+        self.step = Some(span(&self.run, name, SpanKind::Internal, vec![number, self.label()]));
+    }
+
+    fn end_step(&mut self) {
+        if let Some(step) = self.step.take() {
+            finish(&step, None);
+        }
+    }
+
+    /// Work that is told of from its begin to its end.
+    pub(crate) fn work(
+        &self,
+        action: &Action,
+        state: &State,
+        world: &std::sync::Arc<dyn crate::world::World>,
+        future: BoxFuture<'static, Option<What>>,
+    ) -> BoxFuture<'static, Option<What>> {
+        let Some(told) = Told::of(action, state) else {
+            return Box::pin(future.with_context(self.context().clone()));
+        };
+        let mut attributes = told.attributes();
+        attributes.push(self.label());
+        let context = span(self.context(), told.span_name(), SpanKind::Client, attributes);
+        let (below, label, world, begun) = (context.clone(), self.label(), world.clone(), world.now());
+        let work = async move {
+            let end = future.await;
+            let error = end.as_ref().and_then(|what| Told::ended(&context, what));
+            let good = end.is_some() && error.is_none();
+            finish(&context, error);
+            told.measure(
+                &[label, KeyValue::new("success", good)],
+                world.now().saturating_sub(begun),
+                end.as_ref(),
+            );
+            end
+        };
+        Box::pin(work.with_context(below))
+    }
+}
+
+impl Drop for RunTrace {
+    /// A run that waits for somebody, or whose driver was dropped, has a span up to there.
+    fn drop(&mut self) {
+        self.end_step();
+        if !self.ended {
+            self.run.span().set_attribute(KeyValue::new("windlass.status", "suspended"));
+            self.run.span().end();
+        }
+    }
+}
+
+fn span(above: &Context, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> Context {
+    let builder = SpanBuilder::from_name(name).with_kind(kind).with_attributes(attributes);
+    above.with_span(global::tracer(SCOPE).build_with_context(builder, above))
+}
+
+/// Ends a span; with the kind of its failure, if it is one. Words of errors may hold anything, and stay in the log.
+fn finish(context: &Context, error: Option<String>) {
+    let span = context.span();
+    match error {
+        Some(kind) => {
+            span.set_attribute(KeyValue::new("error.type", kind.clone()));
+            span.set_status(SpanStatus::error(kind));
+        }
+        None => span.set_status(SpanStatus::Ok),
+    }
+    span.end();
+}
+
+fn tokens(key: &'static str, count: u64) -> KeyValue {
+    KeyValue::new(key, i64::try_from(count).unwrap_or(i64::MAX))
+}

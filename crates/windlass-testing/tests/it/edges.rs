@@ -1,0 +1,88 @@
+//! `docs/edges.md`: each edge that the presets `typed` and `text` owe, with the conversations that hold it under each. A
+//! case holds the edge that its name begins with, or that its `why` names. `WINDLASS_UPDATE=1` writes the page again.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::features::{files, root};
+
+/// Id, what it is, and a word on how it is held.
+const EDGES: &str = include_str!("edges.tsv");
+const PRESETS: [&str; 2] = ["typed", "text"];
+const HEAD: &str = "# Edges under `typed` and `text`, and what holds them
+
+Made by `WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it edges`. Each case named here runs blocking, streaming,
+with a restart after every event, under seeded schedules, and with a cancel and a steering message after every event. Where
+it says *every case*, that is a property which all of them are held to; the case named shows it.
+";
+/// How many cases of an edge are named.
+const SHOWN: usize = 3;
+
+/// The file, name and `why` of all cases of a preset.
+fn cases(preset: &str) -> Vec<(PathBuf, String, String)> {
+    let mut cases = Vec::new();
+    for path in files(&root().join("fixtures").join(preset), ".yaml") {
+        let mut name = String::new();
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            if let Some(rest) = line.strip_prefix("  - name: ") {
+                rest.trim_matches('"').clone_into(&mut name);
+            } else if let Some(why) = line.strip_prefix("    why: ") {
+                cases.push((path.clone(), name.clone(), why.to_owned()));
+            }
+        }
+    }
+    cases
+}
+
+fn names(text: &str, edge: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == edge)
+}
+
+fn shown(file: &Path, name: &str) -> String {
+    format!("{}: {name}", file.file_stem().unwrap().to_str().unwrap())
+}
+
+/// The page, and what no case holds.
+fn page() -> (String, Vec<String>) {
+    let (mut page, mut missing) = (HEAD.to_owned(), Vec::new());
+    write!(page, "\n| | edge | `fixtures/typed` | `fixtures/text` |\n|---|---|---|---|\n").unwrap();
+    let known = PRESETS.map(cases);
+    for line in EDGES.lines() {
+        let [id, what, note] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let columns = PRESETS.iter().zip(&known).map(|(preset, cases)| {
+            let held = |(_, name, why): &&(PathBuf, String, String)| {
+                name.starts_with(&format!("{id}:")) || names(why, id)
+            };
+            let held: Vec<String> =
+                cases.iter().filter(held).map(|(file, name, _)| shown(file, name)).collect();
+            if held.is_empty() {
+                missing.push(format!("{id} under {preset}"));
+            }
+            let more = held.len().saturating_sub(SHOWN);
+            let mut shown: Vec<String> = held.into_iter().take(SHOWN).collect();
+            if more > 0 {
+                shown.push(format!("and {more} more"));
+            }
+            shown.join("; ")
+        });
+        let columns: Vec<String> = columns.collect();
+        let what = if note.is_empty() { what.to_owned() } else { format!("{what} (*{note}*)") };
+        writeln!(page, "| {id} | {what} | {} |", columns.join(" | ")).unwrap();
+    }
+    (page, missing)
+}
+
+#[test]
+fn the_page_of_edges_is_what_the_conversations_say() {
+    let path = root().join("docs/edges.md");
+    let (page, missing) = page();
+    assert!(missing.is_empty(), "no case holds {missing:?}");
+    if std::env::var_os("WINDLASS_UPDATE").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/edges.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it edges"
+    );
+}
