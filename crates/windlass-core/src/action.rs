@@ -44,6 +44,8 @@ pub enum Work {
         run: RunId,
         /// The answer to the question that it ended with the last time.
         answer: Option<InputReceived>,
+        /// Whether it is only brought to its end: nothing of it goes on.
+        stop: bool,
     },
     /// Find out whether a call happened before a crash; ends with [`What::Checked`].
     CheckCall {
@@ -98,6 +100,10 @@ pub struct StepEdits {
     /// The end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<HookEnd>,
+    /// Branches to start, each as the arguments of a call of the tool [`BRANCH_TOOL`](crate::BRANCH_TOOL), as JSON text.
+    /// Where there are any, nothing else of these edits is made: the hook is asked again once they have ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<Text>,
 }
 
 /// How a hook ends a run.

@@ -9,7 +9,7 @@ mod calls;
 
 pub use calls::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
-    DelegationStarted,
+    DelegationStarted, StepBranched,
 };
 
 use serde::{Deserialize, Serialize};
@@ -140,6 +140,8 @@ facts! {
     Adjusted,
     /// A hook changed the conversation.
     HistoryEdited,
+    /// A hook asked for branches; it is asked again once they have ended.
+    StepBranched,
     /// A reply was not accepted, and the model is told why.
     OutputRejected,
     /// A limit cut the loop.

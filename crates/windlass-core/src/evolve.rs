@@ -11,14 +11,14 @@ use crate::event::{
     RunInput, RunStarted, TurnCompleted, TurnFailed, TurnStarted,
 };
 use crate::ids::CallId;
-use crate::message::{AssistantMessage, Message};
+use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
-use crate::results::tool_message;
-use crate::state::{Calling, Closing, Cut, OpenQuestion, Phase, Repeated, State};
+use crate::results::{branch_message, tool_message};
+use crate::state::{Branched, Calling, Closing, Cut, OpenQuestion, Phase, Repeated, State};
 
 /// Folds one fact into the state.
 #[must_use]
@@ -64,13 +64,17 @@ impl State {
             Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
             Fact::CallFinished(finished) => self.call_finished(finished),
             Fact::DelegationStarted(started) => {
-                if started.attempt == 1 {
+                if started.attempt == 1 && !self.open_call(&started.call).is_some_and(OpenCall::by_hook) {
                     self.count_call();
                 }
                 if let Some(call) = self.call_mut(&started.call) {
                     call.attempt = started.attempt;
-                    let answer = started.answer.clone();
-                    call.stage = Stage::Delegated { seq, run: started.run, answer };
+                    let (run, answer, stop) = (started.run, started.answer.clone(), started.stop);
+                    call.stage = Stage::Delegated { seq, run, answer, stop };
+                }
+                if started.stop {
+                    self.questions.retain(|open| open.call.as_ref() != Some(&started.call));
+                    self.closing.iter_mut().for_each(|closing| closing.stopping = true);
                 }
             }
             Fact::DelegationFinished(finished) => {
@@ -88,6 +92,7 @@ impl State {
             Fact::Steered(steered) => self.steering.push(steered.text.clone()),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
             Fact::HistoryEdited(edited) => self.history.edit(&edited.splices),
+            Fact::StepBranched(branched) => self.acting(&branched.calls, true),
             Fact::OutputRejected(rejected) => self.output_rejected(rejected),
             Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
             Fact::LimitRaised(raised) => {
@@ -173,6 +178,7 @@ impl State {
             self.streaks.malformed_now = false;
             self.streaks.round_counted = false;
             self.streaks.accepted_now = false;
+            self.branched.clear();
             for text in std::mem::take(&mut self.steering) {
                 self.history.push(Arc::new(Message::user(text)));
             }
@@ -234,25 +240,31 @@ impl State {
             return;
         }
         self.streaks.prompts = 0;
-        let calls = turn
-            .calls
-            .iter()
-            .map(|call| {
-                self.call_ids.insert_mut(call.id.clone());
-                OpenCall {
-                    repeat: self.count_repeat(&call.name, &call.args),
-                    call: call.clone(),
-                    edited: None,
-                    stage: Stage::Queued,
-                    attempt: 0,
-                    failed: 0,
-                    note: None,
-                    key_run: None,
-                    in_base: None,
-                }
-            })
-            .collect();
-        self.phase = Phase::Acting(calls);
+        self.acting(&turn.calls, false);
+    }
+
+    /// The calls of a turn are open, or the branches that a hook asked for.
+    fn acting(&mut self, calls: &[ToolCall], by_hook: bool) {
+        let asked_at = (self.run, self.version.saturating_sub(1));
+        let open = calls.iter().map(|call| {
+            self.call_ids.insert_mut(call.id.clone());
+            OpenCall {
+                repeat: if by_hook { 0 } else { self.count_repeat(&call.name, &call.args) },
+                reached: self.reach(call, by_hook),
+                call: call.clone(),
+                edited: None,
+                stage: Stage::Queued,
+                attempt: 0,
+                failed: 0,
+                note: None,
+                key_run: None,
+                in_base: None,
+                asked_at,
+                by_hook,
+            }
+        });
+        let open = open.collect();
+        self.phase = Phase::Acting(open);
     }
 
     /// How often this call came in a row, this time included.
@@ -316,7 +328,10 @@ impl State {
     }
 
     fn call_finished(&mut self, finished: &CallFinished) {
+        let by_hook = self.open_call(&finished.call).is_some_and(OpenCall::by_hook);
         match &finished.outcome {
+            // What a hook asks for is no fault of the model's.
+            CallOutcome::Malformed { .. } if by_hook => {}
             CallOutcome::Malformed { .. } if !self.streaks.malformed_now => {
                 self.streaks.malformed_now = true;
                 self.streaks.malformed += 1;
@@ -351,17 +366,26 @@ impl State {
 
     /// Once all calls of a turn have ended, their results enter the conversation: in call order, whatever the order of ends.
     fn commit_round(&mut self) {
+        let stopping = self.stopping();
         let Phase::Acting(calls) = &mut self.phase else { return };
         if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_))) {
             return;
         }
         let calls = std::mem::take(calls);
         let seq = self.version;
-        self.phase = if self.policy.hooks { Phase::Stepping { seq } } else { Phase::Between };
+        // No hook is asked about a step that a limit or a cancel cut short.
+        let asked = self.policy.hooks && !stopping;
+        self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
-        for open in calls {
-            if let Stage::Done(outcome) = open.stage {
-                self.history.push(Arc::new(tool_message(&self.policy, &open.call, outcome)));
+        for mut open in calls {
+            if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued) {
+                let message = if open.by_hook {
+                    self.branched.push(Branched { args: open.call.args.clone(), outcome: outcome.clone() });
+                    branch_message(&self.policy, &open, outcome)
+                } else {
+                    tool_message(&self.policy, &open, outcome)
+                };
+                self.history.push(Arc::new(message));
             }
             notes.extend(open.note);
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// Milliseconds since the Unix epoch. The core never reads a clock: every [`Input`](crate::Input) brings its time.
 pub type Millis = u64;
@@ -20,6 +21,17 @@ impl RunId {
     /// Makes an id of a number: for tests and scripted conversations, where ids must not be random.
     pub fn from_number(number: u128) -> Self {
         Self(uuid::Uuid::from_u128(number))
+    }
+
+    /// The id of a run that follows from this one: always the same, with its time and other random parts.
+    #[must_use]
+    pub fn derived(&self, what: &str) -> Self {
+        let hash = Sha256::new().chain_update(self.0.as_bytes()).chain_update(what).finalize();
+        let mut random = [0_u8; 10];
+        random.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+        // The first 48 bits of a UUIDv7 are its time in milliseconds.
+        let at = u64::try_from(self.0.as_u128() >> 80).unwrap_or_default();
+        Self(uuid::Builder::from_unix_timestamp_millis(at, &random).into_uuid())
     }
 }
 

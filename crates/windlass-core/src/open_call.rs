@@ -6,6 +6,7 @@ use crate::event::InputReceived;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
+use crate::reach::Reached;
 use crate::state::{Phase, State};
 
 /// A call of the current turn that the edge can work on.
@@ -25,6 +26,12 @@ pub struct OpenCall {
     pub(crate) key_run: Option<RunId>,
     /// What the base of a fork has made of it.
     pub(crate) in_base: Option<Arc<InBase>>,
+    /// What it means, where its tool reaches others by name.
+    pub(crate) reached: Option<Reached>,
+    /// The place in a log before the step that it belongs to.
+    pub(crate) asked_at: (RunId, u64),
+    /// Whether a hook asked for it.
+    pub(crate) by_hook: bool,
 }
 
 /// What the base of a fork has made of a call.
@@ -64,9 +71,10 @@ impl OpenCall {
         }
     }
 
-    /// The arguments that the call runs with, as JSON text.
+    /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
     pub fn args(&self) -> &str {
-        let args = self.edited.as_ref().unwrap_or(&self.call.args).trim();
+        let own = self.reached.as_ref().map_or(&self.call.args, |reached| &reached.args);
+        let args = self.edited.as_ref().unwrap_or(own).trim();
         if args.is_empty() { "{}" } else { args }
     }
 }
@@ -83,7 +91,7 @@ pub(crate) enum Stage {
     /// It runs.
     Running { seq: u64 },
     /// Another agent does it.
-    Delegated { seq: u64, run: RunId, answer: Option<InputReceived> },
+    Delegated { seq: u64, run: RunId, answer: Option<InputReceived>, stop: bool },
     /// The other agent has asked something that people must answer here.
     DelegateAsks { run: RunId, question: QuestionId },
     /// A try failed; the next one begins at that time.

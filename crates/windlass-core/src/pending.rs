@@ -8,8 +8,11 @@ use crate::state::{Phase, State};
 /// The whole set of work that should be going on now, in order. What runs and is not in it must be stopped.
 pub fn pending(state: &State) -> Vec<Action> {
     let mut actions = Vec::new();
-    if state.is_finished() || state.stopping() {
+    if state.is_finished() {
         return actions;
+    }
+    if state.stopping() {
+        return stops(state).collect();
     }
     let mut add = |seq, work| actions.push(Action { id: state.action(seq), work });
     match &state.phase {
@@ -20,8 +23,9 @@ pub fn pending(state: &State) -> Vec<Action> {
                 let call = open.call.id.clone();
                 match &open.stage {
                     Stage::Running { seq } => add(*seq, Work::RunTool { call, attempt: open.attempt }),
-                    Stage::Delegated { seq, run, answer } => {
-                        add(*seq, Work::Delegate { call, run: *run, answer: answer.clone() });
+                    Stage::Delegated { seq, run, answer, stop } => {
+                        let answer = answer.clone();
+                        add(*seq, Work::Delegate { call, run: *run, answer, stop: *stop });
                     }
                     Stage::Retrying { seq, at } => add(*seq, Work::SetTimer { at: *at }),
                     Stage::Doubted { seq, asked: false } => add(*seq, Work::CheckCall { call }),
@@ -51,4 +55,16 @@ pub fn pending(state: &State) -> Vec<Action> {
         _ => {}
     }
     actions
+}
+
+/// What a run that is being stopped wants: the runs of other agents that nobody works on any more are brought to their
+/// end, so that none stays open and all that they used is counted (E19, E41).
+fn stops(state: &State) -> impl Iterator<Item = Action> {
+    state.open_calls().filter_map(|open| match &open.stage {
+        Stage::Delegated { seq, run, stop: true, .. } => {
+            let work = Work::Delegate { call: open.call.id.clone(), run: *run, answer: None, stop: true };
+            Some(Action { id: state.action(*seq), work })
+        }
+        _ => None,
+    })
 }

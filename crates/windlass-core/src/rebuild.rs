@@ -7,6 +7,7 @@ use crate::ids::{ActionId, CallId};
 use crate::open_call::Stage;
 use crate::outcome::{FailKind, Status};
 use crate::pending::pending;
+use crate::question::QuestionKind;
 use crate::reply::{Reply, ReplyCall};
 use crate::state::{Phase, State};
 
@@ -110,12 +111,23 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
             adjusted.tools.iter().map(|tools| What::ToolsChanged { tools: tools.clone() }).collect()
         }
         Fact::CancelRequested(request) => vec![What::Cancel { reason: request.reason.clone() }],
+        // Another agent had a question when it was to stop: what it was plays no part any more.
+        Fact::DelegationStarted(started) => {
+            let asked = |action| What::DelegateAsks {
+                action,
+                question: "".into(),
+                kind: QuestionKind::Clarify,
+                text: "".into(),
+                suggestions: Vec::new(),
+            };
+            delegation(state, &started.call).map(asked).into_iter().collect()
+        }
         // These only ever follow another fact.
         Fact::CallHeld(_)
         | Fact::CallDecided(_)
         | Fact::CallDoubted(_)
-        | Fact::DelegationStarted(_)
         | Fact::HistoryEdited(_)
+        | Fact::StepBranched(_)
         | Fact::OutputRejected(_)
         | Fact::LimitRaised(_) => Vec::new(),
     }
@@ -213,6 +225,9 @@ fn stepped(state: &State, events: &[Event]) -> Option<What> {
         match &event.fact {
             Fact::Adjusted(adjusted) => edits.adjusted = Some(adjusted.clone()),
             Fact::HistoryEdited(edited) => edits.splices.clone_from(&edited.splices),
+            Fact::StepBranched(branched) => {
+                edits.branches = branched.calls.iter().map(|call| call.args.clone()).collect();
+            }
             Fact::RunEnded(end) => edits.end = hook_end(end),
             _ => {}
         }

@@ -3,12 +3,14 @@
 use serde::Serialize as _;
 use serde_json::{Value, json};
 
-use crate::message::{Content, Message, Part, ToolCall, ToolMessage};
+use crate::message::{Content, Message, Part, ToolMessage};
+use crate::open_call::OpenCall;
 use crate::outcome::CallOutcome;
 use crate::policy::{Policy, Results};
 
 /// The tool message of a call.
-pub(crate) fn tool_message(policy: &Policy, call: &ToolCall, outcome: CallOutcome) -> Message {
+pub(crate) fn tool_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
+    let call = &open.call;
     let failed = !outcome.is_ok();
     let content = match (outcome, policy.results) {
         (CallOutcome::Ok { content }, Results::Plain | Results::Acorn) => content,
@@ -18,8 +20,8 @@ pub(crate) fn tool_message(policy: &Policy, call: &ToolCall, outcome: CallOutcom
         }
         (CallOutcome::Ok { content }, Results::Kaos) => kaos_result(&content),
         (CallOutcome::Rejected { message }, _) => rejected(&message).into(),
-        (failure, Results::Kaos) => kaos_failure(call, &failure).into(),
-        (failure, results) => match (failure_text(&call.name, &failure), results) {
+        (failure, Results::Kaos) => kaos_failure(open, &failure).into(),
+        (failure, results) => match (failure_text(open.target_name(), &failure), results) {
             (Failure::Plain(text), _) => text.into(),
             (Failure::Error(text), Results::Announced) => {
                 format!("Error Executing Tool: {}\nError: {text}", call.name).into()
@@ -32,6 +34,24 @@ pub(crate) fn tool_message(policy: &Policy, call: &ToolCall, outcome: CallOutcom
         },
     };
     Message::Tool(ToolMessage { call: call.id.clone(), name: call.name.clone(), content, failed })
+}
+
+/// What the conversation gains from a branch that a hook asked for (acorn).
+pub(crate) fn branch_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
+    const BEFORE: &str = "[Branch Result]\n";
+    let content = match tool_message(policy, open, outcome) {
+        Message::Tool(result) => result.content,
+        other => other.content().cloned().unwrap_or_else(|| "".into()),
+    };
+    let content = match content {
+        Content::Text(text) => format!("{BEFORE}{text}").into(),
+        // A stored payload stays one.
+        Content::Parts(parts) => {
+            let before = Part::Text { text: BEFORE.trim_end().into() };
+            Content::Parts(std::iter::once(before).chain(parts).collect())
+        }
+    };
+    Message::User { content }
 }
 
 /// acorn's words for an output that does not fit.
@@ -75,7 +95,8 @@ fn kaos_result(content: &Content) -> Content {
     }
 }
 
-fn kaos_failure(call: &ToolCall, outcome: &CallOutcome) -> String {
+fn kaos_failure(open: &OpenCall, outcome: &CallOutcome) -> String {
+    let call = &open.call;
     match (outcome, &call.fault) {
         (CallOutcome::Malformed { message }, Some(_)) => message.to_string(),
         (CallOutcome::UnknownTool { nearest }, _) if call.delegate => {
@@ -87,7 +108,7 @@ fn kaos_failure(call: &ToolCall, outcome: &CallOutcome) -> String {
             )
         }
         _ => {
-            let (Failure::Error(text) | Failure::Plain(text)) = failure_text(&call.name, outcome);
+            let (Failure::Error(text) | Failure::Plain(text)) = failure_text(open.target_name(), outcome);
             if call.delegate {
                 let who = format!("Agent {}", call.name);
                 // KAOS says whose failure it is.

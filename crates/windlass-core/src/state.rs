@@ -2,6 +2,7 @@
 
 mod parts;
 
+pub use parts::Branched;
 pub(crate) use parts::{Closing, Cut, Repeated, Streaks};
 
 use std::sync::Arc;
@@ -83,6 +84,8 @@ pub struct State {
     pub(crate) closing: Option<Closing>,
     /// Why the last reply stopped.
     pub(crate) stop: StopReason,
+    /// The branches that the hook asked for after the current step, with their ends.
+    pub(crate) branched: Vec<Branched>,
     /// The base, until the start says what of it goes on.
     pub(crate) below: Option<Arc<State>>,
 }
@@ -186,6 +189,7 @@ impl State {
             cut: None,
             closing: None,
             stop: StopReason::Stop,
+            branched: Vec::new(),
             below: None,
         }
     }
@@ -379,6 +383,11 @@ impl State {
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
     pub fn step(&self) -> Option<u64> {
         matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
+    }
+
+    /// The branches that the hook has asked for after the current step, as they ended, in the order in which it asked.
+    pub fn branched(&self) -> &[Branched] {
+        &self.branched
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.

@@ -37,8 +37,20 @@ pub enum ToolKind {
     Search,
     /// A call of it ends the run with its arguments as the output, once they fit.
     Finish(OutputForm),
-    /// Another agent, with one argument `task`; its answer is the result.
+    /// Another agent, with one argument `task`; its answer is the result. Within [`ToolSpec::branches`]: a branch.
     Delegate,
+    /// Starts a branch of the agent, by its name; without one it lists them ([`BRANCH_TOOL`](crate::BRANCH_TOOL)).
+    Branch,
+    /// Calls a tool of the agent that a branch came from, by its name; without one it lists them
+    /// ([`PARENT_TOOL`](crate::PARENT_TOOL)).
+    Parent,
+}
+
+impl ToolKind {
+    /// Whether calls of it reach something else by name.
+    pub(crate) fn reaches(self) -> bool {
+        matches!(self, Self::Branch | Self::Parent)
+    }
 }
 
 /// How the arguments of a finish tool are the output.
@@ -95,11 +107,18 @@ pub struct ToolSpec {
     /// Whether it can be asked, after a crash, if a call of it happened (effect `once`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_check: bool,
+    /// What calls of it reach by name.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub reaches: Arc<Vec<Self>>,
     /// Where it comes from, for messages about clashing names: `builtin`, `command`, `mcp files`, ….
     #[serde(default)]
     pub origin: Text,
     #[serde(skip)]
     validator: OnceLock<Result<jsonschema::Validator, String>>,
+}
+
+fn is_none(reaches: &Arc<Vec<ToolSpec>>) -> bool {
+    reaches.is_empty()
 }
 
 fn yes() -> bool {
@@ -150,6 +169,7 @@ impl ToolSpec {
             offered: true,
             unreachable: false,
             has_check: false,
+            reaches: Arc::default(),
             origin: "".into(),
             validator: OnceLock::new(),
         }
@@ -199,6 +219,7 @@ impl Clone for ToolSpec {
             offered: self.offered,
             unreachable: self.unreachable,
             has_check: self.has_check,
+            reaches: self.reaches.clone(),
             origin: self.origin.clone(),
             validator: OnceLock::new(),
         }
@@ -219,6 +240,7 @@ impl PartialEq for ToolSpec {
             && self.offered == other.offered
             && self.unreachable == other.unreachable
             && self.has_check == other.has_check
+            && self.reaches == other.reaches
             && self.origin == other.origin
     }
 }

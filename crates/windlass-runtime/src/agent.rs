@@ -16,6 +16,7 @@ use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder};
 use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
 
+use crate::branches::{Above, OwnBranch};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
@@ -43,6 +44,9 @@ pub(crate) struct Inner {
     pub(crate) hook: Option<Arc<dyn StepHook>>,
     pub(crate) checks: OutputChecks,
     pub(crate) delegates: Vec<Arc<dyn Delegate>>,
+    pub(crate) branches: Vec<OwnBranch>,
+    /// The agent that this one is a branch of.
+    pub(crate) above: Option<Above>,
     /// What ends a typed run; offered beside the tools, after the delegates.
     pub(crate) finish: Option<ToolSpec>,
     pub(crate) own: ToolSet,
@@ -59,7 +63,83 @@ pub(crate) struct Inner {
     pub(crate) holder: Holder,
 }
 
+impl Inner {
+    /// All of it once more, as a start for what differs.
+    pub(crate) fn again(&self) -> Self {
+        let toolbox = self.tools.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Self {
+            template: self.template.clone(),
+            prompt: self.prompt.clone(),
+            examples: self.examples.clone(),
+            input: self.input.clone(),
+            output: self.output.clone(),
+            hook: self.hook.clone(),
+            checks: self.checks.clone(),
+            delegates: self.delegates.clone(),
+            branches: self.branches.clone(),
+            above: self.above.clone(),
+            finish: self.finish.clone(),
+            own: self.own.clone(),
+            sources: self.sources.clone(),
+            tools: RwLock::new(toolbox),
+            ..self.bare()
+        }
+    }
+
+    /// Who it is and where it acts, with neither prompt nor tools.
+    pub(crate) fn bare(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            agent_ref: self.agent_ref.clone(),
+            template: None,
+            prompt: Arc::default(),
+            examples: Vec::new(),
+            policy: self.policy.clone(),
+            input: None,
+            output: None,
+            hook: None,
+            checks: OutputChecks::default(),
+            delegates: Vec::new(),
+            branches: Vec::new(),
+            above: None,
+            finish: None,
+            own: ToolSet::default(),
+            sources: Vec::new(),
+            secrets: self.secrets.clone(),
+            tools: RwLock::default(),
+            // It runs within one that has set them up already; alone it sets them up itself.
+            services: self.services.clone(),
+            models: self.models.clone(),
+            choices: self.choices.clone(),
+            wires: RwLock::new(self.wires.read().unwrap_or_else(PoisonError::into_inner).clone()),
+            log: self.log.clone(),
+            world: self.world.clone(),
+            holder: self.holder.clone(),
+        }
+    }
+
+    /// The tools that are offered beside its own: delegates, branches, what is above, and the end.
+    pub(crate) fn beside(&self) -> Vec<ToolSpec> {
+        let delegates = self.delegates.iter().map(|delegate| delegate.spec());
+        let branches = branch_tool(&self.branches);
+        let above = self.above.as_ref().map(Above::tools).filter(|tools| !tools.is_empty());
+        delegates
+            .chain(branches)
+            .chain(above.map(ToolSpec::parent_tools))
+            .chain(self.finish.clone())
+            .collect()
+    }
+}
+
+/// The tool that starts branches, if there are any.
+pub(crate) fn branch_tool(branches: &[OwnBranch]) -> Option<ToolSpec> {
+    let all = || branches.iter().map(OwnBranch::spec).collect();
+    (!branches.is_empty()).then(|| ToolSpec::branches(all()))
+}
+
 /// An agent's tools as they are now.
+#[derive(Default)]
 pub(crate) struct Toolbox {
     pub(crate) tools: ToolSet,
     pub(crate) specs: Arc<Vec<ToolSpec>>,
@@ -132,19 +212,21 @@ impl Agent {
 
     /// What says that the tools of a source have changed.
     pub(crate) fn watches(&self) -> Vec<watch::Receiver<u64>> {
-        self.inner.sources.iter().map(|source| source.changes()).collect()
+        let own = self.inner.sources.iter().map(|source| source.changes());
+        let above = self.inner.above.iter().flat_map(|above| above.agent().watches());
+        own.chain(above).collect()
     }
 
     /// Asks the sources again for their tools.
     pub(crate) fn refresh(&self) -> Arc<Vec<ToolSpec>> {
         let before = self.tools();
-        if self.inner.sources.is_empty() && self.inner.delegates.is_empty() {
+        if let Some(above) = &self.inner.above {
+            above.agent().refresh();
+        } else if self.inner.sources.is_empty() && self.inner.delegates.is_empty() {
             return before;
         }
         let tools = together(&self.inner.own, &self.inner.sources);
-        let delegates = self.inner.delegates.iter().map(|delegate| delegate.spec());
-        let beside: Vec<ToolSpec> = delegates.chain(self.inner.finish.clone()).collect();
-        let specs = with_beside(tools.specs(), &beside);
+        let specs = with_beside(tools.specs(), &self.inner.beside());
         // Equal ones stay the same, with the schemas that were compiled already.
         let specs = if specs == before { before } else { specs };
         let fresh = Arc::new(Toolbox { tools, specs: specs.clone() });
@@ -214,6 +296,15 @@ impl Agent {
 
     pub(crate) fn delegate(&self, name: &str) -> Option<&Arc<dyn Delegate>> {
         self.inner.delegates.iter().find(|delegate| *delegate.name() == *name)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    /// A tool of the agent that this one is a branch of, or of one above that.
+    pub(crate) fn tool_above(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.inner.above.as_ref()?.tool(name)
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {

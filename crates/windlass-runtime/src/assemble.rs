@@ -156,14 +156,13 @@ pub async fn assemble(
     Ok(Assembly { agent, chosen })
 }
 
-/// One agent of a family, with what it needs to act; its delegates are there already.
+/// One agent of a family in the making, with what it needs to act; its delegates are there already.
 async fn alone(
     file: &AgentFile,
     env: Env<'_>,
     log: Arc<dyn EventLog>,
     delegates: Vec<Arc<dyn Delegate>>,
-    chosen: &mut Vec<String>,
-) -> Result<Agent, AssembleError> {
+) -> Result<AgentBuilder, AssembleError> {
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
         .instructions(file.instructions.text())
@@ -171,9 +170,6 @@ async fn alone(
         .policy(file.policy()?)
         .secrets(file.secrets.iter().cloned())
         .log(log);
-    for (choice, model) in models(file, env, chosen).await? {
-        builder = builder.model_with(choice, model);
-    }
     if let Some(schema) = &file.input_schema {
         builder = builder.input_schema(schema.clone());
     }
@@ -196,7 +192,11 @@ async fn alone(
     for server in join_all(servers).await {
         builder = builder.source(Arc::new(server?));
     }
-    Ok(builder.build()?)
+    Ok(builder)
+}
+
+fn with_models(builder: AgentBuilder, models: Vec<Named>) -> AgentBuilder {
+    models.into_iter().fold(builder, |builder, (choice, model)| builder.model_with(choice, model))
 }
 
 type Named = (ModelChoice, Arc<dyn Model>);

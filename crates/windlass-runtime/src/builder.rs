@@ -9,13 +9,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use windlass_core::{
-    AgentRef, Discovery, LimitKind, Message, ModelChoice, Policy, PolicyError, Preset, Stop, Text, ToolSpec,
+    AgentRef, Discovery, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Stop,
+    Text, ToolSpec,
 };
 use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
-use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, with_beside};
+use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, branch_tool, with_beside};
+use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::delegates::Delegate;
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
@@ -39,6 +41,8 @@ pub struct AgentBuilder {
     hook: Option<Arc<dyn StepHook>>,
     checks: OutputChecks,
     delegates: Vec<Arc<dyn Delegate>>,
+    /// With whether models are offered them.
+    branches: Vec<(Branch, bool)>,
     tools: ToolSet,
     tools_error: Option<ToolSetError>,
     models: Vec<(ModelChoice, Arc<dyn Model>)>,
@@ -66,6 +70,7 @@ impl AgentBuilder {
             hook: None,
             checks: OutputChecks::default(),
             delegates: Vec::new(),
+            branches: Vec::new(),
             tools: ToolSet::default(),
             tools_error: None,
             models: Vec::new(),
@@ -257,6 +262,18 @@ impl AgentBuilder {
         self
     }
 
+    /// A branch: an agent that begins with this one's conversation. The model starts it through the tool `branch`.
+    pub fn branch(mut self, branch: impl Into<Branch>) -> Self {
+        self.branches.push((branch.into(), true));
+        self
+    }
+
+    /// A branch that no model is offered, but a hook may ask for ([`Step::branch`]).
+    pub fn known_branch(mut self, branch: impl Into<Branch>) -> Self {
+        self.branches.push((branch.into(), false));
+        self
+    }
+
     /// The log that runs are kept in. Default: one in memory, which dies with the process.
     pub fn log(mut self, log: Arc<dyn EventLog>) -> Self {
         self.log = Some(log);
@@ -273,8 +290,10 @@ impl AgentBuilder {
     ///
     /// # Errors
     /// Settings, tools, models or instructions that cannot work together: nothing is left to fail in mid-run.
-    pub fn build(self) -> Result<Agent, Error> {
+    pub fn build(mut self) -> Result<Agent, Error> {
         let agent = self.name.to_string();
+        let log = self.log.take().unwrap_or_else(|| Arc::new(MemoryLog::new()));
+        let branches = self.built_branches(&log)?;
         let policy = self.made_policy().map_err(|source| Error::Policy { agent: agent.clone(), source })?;
         if policy.single_turn && policy.stop == Stop::FinishTool && self.output.is_none() {
             return Err(Error::NoOutput { agent });
@@ -292,12 +311,11 @@ impl AgentBuilder {
         }
         let (template, system) = template(&agent, &self.instructions)?;
         let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
-        let beside: Vec<_> =
-            self.delegates.iter().map(|agent| reachable(agent.spec())).chain(finish.clone()).collect();
+        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
+        let beside: Vec<_> = delegates.chain(branch_tool(&branches)).chain(finish.clone()).collect();
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
-        let prompt =
-            system.map(|text| Arc::new(Message::system(text))).into_iter().chain(examples.iter().cloned());
-        let prompt: Arc<Vec<_>> = Arc::new(prompt.collect());
+        let system = system.map(|text| Arc::new(Message::system(text)));
+        let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
         let mut all = self.tools.clone();
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             all.add(tool).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
@@ -310,7 +328,7 @@ impl AgentBuilder {
             types => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy, types)),
         };
         Ok(Agent::from_inner(Inner {
-            agent_ref: AgentRef { name: self.name.clone(), digest },
+            agent_ref: AgentRef { name: self.name.clone(), digest: with_branches(digest, &branches) },
             name: self.name,
             description: self.description,
             template,
@@ -322,6 +340,8 @@ impl AgentBuilder {
             hook: self.hook,
             checks: self.checks,
             delegates: self.delegates,
+            branches,
+            above: None,
             finish,
             own: self.tools,
             sources: self.sources,
@@ -336,7 +356,7 @@ impl AgentBuilder {
                 .collect::<BTreeMap<_, _>>(),
             choices: Arc::new(choices),
             wires: RwLock::default(),
-            log: self.log.unwrap_or_else(|| Arc::new(MemoryLog::new())),
+            log,
             world: self.world,
             holder: holder(),
         }))
@@ -344,6 +364,38 @@ impl AgentBuilder {
 }
 
 impl AgentBuilder {
+    /// The branches, with what they have from this agent.
+    fn built_branches(&mut self, log: &Arc<dyn EventLog>) -> Result<Vec<OwnBranch>, Error> {
+        let mut built: Vec<OwnBranch> = Vec::new();
+        for (Branch { mut agent, merge }, offered) in std::mem::take(&mut self.branches) {
+            if agent.models.is_empty() {
+                agent.models.clone_from(&self.models);
+            }
+            agent.known.extend(self.known.iter().cloned());
+            agent.secrets.extend(self.secrets.iter().cloned());
+            agent.world = self.world.clone();
+            agent.log = Some(log.clone());
+            let agent = agent.build()?;
+            let same = |first: Text, second: Text, name: &Text| Error::SameName {
+                agent: self.name.to_string(),
+                name: name.clone(),
+                first,
+                second,
+            };
+            if built.iter().any(|other| other.agent.name() == agent.name()) {
+                return Err(same("branches".into(), "branches".into(), agent.name()));
+            }
+            if agent.branch_depth() + 1 > MAX_BRANCH_DEPTH {
+                return Err(Error::BranchDepth { agent: self.name.to_string() });
+            }
+            if let Some(origin) = reserved(&agent) {
+                return Err(same(origin, "the agent above".into(), &PARENT_TOOL.into()));
+            }
+            built.push(OwnBranch { agent, merge, offered });
+        }
+        Ok(built)
+    }
+
     fn made_policy(&self) -> Result<Policy, PolicyError> {
         let usual = if self.output.is_some() { Preset::Typed } else { Preset::Chat };
         let mut policy = match (&self.policy, &self.settings) {
@@ -418,6 +470,15 @@ fn digest(parts: &impl serde::Serialize) -> Text {
         let _infallible = write!(text, "{byte:02x}");
     }
     text.into()
+}
+
+/// An agent is another one if its branches are.
+fn with_branches(own: Text, branches: &[OwnBranch]) -> Text {
+    if branches.is_empty() {
+        return own;
+    }
+    let of = |branch: &OwnBranch| (branch.agent.agent_ref().digest.clone(), branch.merge, branch.offered);
+    digest(&(own, branches.iter().map(of).collect::<Vec<_>>()))
 }
 
 /// One holder for the whole process: its runs live and die with it.

@@ -16,7 +16,7 @@ use windlass_store::StoreError;
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::run::{DriveOptions, Run};
+use crate::run::{DriveOptions, Prepared, Run};
 
 /// Another agent that does tasks.
 pub trait Delegate: Send + Sync + std::fmt::Debug {
@@ -63,7 +63,8 @@ pub struct Task {
     pub context: Vec<Message>,
     /// The answer to the question that the task ended with the last time.
     pub answer: Option<InputReceived>,
-    /// Ends when the task is no longer wanted.
+    /// Ends when the task is no longer wanted. Where it has ended from the start, the run that does the task is only
+    /// brought to its end, if it has begun: nobody worked on it while the run that handed it over was being stopped.
     pub cancel: CancellationToken,
 }
 
@@ -110,8 +111,14 @@ impl Delegate for AgentDelegate {
     fn run(&self, task: Task) -> BoxFuture<'static, TaskEnd> {
         let agent = self.agent.clone();
         Box::pin(async move {
-            match drive(&agent, &task).await {
-                Ok(run) => end_of(&agent, &run),
+            let begin = async {
+                let mut messages = task.context.clone();
+                messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
+                agent.prepare_child(&task, RunMessages::from(messages), None, DriveOptions::default())
+            };
+            match carry_on(&agent, &task, Box::pin(begin)).await {
+                Ok(Some(run)) => end_of(&agent, &run),
+                Ok(None) => failed(CallOutcome::Interrupted { abandoned: false }),
                 Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
                 Err(error) => {
                     let message = crate::error::in_full(&error).into();
@@ -122,7 +129,13 @@ impl Delegate for AgentDelegate {
     }
 }
 
-async fn drive(agent: &Agent, task: &Task) -> Result<Run, Error> {
+/// Brings the run of a task as far as it goes: `begin` prepares it if it has not begun. `None`: it had not begun, and is
+/// not wanted any more.
+pub(crate) async fn carry_on(
+    agent: &Agent,
+    task: &Task,
+    begin: BoxFuture<'_, Result<Prepared, Error>>,
+) -> Result<Option<Run>, Error> {
     // Nobody is asked here: questions go up to the root, however deep they come from.
     let options = DriveOptions::default();
     let known = match agent.log().summary(task.run).await {
@@ -133,7 +146,7 @@ async fn drive(agent: &Agent, task: &Task) -> Result<Run, Error> {
     let prepared = if known {
         let run = Run::load(&**agent.log(), task.run).await?;
         if run.state().is_finished() {
-            return Ok(run);
+            return Ok(Some(run));
         }
         if let Some(InputReceived { question, answer }) = &task.answer {
             let what = What::Answered { question: question.clone(), answer: answer.clone() };
@@ -144,20 +157,26 @@ async fn drive(agent: &Agent, task: &Task) -> Result<Run, Error> {
             }
         }
         agent.resume(task.run, true, options).await?
+    } else if task.cancel.is_cancelled() {
+        return Ok(None);
     } else {
-        let mut messages = task.context.clone();
-        messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
-        agent.prepare_child(task.run, task.parent, RunMessages::from(messages), options)?
+        begin.await?
     };
     let handle = prepared.handle();
+    let stop = || What::Cancel { reason: Some("the parent run stopped it".into()) };
+    if task.cancel.is_cancelled() {
+        // It hears of that before any of its work begins again.
+        handle.send_now(stop());
+        return prepared.drive().await.map(Some);
+    }
     let cancelled = task.cancel.cancelled();
     futures_util::pin_mut!(cancelled);
     let driven = prepared.drive().boxed();
     match select(driven, cancelled).await {
-        Either::Left((run, _)) => run,
+        Either::Left((run, _)) => run.map(Some),
         Either::Right(((), driven)) => {
-            handle.send_now(What::Cancel { reason: Some("the parent run stopped it".into()) });
-            driven.await
+            handle.send_now(stop());
+            driven.await.map(Some)
         }
     }
 }

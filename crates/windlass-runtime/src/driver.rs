@@ -198,7 +198,7 @@ impl Driver {
     /// What the process before us left running must not have its effect after we settled what became of it (E30).
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
-            let tool = self.agent.tool(&open.call.name)?;
+            let tool = self.agent.tool_of(&self.state, open)?;
             let context = work::context(&self.state, &open.call.id, 1, CancellationToken::new())?;
             Some(async move { tool.stop_left_behind(context).await })
         };

@@ -195,8 +195,8 @@ fn begun(state: &State, before: &State, call: &CallId) -> Option<CallEffects> {
     let open = state.open_call(call).or_else(|| before.open_call(call))?;
     Some(CallEffects {
         call: call.clone(),
-        tool: open.call.name.clone(),
-        effect: state.tool(&open.call.name).map(|tool| tool.effect),
+        tool: open.target_name().clone(),
+        effect: state.target(open).map(|tool| tool.effect),
         key: state.call_key(call).or_else(|| before.call_key(call))?,
         args: open.args().into(),
         entries: Vec::new(),

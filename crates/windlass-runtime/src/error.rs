@@ -4,6 +4,8 @@ use thiserror::Error;
 use windlass_core::{PolicyError, RunId, SessionId, Status, Text, Violation};
 use windlass_store::StoreError;
 
+use crate::branches::MAX_BRANCH_DEPTH;
+
 /// What can go wrong with agents and runs. How a run *ended* is no error: see [`Run`](crate::Run).
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -37,6 +39,12 @@ pub enum Error {
         first: Text,
         /// Where the second comes from.
         second: Text,
+    },
+    /// The agent cannot be built: too many branches stand one under another.
+    #[error("more than {MAX_BRANCH_DEPTH} branches stand one under another below agent `{agent}`")]
+    BranchDepth {
+        /// The agent.
+        agent: String,
     },
     /// The agent cannot be built: a single turn that must finish has nothing to finish with.
     #[error("agent `{agent}` ends after one turn with its output, but has no output schema")]
@@ -201,6 +209,7 @@ impl Error {
             Self::Policy { source, .. } => source.code(),
             Self::Tools { .. } => "agent.tools",
             Self::SameName { .. } => "agent.same_name",
+            Self::BranchDepth { .. } => "agent.branch_depth",
             Self::NoOutput { .. } => "agent.no_output",
             Self::Service { .. } => "agent.service",
             Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
@@ -231,6 +240,7 @@ impl Error {
             Self::SameName { .. } => {
                 Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
             }
+            Self::BranchDepth { .. } => Some("take a branch of a branch away".to_owned()),
             Self::NoOutput { .. } => {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
             }

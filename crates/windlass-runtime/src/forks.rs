@@ -101,7 +101,7 @@ impl Agent {
     async fn stop_left_behind(&self, base: &State, fork: &Forked) {
         for lost in fork.calls.iter().filter(|call| call.outcome.is_none()) {
             let context = work::context(base, &lost.call, 1, CancellationToken::new());
-            let tool = base.open_call(&lost.call).and_then(|open| self.tool(&open.call.name));
+            let tool = base.open_call(&lost.call).and_then(|open| self.tool_of(base, open));
             if let (Some(context), Some(tool)) = (context, tool) {
                 tool.stop_left_behind(context).await;
             }

@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass_core::{
-    Adjusted, CallId, Content, HookEnd, Input, Message, Millis, ModelChoice, Splice, State, StepEdits, Text,
-    ToolCall, ToolMessage, ToolSpec, What, decide,
+    Adjusted, Branched, CallId, CallOutcome, Content, HookEnd, Input, Merge, Message, Millis, ModelChoice,
+    Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, What, decide,
 };
 
 /// Somebody who is asked after the tools of each step.
@@ -39,6 +39,10 @@ pub struct Step {
     pub history: Vec<Arc<Message>>,
     tools: Vec<ToolSpec>,
     end: Option<HookEnd>,
+    /// The branches that this hook asked for before, and have ended.
+    branched: Vec<Branched>,
+    /// Those that it asks for now.
+    asked: Vec<Text>,
 }
 
 impl Step {
@@ -57,6 +61,8 @@ impl Step {
             history: state.history().iter().cloned().collect(),
             tools: state.tools().to_vec(),
             end: None,
+            branched: state.branched().to_vec(),
+            asked: Vec::new(),
         }
     }
 
@@ -129,6 +135,42 @@ impl Step {
         self.history.drain(..orphans);
     }
 
+    /// Asks for a branch of the agent, also for one that its model is not offered
+    /// ([`AgentBuilder::known_branch`](crate::AgentBuilder::known_branch)). `input` are the fields of its input; `merge` says how
+    /// its end comes back; `None`: as the branch says.
+    ///
+    /// The first time this gives `None`: the hook returns, the branch runs as a run of its own, what it brings enters the
+    /// conversation after `[Branch Result]`, and the hook is asked again about the same step. Then this gives what came of
+    /// it: its result, or why there is none. What else a hook changes while it asks for branches is not made. After one
+    /// step there may be [`MAX_STEP_BRANCHES`](windlass_core::MAX_STEP_BRANCHES) branches.
+    pub fn branch(
+        &mut self,
+        name: &str,
+        merge: Option<Merge>,
+        input: Map<String, Value>,
+    ) -> Option<Result<String, String>> {
+        let mut args = Map::from_iter([("name".to_owned(), Value::from(name))]);
+        args.extend(merge.map(|merge| ("merge".to_owned(), serde_json::json!(merge))));
+        args.extend(input.into_iter().filter(|(key, _)| key != "name" && key != "merge"));
+        let args: Text = Value::Object(args).to_string().into();
+        let Some(place) = self.branched.iter().position(|known| known.args == args) else {
+            self.asked.push(args);
+            return None;
+        };
+        Some(match self.branched.remove(place).outcome {
+            CallOutcome::Ok { content } => Ok(content.text().into_owned()),
+            CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => {
+                Err(message.to_string())
+            }
+            _ => Err("the branch was stopped".to_owned()),
+        })
+    }
+
+    /// Whether it asks for branches, so that it will be asked again.
+    pub fn asks_for_branches(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Ends the run with this output, once it fits the agent's schema.
     pub fn finish(&mut self, output: Value) {
         self.end = Some(HookEnd::Finish(output));
@@ -136,7 +178,11 @@ impl Step {
 
     /// What is to change, against the state that the step was made of.
     pub(crate) fn edits(self, state: &State) -> StepEdits {
+        if !self.asked.is_empty() {
+            return StepEdits { branches: self.asked, ..StepEdits::default() };
+        }
         StepEdits {
+            branches: Vec::new(),
             adjusted: self.adjusted(state),
             splices: splices(state.history().iter(), state.history().len(), &self.history),
             end: self.end,

@@ -3,6 +3,7 @@
 mod agent;
 mod assemble;
 mod blocking;
+mod branches;
 mod builder;
 mod delegates;
 mod driver;
@@ -40,6 +41,7 @@ pub use assemble::{
     AssembleError, Assembly, FileService, assemble, check_delegates, connect, local_tools, services,
     with_tools,
 };
+pub use branches::Branch;
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
 pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};

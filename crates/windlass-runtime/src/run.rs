@@ -11,6 +11,7 @@ use windlass_core::{
 use windlass_store::{Fence, StoreError};
 
 use crate::agent::Agent;
+use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
 use crate::input::RunMessages;
@@ -252,21 +253,24 @@ impl Agent {
         Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
     }
 
-    /// Prepares a run that does a task of another one, under an id that the other one gave it.
+    /// Prepares a run that does a task of another one, under an id that the other one gave it; a branch goes on from a
+    /// base.
     ///
     /// # Errors
-    /// The instructions cannot be rendered.
+    /// The input does not fit, or the instructions cannot be rendered.
     pub(crate) fn prepare_child(
         &self,
-        run: RunId,
-        parent: RunId,
+        task: &Task,
         input: RunMessages,
+        base: Option<&State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        let mut start = self.start(run, input, None, None)?;
-        start.parent = Some(parent);
+        let run = task.run;
+        let mut start = self.start(run, input, None, base)?;
+        start.parent = Some(task.parent);
         let start = What::Start(Box::new(start));
-        Ok(self.driver(State::new(run), Some(start), self.first_fence(), options))
+        let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
+        Ok(self.driver(state, Some(start), self.first_fence(), options))
     }
 
     /// Continues a run that a limit cut, with limits set anew (in the unit that people write). Nothing is done again.

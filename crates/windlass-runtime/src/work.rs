@@ -7,18 +7,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures_core::future::BoxFuture;
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
     ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request,
-    State, Stop, Text, ToolChoice, ToolSpec, Usage, What, Wire, fenced_prompt, plain_schema,
+    State, Stop, Text, ToolChoice, ToolSpec, Usage, View, What, Wire, fenced_prompt, plain_schema,
+    transcript,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell, Secret};
 use windlass_store::StoreError;
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
-use crate::delegates::{Delegate, Task, TaskEnd};
+use crate::delegates::TaskEnd;
 use crate::hooks::{self, Step, StepHook};
 use crate::partial::Partial;
 use crate::people::People;
@@ -69,18 +71,25 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
         }
         _ => None,
     };
+    let (history, prefix) = match policy.view {
+        // One text that is made anew each time: there is no prefix to add to.
+        View::Transcript => {
+            (std::iter::once(Arc::new(transcript(state.history()))).collect(), PrefixCell::default())
+        }
+        _ => (state.history().clone(), prefix.clone()),
+    };
     ModelRequest {
         model,
         purpose: request.purpose,
         prompt,
-        history: state.history().clone(),
+        history,
         tools,
         choice,
         response_schema,
         cache: policy.cache.clone(),
         fenced,
         stream,
-        prefix: prefix.clone(),
+        prefix,
     }
 }
 
@@ -304,6 +313,10 @@ impl ToolWork {
             return What::CallEnded { action, outcome: CallOutcome::UnknownTool { nearest: Vec::new() } };
         };
         let cancelled = context.cancelled.clone();
+        if cancelled.is_cancelled() {
+            // It was stopped before it began: nothing of it is done.
+            return What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
+        }
         let call = AssertUnwindSafe(async { tool.call(context, args).await }).catch_unwind();
         pin_mut!(call);
         let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
@@ -435,17 +448,16 @@ pub(crate) async fn ask_hook(action: ActionId, hook: Option<Arc<dyn StepHook>>, 
 /// The log failed under it.
 pub(crate) async fn delegate(
     action: ActionId,
-    delegate: Option<Arc<dyn Delegate>>,
-    task: Task,
+    end: Option<BoxFuture<'static, TaskEnd>>,
 ) -> Result<What, Arc<StoreError>> {
     let failed = |message: String| TaskEnd::Done {
         outcome: CallOutcome::Error { kind: None, message: message.into() },
         usage: Usage::default(),
         cost: Some(0),
     };
-    let end = match delegate {
-        Some(delegate) => {
-            let run = AssertUnwindSafe(async { delegate.run(task).await }).catch_unwind().await;
+    let end = match end {
+        Some(end) => {
+            let run = AssertUnwindSafe(end).catch_unwind().await;
             run.unwrap_or_else(|panic| failed(format!("the delegate panicked: {}", words(&*panic))))
         }
         None => failed("the agent has no such delegate any more".to_owned()),

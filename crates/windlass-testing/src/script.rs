@@ -180,7 +180,7 @@ impl Script {
 }
 
 /// The path of what an agent has.
-fn within(path: &str, name: &str) -> String {
+pub(crate) fn within(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
 
@@ -254,6 +254,11 @@ impl Inner {
         tasks.len() - 1
     }
 
+    /// Whether there is a model for that part.
+    pub(crate) fn has_scene(&self, path: &str) -> bool {
+        self.scenes.contains_key(path)
+    }
+
     /// How many tasks a peer was given.
     pub(crate) fn tasks_of(&self, path: &str) -> usize {
         self.tasks.get(path).map_or(0, Vec::len)
@@ -303,7 +308,7 @@ impl Inner {
     /// An append was not written: what it would have recorded has to come again.
     pub(crate) fn lost(&mut self, run: RunId, events: &[Event]) {
         let path = self.doers.get(&run).cloned().unwrap_or_default();
-        let root = path.is_empty();
+        let root = self.handle.as_ref().map_or(path.is_empty(), |handle| handle.id() == run);
         match events.first().map(|event| &event.fact) {
             Some(Fact::TurnCompleted(_) | Fact::TurnFailed(_)) => self.scene(&path).lost_requests += 1,
             Some(Fact::CallRetried(retried)) => self.lost_call(run, &retried.call, &retried.outcome),

@@ -17,8 +17,8 @@ use tokio::process::Command;
 use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
 
 use crate::error::ToolSetError;
-use crate::trace;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
+use crate::trace;
 
 use child::{Finished, Limits};
 use words::Word;

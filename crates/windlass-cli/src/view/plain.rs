@@ -192,6 +192,13 @@ impl Plain {
             }
             Fact::Steered(steered) => self.remark(&format!("steered: {}", cut(&steered.text, LINE_CHARS))),
             Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
+            Fact::StepBranched(branched) => {
+                let asked = &branched.calls;
+                let known =
+                    asked.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone())));
+                self.calls.extend(known);
+                self.remark(&format!("a hook asked for {}", count(asked.len() as u64, "branch call")));
+            }
             Fact::OutputRejected(rejected) => {
                 self.warn(&format!("not accepted: {}", rejection(rejected.reason)));
             }

@@ -6,8 +6,7 @@ use super::{Decided, Decision};
 use crate::action::Found;
 use crate::args::check_args;
 use crate::event::{
-    CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict,
-    InputRequested, TurnFailed,
+    CallDecided, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict, InputRequested,
 };
 use crate::ids::{ActionId, CallId, Text};
 use crate::message::ToolCall;
@@ -16,7 +15,7 @@ use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind};
 use crate::question::QuestionKind;
-use crate::reply::{FailureKind, ModelFailure, Usage};
+use crate::reply::Usage;
 use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind, ToolSpec};
 
@@ -92,9 +91,9 @@ impl Decision {
     /// Lets a sound call through the gate. Says whether it is sure to run.
     fn admit(&mut self, open: &OpenCall) -> bool {
         let id = open.call.id.clone();
-        let name = &open.call.name;
+        let (name, own) = (open.target_name(), &open.call.name);
         let policy = self.state.policy.clone();
-        if let Some(pattern) = policy.denied(name) {
+        if let Some(pattern) = policy.denied(name).or_else(|| policy.denied(own)) {
             self.record(CallDecided {
                 call: id.clone(),
                 decision: Verdict::Forbidden { pattern: pattern.clone() },
@@ -108,18 +107,22 @@ impl Decision {
             self.skip(id, &reason, Some(LimitKind::Repetition));
             return false;
         }
-        let Some(tool) = self.state.tool(name) else { return false };
-        let (kind, approve) = (tool.kind, tool.approve);
+        let Some(tool) = self.state.target(open) else { return false };
+        let (kind, approve) = (tool.kind, tool.approve || policy.wants_approval(own));
         match kind {
             ToolKind::Ask => self.ask_person(open),
-            ToolKind::Run | ToolKind::Read | ToolKind::Search | ToolKind::Delegate
-                if approve || policy.wants_approval(name) =>
-            {
+            ToolKind::Finish(_) => {}
+            _ if approve || policy.wants_approval(name) => {
                 self.hold(open);
                 return false;
             }
             // It stays queued, and starts as soon as there is room.
-            ToolKind::Run | ToolKind::Read | ToolKind::Search | ToolKind::Delegate | ToolKind::Finish(_) => {}
+            ToolKind::Run
+            | ToolKind::Read
+            | ToolKind::Search
+            | ToolKind::Delegate
+            | ToolKind::Branch
+            | ToolKind::Parent => {}
         }
         true
     }
@@ -148,7 +151,7 @@ impl Decision {
             question,
             kind: QuestionKind::Approval,
             call: Some(call),
-            text: format!("May `{}` run with {}?", open.call.name, open.args()).into(),
+            text: format!("May `{}` run with {}?", open.target_name(), open.args()).into(),
             suggestions: Vec::new(),
             child: None,
         });
@@ -168,7 +171,8 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            if self.used_up(self.state.counters.tool_calls) {
+            let by_hook = self.state.open_call(&id).is_some_and(OpenCall::by_hook);
+            if !by_hook && self.used_up(self.state.counters.tool_calls) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
             } else {
                 self.start_call(id);
@@ -187,7 +191,7 @@ impl Decision {
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
         let Some(open) = self.state.open_call(&call).cloned() else { return };
-        let delegate = self.state.tool(&open.call.name).is_some_and(|tool| tool.kind == ToolKind::Delegate);
+        let delegate = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Delegate);
         if matches!(open.stage, Stage::Queued) {
             match open.known().map(|known| &known.outcome) {
                 Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
@@ -240,7 +244,7 @@ impl Decision {
     /// Whether a failed call is tried again: then that is recorded.
     fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
         let policy = &self.state.policy;
-        let tool = self.state.tool(&open.call.name);
+        let tool = self.state.target(open);
         let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
         // A call with an effect that ran out of time may have happened: it is not run again blindly.
         let doubtful = matches!(outcome, CallOutcome::TimedOut { .. })
@@ -284,7 +288,7 @@ impl Decision {
         Ok(())
     }
 
-    fn ask_outcome(&mut self, open: &OpenCall) {
+    pub(super) fn ask_outcome(&mut self, open: &OpenCall) {
         let question = self.next_question();
         self.record(InputRequested {
             question,
@@ -292,81 +296,13 @@ impl Decision {
             call: Some(open.call.id.clone()),
             text: format!(
                 "`{}` had started with {} when the process died. Did it happen? Give its result, let it run again, or say unknown.",
-                open.call.name,
+                open.target_name(),
                 open.args()
             )
             .into(),
             suggestions: Vec::new(),
             child: None,
         });
-    }
-
-    /// After a take-over: what had started and not finished runs again or is in doubt, by its declared effect.
-    pub(super) fn resume(&mut self) {
-        let lost: Vec<OpenCall> = self
-            .open_calls()
-            .iter()
-            .filter(|open| {
-                matches!(
-                    open.stage,
-                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
-                )
-            })
-            .cloned()
-            .collect();
-        for open in lost {
-            self.take_up(&open);
-        }
-        if self.state.stopping() {
-            if matches!(self.state.phase, Phase::Calling(_)) {
-                self.abandon_turn("the process died while the run was being stopped");
-            }
-            self.after_stop();
-        }
-    }
-
-    /// Goes on with a call that was lost while it ran.
-    pub(super) fn take_up(&mut self, open: &OpenCall) {
-        let id = open.call.id.clone();
-        match self.effect(open).0 {
-            _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
-                self.delegate(open);
-            }
-            Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
-            _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
-            Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
-            Effect::Once => self.doubt(open),
-        }
-    }
-
-    /// What running a call again would do, and whether its tool can say if it happened.
-    fn effect(&self, open: &OpenCall) -> (Effect, bool) {
-        let tool = self.state.tool(&open.call.name).map(|tool| (tool.effect, tool.has_check));
-        tool.unwrap_or((Effect::Once, false))
-    }
-
-    fn doubt(&mut self, open: &OpenCall) {
-        self.record(CallDoubted { call: open.call.id.clone() });
-        if !self.effect(open).1 {
-            self.ask_outcome(open);
-        }
-    }
-
-    /// Ends a model call that nobody works on any more.
-    pub(super) fn abandon_turn(&mut self, why: &str) {
-        let Phase::Calling(calling) = &self.state.phase else { return };
-        let model = self.state.models.get(calling.model as usize).map(|model| model.name.clone());
-        let failure = ModelFailure {
-            kind: FailureKind::Cancelled,
-            status: None,
-            message: why.into(),
-            retry_after_ms: None,
-            // Nobody can say any more what was paid; the request had gone out (E41).
-            usage: Usage { input: self.estimated_input(), estimated: true, ..Usage::default() },
-            model: model.unwrap_or_else(|| "".into()),
-        };
-        let turn = calling.turn;
-        self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
     }
 
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
@@ -376,7 +312,7 @@ impl Decision {
                 open.repeat == repetition.note_at && (open.attempt > 0 || open.ran_below(&outcome))
             })?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
-            Some(text.replace("{tool}", &open.call.name).into())
+            Some(text.replace("{tool}", open.target_name()).into())
         });
         self.record(CallFinished { call, outcome, note, limit: None });
     }
@@ -405,17 +341,21 @@ impl Decision {
 
     /// When the run is being stopped: calls that nobody works on get their result at once.
     pub(super) fn close_idle_calls(&mut self) {
+        let asks = |open: &&OpenCall| matches!(open.stage, Stage::DelegateAsks { .. });
+        let asking: Vec<OpenCall> = self.open_calls().iter().filter(asks).cloned().collect();
+        for open in &asking {
+            self.stop_delegate(open);
+        }
         let idle: Vec<CallId> = self
             .open_calls()
             .iter()
             .filter(|open| match open.stage {
-                Stage::Queued
-                | Stage::Held { .. }
-                | Stage::Asking
-                | Stage::DelegateAsks { .. }
-                | Stage::Retrying { .. } => true,
+                Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Retrying { .. } => true,
                 Stage::Doubted { asked, .. } => asked,
-                Stage::Running { .. } | Stage::Delegated { .. } | Stage::Done(_) => false,
+                Stage::Running { .. }
+                | Stage::Delegated { .. }
+                | Stage::DelegateAsks { .. }
+                | Stage::Done(_) => false,
             })
             .map(|open| open.call.id.clone())
             .collect();
@@ -464,7 +404,12 @@ fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
     if matches!(tool.kind, ToolKind::Finish(_)) {
         return None;
     }
-    check_args(tool, &open.call.args).err().map(|message| CallOutcome::Malformed { message: message.into() })
+    let own = check_args(tool, &open.call.args);
+    let checked = match state.target(open).filter(|_| own.is_ok() && open.reaches()) {
+        Some(target) => check_args(target, open.args()),
+        None => own,
+    };
+    checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
 }
 
 /// The next call of the turn that is allowed and has room.
@@ -481,7 +426,7 @@ fn next_to_start(state: &State) -> Option<CallId> {
     let place = calls.iter().position(|open| matches!(open.stage, Stage::Queued))?;
     let open = calls.get(place)?;
     let before = calls.get(..place).unwrap_or_default();
-    let once = |open: &OpenCall| state.tool(&open.call.name).is_none_or(|tool| tool.effect == Effect::Once);
+    let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
     let free = match state.policy.batch {
         Batch::Concurrent(most) => running < most as usize,
         Batch::First | Batch::Serial => !before.iter().any(unfinished),

@@ -19,8 +19,15 @@ impl Decision {
             // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
             _ => (open.known().and_then(|known| known.child).unwrap_or_else(|| self.child_run(&call)), None),
         };
-        let (agent, attempt) = (open.call.name.clone(), open.attempt + 1);
-        self.record(DelegationStarted { call, agent, run, attempt, answer });
+        let (agent, attempt) = (open.target_name().clone(), open.attempt + 1);
+        self.record(DelegationStarted { call, agent, run, attempt, answer, stop: false });
+    }
+
+    /// Has the run of a task brought to its end that nobody works on: this run is being stopped.
+    pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
+        let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
+        let (call, agent, attempt) = (open.call.id.clone(), open.target_name().clone(), open.attempt + 1);
+        self.record(DelegationStarted { call, agent, run, attempt, answer: None, stop: true });
     }
 
     /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
@@ -45,6 +52,11 @@ impl Decision {
     pub(super) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
         if self.state.stopping() {
+            if matches!(open.stage, Stage::Delegated { stop: false, .. }) {
+                // It came to rest before it heard of the stop.
+                self.stop_delegate(&open);
+                return Ok(());
+            }
             let outcome = CallOutcome::Interrupted { abandoned: false };
             return self.delegation_ended(action, outcome, Usage::default(), Some(0));
         }
@@ -57,9 +69,9 @@ impl Decision {
     /// Goes on with another agent's task, whose question was answered.
     pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
         let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        let (call, agent) = (open.call.id.clone(), open.call.name.clone());
+        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
         let answer = Some(InputReceived { question, answer });
-        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer });
+        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer, stop: false });
     }
 
     pub(super) fn delegation_ended(

@@ -55,6 +55,9 @@ impl Decision {
                 self.close_idle_calls();
                 self.after_limit(&closing.reached);
             }
+        } else if self.state.open_calls().any(OpenCall::by_hook) {
+            self.settle_started();
+            self.start_branches();
         } else if let Some((reason, kind, note)) = self.cut(self.state.stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);

@@ -5,10 +5,14 @@ use serde_json::Value;
 
 use super::{Decided, Decision, RAW_OUTPUT};
 use crate::action::{HookEnd, StepEdits};
-use crate::args::check_value;
-use crate::event::HistoryEdited;
-use crate::ids::ActionId;
-use crate::outcome::{FailKind, Status};
+use crate::args::{check_args, check_value};
+use crate::event::{HistoryEdited, StepBranched};
+use crate::forms::ReadCall;
+use crate::ids::{ActionId, Text};
+use crate::open_call::{OpenCall, Stage};
+use crate::outcome::{CallOutcome, FailKind, Status};
+use crate::reach::{BRANCH_TOOL, MAX_STEP_BRANCHES, not_there};
+use crate::reply::ReplyCall;
 use crate::state::{Phase, State};
 use crate::tool::{OutputForm, ToolKind};
 
@@ -17,6 +21,10 @@ impl Decision {
         match self.state.phase {
             Phase::Stepping { seq } if self.state.action(seq) == action => {}
             _ => return Err(self.unknown(action)),
+        }
+        if !edits.branches.is_empty() {
+            self.branch_off(edits.branches);
+            return Ok(());
         }
         if let Some(adjusted) = edits.adjusted {
             self.record(adjusted);
@@ -37,6 +45,48 @@ impl Decision {
             Some(HookEnd::Finish(output)) => self.finished_by_hook(output),
         }
         Ok(())
+    }
+
+    /// Starts the branches that the hook asks for. Their results follow the step's, and then the hook is asked again.
+    fn branch_off(&mut self, branches: Vec<Text>) {
+        if self.state.branched.len() + branches.len() > MAX_STEP_BRANCHES {
+            let error = format!("the hook asked for more than {MAX_STEP_BRANCHES} branches after one step");
+            self.fail(FailKind::Hook, error.into());
+            return;
+        }
+        let before = self.state.branched.len();
+        let asked = branches.into_iter().enumerate();
+        let calls = asked.map(|(place, args)| ReplyCall {
+            id: Some(format!("branch_{}_{}", self.state.turn, before + place + 1).into()),
+            name: BRANCH_TOOL.into(),
+            args,
+        });
+        let calls = self.identify(self.state.turn, calls.map(ReadCall::from).collect());
+        self.record(StepBranched { calls });
+        self.start_branches();
+    }
+
+    /// Starts the branches of a hook that have not begun.
+    pub(super) fn start_branches(&mut self) {
+        let queued = |open: &&OpenCall| matches!(open.stage, Stage::Queued);
+        let open: Vec<OpenCall> = self.open_calls().iter().filter(queued).cloned().collect();
+        for open in open {
+            if let Some(message) = self.cannot_branch(&open) {
+                self.finish_call(open.call.id, CallOutcome::Malformed { message: message.into() });
+            }
+        }
+        self.go_on();
+    }
+
+    /// Why a branch that a hook asks for cannot be started.
+    fn cannot_branch(&self, open: &OpenCall) -> Option<String> {
+        let args: Value = serde_json::from_str(&open.call.args).unwrap_or_default();
+        let name = args.get("name").cloned().unwrap_or_default();
+        match (self.state.tool(BRANCH_TOOL), self.state.target(open).filter(|_| open.reaches())) {
+            (Some(_), Some(branch)) => check_args(branch, open.args()).err(),
+            (Some(tool), None) if tool.kind == ToolKind::Branch => Some(not_there(tool, &name)),
+            _ => Some("the agent has no branches".to_owned()),
+        }
     }
 
     fn finished_by_hook(&mut self, output: Value) {

@@ -169,13 +169,12 @@ impl Decision {
         let reached = self.reached(LimitKind::Seconds);
         let fact = self.limit_fact(LimitKind::Seconds, reached);
         self.record(fact.clone());
-        if self.state.stopping() {
-            self.close_idle_calls();
-            self.after_stop();
-            return;
-        }
         self.close_idle_calls();
-        self.after_limit(&fact);
+        if self.state.stopping() {
+            self.after_stop();
+        } else {
+            self.after_limit(&fact);
+        }
     }
 }
 

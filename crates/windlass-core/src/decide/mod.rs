@@ -7,6 +7,7 @@ mod fork;
 mod hooks;
 mod limits;
 mod people;
+mod takeover;
 mod turns;
 
 use crate::action::{Input, What};

@@ -73,7 +73,7 @@ impl Decision {
     }
 
     fn check_edited(&self, call: &OpenCall, args: &Value) -> Decided {
-        let Some(tool) = self.state.tool(&call.call.name) else { return Ok(()) };
+        let Some(tool) = self.state.target(call) else { return Ok(()) };
         check_args(tool, &args.to_string()).map(|_| ()).map_err(|message| Violation::BadArguments { message })
     }
 
@@ -88,8 +88,8 @@ impl Decision {
             hash.update((bytes.len() as u64).to_be_bytes());
             hash.update(bytes);
         };
-        part(call.call.name.as_bytes());
-        if let Some(tool) = self.state.tool(&call.call.name) {
+        part(call.target_name().as_bytes());
+        if let Some(tool) = self.state.target(call) {
             part(tool.description.as_bytes());
             part(tool.parameters.to_string().as_bytes());
             part(&serde_json::to_vec(&tool.effect).unwrap_or_default());

@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::event::{
-    Adjusted, OutputRejected, Purpose, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnFailed,
-    TurnStarted,
+    Adjusted, OutputRejected, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
 };
 use crate::fenced;
 use crate::forms::{self, ReadCall};
@@ -41,7 +40,8 @@ impl Decision {
 
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn + 1;
-        self.record(TurnStarted { turn, purpose: Purpose::Act, model: 0, attempt: 1, choice, note });
+        let purpose = self.state.policy.purpose;
+        self.record(TurnStarted { turn, purpose, model: 0, attempt: 1, choice, note });
     }
 
     pub(super) fn start_turn(&mut self, next: &Calling) {
@@ -123,7 +123,7 @@ impl Decision {
     }
 
     /// Gives each call an id that is new in this conversation: the provider's own where it serves (E7).
-    fn identify(&self, turn: u32, calls: Vec<ReadCall>) -> Vec<ToolCall> {
+    pub(super) fn identify(&self, turn: u32, calls: Vec<ReadCall>) -> Vec<ToolCall> {
         let mut taken: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
             let given = read.call.id.as_ref().filter(|id| !id.trim().is_empty());

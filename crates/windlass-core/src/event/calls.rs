@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::InputReceived;
 use crate::ids::{CallId, Millis, RunId, Text};
+use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::reply::Usage;
@@ -108,6 +109,10 @@ pub struct DelegationStarted {
     /// The answer to a question of that run, which was put to people here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<InputReceived>,
+    /// Whether this run is being stopped, and the other one is only brought to its end: it may have used something since,
+    /// and must not be left open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop: bool,
 }
 
 /// See [`Fact::DelegationFinished`].
@@ -123,4 +128,11 @@ pub struct DelegationFinished {
     /// What that cost, in pico-dollars; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
+}
+
+/// See [`Fact::StepBranched`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepBranched {
+    /// The branches, each as a call of the tool [`BRANCH_TOOL`](crate::BRANCH_TOOL) that no model made.
+    pub calls: Vec<ToolCall>,
 }

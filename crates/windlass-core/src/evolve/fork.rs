@@ -28,6 +28,7 @@ impl State {
         self.stop = base.stop;
         self.cut = base.cut;
         self.closing.clone_from(&base.closing);
+        self.branched.clone_from(&base.branched);
         self.steering.clone_from(&base.steering);
         self.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
@@ -90,8 +91,8 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     }
     open.stage = match open.stage {
         // Another agent's task goes on in the same run; it asks anew what nobody has answered.
-        Stage::Delegated { run, answer, .. } => Stage::Delegated { seq, run, answer },
-        Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, answer: None },
+        Stage::Delegated { run, answer, .. } => Stage::Delegated { seq, run, answer, stop: false },
+        Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, answer: None, stop: false },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         _ if started => Stage::Running { seq },
         _ => Stage::Queued,

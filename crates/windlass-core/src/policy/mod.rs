@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::ModelChoice;
+use crate::event::Purpose;
 use crate::ids::Text;
 use crate::stored::SPILL_BYTES;
 
@@ -32,6 +33,9 @@ pub struct Policy {
     pub wire: Wire,
     /// How much of the history a request holds.
     pub view: View,
+    /// What its model calls are for.
+    #[serde(default, skip_serializing_if = "is_act")]
+    pub purpose: Purpose,
     /// What ends the loop.
     pub stop: Stop,
     /// Whether the loop ends after the first turn that is accepted (acorn's single turn); a limit on model calls lifts it.
@@ -138,6 +142,8 @@ pub enum View {
     Blackboard,
     /// The plan, failures and memories.
     Plan,
+    /// The whole conversation as one text: for whoever sums it up ([`transcript`](crate::transcript())).
+    Transcript,
 }
 
 /// Which tools a request shows. All can be called in either case.
@@ -337,6 +343,11 @@ impl Policy {
     pub fn wants_approval(&self, tool: &str) -> bool {
         self.approve.iter().any(|pattern| matches(pattern, tool))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_act(purpose: &Purpose) -> bool {
+    *purpose == Purpose::Act
 }
 
 /// Whether a pattern of `*` (any run of characters) and `?` (one character) covers a whole name.

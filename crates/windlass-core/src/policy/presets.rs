@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::event::Purpose;
+
 use super::{
     Another, AtLimit, Batch, Discovery, Limit, LimitKind, LogTexts, Malformed, Memory, Policy, Repetition,
     Results, Stop, Talk, Texts, Transport, View, Wire,
@@ -85,6 +87,7 @@ fn chat() -> Policy {
         preset: "chat".into(),
         wire: Wire::Auto,
         view: View::Full,
+        purpose: Purpose::Act,
         stop: Stop::Text,
         single_turn: false,
         hooks: false,
@@ -120,6 +123,24 @@ fn chat() -> Policy {
 /// Texts of a preset whose system logs nothing of what SwiftAgentKit does.
 fn silent(texts: Texts) -> Texts {
     Texts { log: LogTexts::default(), ..texts }
+}
+
+impl Policy {
+    /// The loop that sums up a branch: one answer to the conversation as a text, at acorn's temperature.
+    #[must_use]
+    pub fn summary(transport: Transport) -> Self {
+        Self {
+            preset: "summary".into(),
+            wire: Wire::Native,
+            view: View::Transcript,
+            purpose: Purpose::Merge,
+            temperature: Some(0.3),
+            at_limit: AtLimit::None,
+            transport,
+            texts: silent(Texts::default()),
+            ..chat()
+        }
+    }
 }
 
 /// KAOS: one fenced block a turn, every model call is a step.

@@ -2,6 +2,7 @@
 
 use crate::event::LimitReached;
 use crate::ids::{Millis, Text};
+use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 
 /// Things that happened several times in a row.
@@ -51,4 +52,13 @@ pub(crate) struct Closing {
     pub(crate) text_asked: bool,
     /// Whether the call beyond the limit has begun.
     pub(crate) called: bool,
+}
+
+/// A branch that a hook asked for, and how it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branched {
+    /// What the hook asked for, as JSON text.
+    pub args: Text,
+    /// How it ended, with its result.
+    pub outcome: CallOutcome,
 }

@@ -71,6 +71,7 @@ fn renamed(mut state: State, names: &mut Names) -> State {
         }
         Phase::Acting(calls) => {
             for call in calls {
+                call.asked_at.1 = 0;
                 if let Stage::Running { seq }
                 | Stage::Delegated { seq, .. }
                 | Stage::Retrying { seq, .. }

@@ -21,6 +21,8 @@ pub(super) struct Left {
     pub(super) raises: u8,
     /// Questions of delegates.
     pub(super) questions: u8,
+    /// How often a hook asks for branches.
+    pub(super) branches: u8,
     /// How many replies there were: the next one is chosen among those of that number.
     pub(super) replies: u8,
 }
@@ -110,7 +112,11 @@ impl Moves<'_> {
             Work::Delegate { .. } => self.delegate_ends(action, live),
             Work::RunHook => {
                 for edits in &self.scenario.edits {
-                    self.add(What::Stepped { action, edits: Box::new(edits.clone()) }, left);
+                    let branches = u8::from(!edits.branches.is_empty());
+                    if branches <= left.branches {
+                        let left = Left { branches: left.branches - branches, ..left };
+                        self.add(What::Stepped { action, edits: Box::new(edits.clone()) }, left);
+                    }
                 }
             }
             Work::CheckCall { .. } => {

@@ -341,6 +341,8 @@ fn typed_tools() -> Vec<Arc<Vec<ToolSpec>>> {
     let mut helper = ToolSpec::new("helper", "", json!({ "type": "object" }));
     helper.kind = ToolKind::Delegate;
     all.push(helper);
+    all.retain(|tool| tool.kind != ToolKind::Branch);
+    all.push(ToolSpec::branches(vec![ToolSpec::one_branch("deep", "", None)]));
     all.push(ToolSpec::finish(Some(&schema())));
     vec![Arc::new(all)]
 }
@@ -397,6 +399,8 @@ fn output(
     let last = if typed { calls(None, &[finish]) } else { text("done") };
     let aborted = StepEdits { end: Some(HookEnd::Abort("enough".into())), ..StepEdits::default() };
     let ended = StepEdits { end: Some(HookEnd::Finish(json!({ "n": 3 }))), ..StepEdits::default() };
+    let branched =
+        StepEdits { branches: vec!["{\"name\":\"deep\"}".into(), "{}".into()], ..StepEdits::default() };
     let more = vec![calls(None, &[&bad]), last.clone()];
     Scenario {
         name: format!("{preset} {batch:?}, {parse_retries} parse retries, {model_calls:?} model calls"),
@@ -404,7 +408,7 @@ fn output(
         tools: typed_tools(),
         replies: vec![first, more, vec![last]],
         edits: if typed {
-            vec![StepEdits::default(), ended, aborted]
+            vec![StepEdits::default(), ended, aborted, branched]
         } else {
             vec![StepEdits::default(), aborted]
         },
@@ -415,6 +419,7 @@ fn output(
             tool_failures: 1,
             model_failures: u8::from(deep),
             questions: 1,
+            branches: 1,
             ..Left::default()
         },
     }

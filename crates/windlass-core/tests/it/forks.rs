@@ -83,6 +83,10 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
                 let fresh = |call| open.insert(call, true).is_none();
                 assert!(turn.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
             }
+            Fact::StepBranched(branched) => {
+                let fresh = |call| open.insert(call, true).is_none();
+                assert!(branched.calls.iter().map(|call| &call.id).all(fresh), "ids are unique");
+            }
             Fact::CallStarted(started) => assert_eq!(open.get(&started.call), Some(&true), "{started:?}"),
             Fact::CallHeld(held) => assert_eq!(open.get(&held.call), Some(&true), "{held:?}"),
             Fact::CallFinished(finished) => {

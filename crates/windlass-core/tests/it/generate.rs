@@ -113,7 +113,7 @@ fn usage(step: Step) -> Usage {
 }
 
 pub(crate) fn reply(step: Step) -> Reply {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 14] = [
         "read",
         "put",
         "pay",
@@ -124,16 +124,39 @@ pub(crate) fn reply(step: Step) -> Reply {
         "strict",
         "reed",
         "helper",
+        "branch",
+        "call_parent_tool",
         "__finish__",
         "search_tools",
     ];
     const ARGS: [&str; 6] = ["{}", "{\"n\":1}", "{\"n\": 1 }", "{\"n\":\"x\"}", "{\"n\":", ""];
+    const BRANCHES: [&str; 5] = [
+        "{}",
+        "{\"name\":\"deep\",\"n\":1}",
+        "{\"name\":\"deep\",\"merge\":\"summarize\",\"n\":2}",
+        "{\"name\":\"deep\"}",
+        "{\"name\":\"hidden\"}",
+    ];
+    const REACHED: [&str; 6] = [
+        "{\"name\":\"read\",\"n\":1}",
+        "{\"name\":\"charge\"}",
+        "{\"name\":\"ask\",\"question\":\"Which?\"}",
+        "{\"name\":\"sign\"}",
+        "{\"name\":\"nobody\"}",
+        "{}",
+    ];
     const IDS: [Option<&str>; 5] = [None, Some("a"), Some("b"), Some(""), Some("call_1_1")];
     let count = [0, 1, 1, 2, 3][usize::from(step.pick % 5)];
     // Half of the replies ask for the same thing several times.
     let at = |n: usize, shift: u16| usize::from(step.more / shift) + n * usize::from(step.pick / 5 % 2);
+    let args = |name: &str, n: usize| match name {
+        "branch" => BRANCHES[at(n, 9) % BRANCHES.len()],
+        "call_parent_tool" => REACHED[at(n, 9) % REACHED.len()],
+        _ => ARGS[at(n, 9) % ARGS.len()],
+    };
     let calls = (0..count)
-        .map(|n| (NAMES[at(n, 1) % NAMES.len()], ARGS[at(n, 9) % ARGS.len()], IDS[at(n, 54) % IDS.len()]))
+        .map(|n| (NAMES[at(n, 1) % NAMES.len()], n))
+        .map(|(name, n)| (name, args(name, n), IDS[at(n, 54) % IDS.len()]))
         .collect();
     let text = match step.pick % 7 {
         0 => None,
@@ -194,6 +217,8 @@ pub(crate) fn edits(step: Step) -> StepEdits {
         3 => edits.end = Some(HookEnd::Finish(json!({ "n": 1 }))),
         4 => edits.end = Some(HookEnd::Finish(json!({ "n": "x" }))),
         5 => edits.end = Some(HookEnd::Abort("no key".into())),
+        6 => edits.branches = vec!["{\"name\":\"hidden\"}".into(), "{\"name\":\"deep\",\"n\":1}".into()],
+        7 => edits.branches = vec!["{\"name\":\"deep\"}".into(), "{\"name\":\"nobody\"}".into()],
         _ => {}
     }
     edits

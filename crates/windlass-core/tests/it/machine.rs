@@ -236,7 +236,18 @@ impl Machine {
     /// Cancels the run and lets everything come to its end.
     fn finish(&mut self) {
         self.offer(&Input { at: self.now, what: What::Cancel { reason: None } });
-        let gone: Vec<_> = self.begun.iter().map(|(id, work)| (*id, work.clone())).collect();
+        let begun =
+            |machine: &Self| machine.begun.iter().map(|(id, work)| (*id, work.clone())).collect::<Vec<_>>();
+        let gone = begun(self);
+        self.end_all(gone);
+        // Other agents that were waiting for people are stopped now.
+        let stopped = begun(self);
+        self.end_all(stopped);
+        assert!(self.state.is_finished(), "a cancelled run ends once its work has: {:?}", self.state);
+        assert!(pending(&self.state).is_empty());
+    }
+
+    fn end_all(&mut self, gone: Vec<(ActionId, Work)>) {
         for (action, work) in gone {
             let what = match work {
                 Work::CallModel { .. } => {
@@ -251,8 +262,6 @@ impl Machine {
             };
             self.offer(&Input { at: self.now, what });
         }
-        assert!(self.state.is_finished(), "a cancelled run ends once its work has: {:?}", self.state);
-        assert!(pending(&self.state).is_empty());
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
     ActionId, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact, Found,
-    LimitKind, Message, QuestionKind, RunStanding, State, Stop, ToolKind, Usage, What, Work, pending,
+    LimitKind, Message, QuestionKind, RunStanding, State, Stop, ToolKind, ToolSpec, Usage, What, Work,
+    pending,
 };
 
 /// What has been seen of one call.
@@ -35,6 +36,8 @@ enum Seen {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Monitor {
     calls: BTreeMap<CallId, (String, Seen)>,
+    /// Those that a hook asked for.
+    by_hook: BTreeSet<CallId>,
     cancelled: bool,
     ended: bool,
     usage: Usage,
@@ -106,6 +109,14 @@ impl Monitor {
                     hold!(new, "call ids are unique: {}", call.id);
                 }
             }
+            Fact::StepBranched(branched) => {
+                for call in &branched.calls {
+                    let new =
+                        self.calls.insert(call.id.clone(), (call.name.to_string(), Seen::Wanted)).is_none();
+                    hold!(new, "call ids are unique: {}", call.id);
+                    self.by_hook.insert(call.id.clone());
+                }
+            }
             Fact::TurnFailed(turn) => self.usage.add(&turn.failure.usage),
             Fact::CallHeld(held) => {
                 self.step(&held.call, Seen::Held, fact, |seen| matches!(seen, Seen::Wanted | Seen::Held))?;
@@ -122,7 +133,7 @@ impl Monitor {
             Fact::CallRetried(retried) => {
                 let out_of_time = matches!(retried.outcome, CallOutcome::TimedOut { .. });
                 let name = self.calls.get(&retried.call).map_or("", |(name, _)| name);
-                let once = state.tool(name).is_none_or(|tool| tool.effect == Effect::Once);
+                let once = spec(state, &retried.call, name).is_none_or(|tool| tool.effect == Effect::Once);
                 hold!(!(once && out_of_time), "call {} may have happened, and is tried again", retried.call);
                 self.step(&retried.call, Seen::Failed, fact, |seen| *seen == Seen::Running)?;
             }
@@ -205,13 +216,13 @@ impl Monitor {
         let Some((name, seen)) = self.calls.get(&started.call) else {
             return Err(format!("nobody asked for call {}", started.call));
         };
-        let once = state.tool(name).is_none_or(|tool| tool.effect == Effect::Once);
+        let once = spec(state, &started.call, name).is_none_or(|tool| tool.effect == Effect::Once);
         let settled = matches!(
             input,
             What::Checked { found: Found::NotHappened, .. } | What::Answered { answer: Answer::RunAgain, .. }
         );
         let may = match seen {
-            Seen::Wanted => !state.tool(name).is_some_and(|tool| tool.approve),
+            Seen::Wanted => !spec(state, &started.call, name).is_some_and(|tool| tool.approve),
             Seen::Allowed | Seen::Failed => true,
             Seen::Running => takes_over(input) && !once,
             Seen::Doubted => settled,
@@ -249,6 +260,7 @@ impl Monitor {
             Fact::TurnCompleted(done) if !self.closing_turns.contains(&done.turn) => LimitKind::ModelCalls,
             Fact::CallRetried(_) => LimitKind::Retries,
             Fact::CallStarted(CallStarted { attempt: 1, .. }) => LimitKind::ToolCalls,
+            Fact::DelegationStarted(started) if self.by_hook.contains(&started.call) => return Ok(()),
             Fact::DelegationStarted(started) if started.attempt == 1 => LimitKind::ToolCalls,
             // A delegate's question is no call of its own.
             Fact::InputRequested(asked) if asked.kind == QuestionKind::Clarify && asked.child.is_none() => {
@@ -273,7 +285,10 @@ impl Monitor {
         let ids: BTreeSet<ActionId> = wanted.iter().map(|action| action.id).collect();
         hold!(ids.len() == wanted.len(), "ids of actions are unique: {wanted:?}");
         if self.ended || self.cancelled {
-            hold!(wanted.is_empty(), "a run that ended or is cancelled wants nothing: {wanted:?}");
+            let stops =
+                |action: &windlass_core::Action| matches!(action.work, Work::Delegate { stop: true, .. });
+            let none = wanted.iter().all(|action| !self.ended && stops(action));
+            hold!(none, "a run that ended or is cancelled wants nothing but ends: {wanted:?}");
         }
         let earlier = pending(before);
         for action in &wanted {
@@ -312,6 +327,12 @@ impl Monitor {
         }
         Ok(())
     }
+}
+
+/// What a call runs: its tool, or what it reaches by name.
+fn spec<'s>(state: &'s State, call: &CallId, name: &str) -> Option<&'s ToolSpec> {
+    let target = state.open_call(call).and_then(|open| state.target(open));
+    target.or_else(|| state.tool(name))
 }
 
 /// A closing call, and where it must finish its repeats: one that asks for text, and one for each output that does not fit.

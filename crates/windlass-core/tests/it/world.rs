@@ -42,8 +42,23 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         tool("hidden", |tool| tool.offered = false),
         tool("strict", |tool| tool.parameters = Arc::new(strict)),
         tool("helper", |tool| tool.kind = ToolKind::Delegate),
+        ToolSpec::branches(branches()),
+        ToolSpec::parent_tools(vec![
+            tool("read", |_| {}),
+            tool("charge", |tool| tool.effect = Effect::Once),
+            tool("ask", |tool| tool.kind = ToolKind::Ask),
+            tool("sign", |tool| tool.approve = true),
+        ]),
         ToolSpec::finish(Some(&output())),
     ]
+}
+
+/// A branch that models are offered, and one that only a hook can ask for.
+fn branches() -> Vec<ToolSpec> {
+    let input = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    let mut hidden = ToolSpec::one_branch("hidden", "", None);
+    hidden.offered = false;
+    vec![ToolSpec::one_branch("deep", "Looks deeper.", Some(&input)), hidden]
 }
 
 /// The schema of the typed output.

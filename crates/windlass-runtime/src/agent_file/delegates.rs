@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use windlass_core::Merge;
 use windlass_models::Secret;
 
 use super::address::Address;
 use super::reading::Reading;
 use super::tools::tool_name;
+use super::{AgentFile, keys_of_agent};
 use crate::yaml::{Field, NodeValue, Place, YamlError};
 
 /// Another agent that this one can hand a task to.
@@ -36,27 +38,13 @@ pub enum DelegateEntry {
     },
     /// A branch of this agent: it inherits history and tools.
     Branch {
-        /// Its name.
-        name: String,
-        /// What the model is told.
-        description: Option<String>,
-        /// What it is told.
-        instructions: String,
+        /// What it is, as an agent file says it.
+        file: Box<AgentFile>,
         /// How its end comes back.
         merge: Merge,
         /// Where the entry stands.
         place: Place,
     },
-}
-
-/// How a branch's end comes back to its parent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Merge {
-    /// Its result.
-    #[default]
-    EndResult,
-    /// A summary of what it did, made by a model call.
-    Summarize,
 }
 
 impl DelegateEntry {
@@ -66,9 +54,8 @@ impl DelegateEntry {
             Self::File { name: None, path, .. } => {
                 path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
             }
-            Self::File { name: Some(name), .. } | Self::A2a { name, .. } | Self::Branch { name, .. } => {
-                name.clone()
-            }
+            Self::File { name: Some(name), .. } | Self::A2a { name, .. } => name.clone(),
+            Self::Branch { file, .. } => file.name.clone(),
         }
     }
 
@@ -109,12 +96,16 @@ fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<DelegateEntry, 
             DelegateEntry::A2a { name, url, headers, description, place }
         }
         (false, true) => {
-            let mut branch = map.required("branch")?.map()?;
-            let instructions = branch.required("instructions")?.text()?.to_owned();
+            let branch = map.required("branch")?;
+            let mut keys = branch.map()?;
             let merges = [("end_result", Merge::EndResult), ("summarize", Merge::Summarize)];
-            let merge = branch.or("merge", Merge::default(), |merge| merge.choice(&merges))?;
-            branch.finish()?;
-            DelegateEntry::Branch { name, description, instructions, merge, place }
+            let merge = keys.or("merge", Merge::default(), |merge| merge.choice(&merges))?;
+            if !keys.has("instructions") {
+                return Err(keys.missing("instructions"));
+            }
+            let mut file = keys_of_agent(branch.node, keys, name, reading)?;
+            file.description = description.unwrap_or(file.description);
+            DelegateEntry::Branch { file: Box::new(file), merge, place }
         }
         _ => {
             // A misspelt key is said first.

@@ -30,7 +30,7 @@ use reading::Reading;
 
 pub use address::Address;
 pub use code::CodeSettings;
-pub use delegates::{DelegateEntry, Merge};
+pub use delegates::DelegateEntry;
 pub use error::AgentFileError;
 pub use examples::{Example, ExampleCall};
 pub use instructions::{Instructions, MAX_INSTRUCTIONS_BYTES};
@@ -120,10 +120,20 @@ impl AgentFile {
     ) -> Result<Self, AgentFileError> {
         let mut reading = Reading::new(file, env, model_names);
         let agent = decode(node, &mut reading).map_err(|error| error.in_file(&reading.file))?;
-        agent.check_names()?;
-        // The loop's settings are checked here, so that a file that was read can be used.
-        match agent.policy() {
-            Err(AgentFileError::Later { .. }) | Ok(_) => Ok(agent),
+        agent.check()?;
+        Ok(agent)
+    }
+
+    /// What can be said of it as a whole, so that a file that was read can be used; its branches too.
+    fn check(&self) -> Result<(), AgentFileError> {
+        self.check_names()?;
+        for entry in &self.agents {
+            if let DelegateEntry::Branch { file, .. } = entry {
+                file.check()?;
+            }
+        }
+        match self.policy() {
+            Err(AgentFileError::Later { .. }) | Ok(_) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -138,7 +148,12 @@ impl AgentFile {
     /// # Errors
     /// [`AgentFileError::Later`] for the first such key.
     pub fn check_available(&self) -> Result<(), AgentFileError> {
-        let later = |entry: &&DelegateEntry| !matches!(entry, DelegateEntry::File { .. });
+        for entry in &self.agents {
+            if let DelegateEntry::Branch { file, .. } = entry {
+                file.check_available()?;
+            }
+        }
+        let later = |entry: &&DelegateEntry| matches!(entry, DelegateEntry::A2a { .. });
         if let Some(delegate) = self.agents.iter().find(later) {
             return Err(self.later("agents", format!("{} ({})", delegate.name(), delegate.origin())));
         }
@@ -170,6 +185,18 @@ fn decode(node: &Node, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError
         Some(name) => name.filled_text()?.to_owned(),
         None => reading.default_name(),
     };
+    let mut file = keys_of_agent(node, map, name, reading)?;
+    file.secrets = std::mem::take(&mut reading.secrets);
+    Ok(file)
+}
+
+/// The keys of an agent but its name: at the top of a file, or in a branch.
+fn keys_of_agent(
+    node: &Node,
+    mut map: MapReader<'_>,
+    name: String,
+    reading: &mut Reading<'_>,
+) -> Result<AgentFile, YamlError> {
     let description = map.or("description", String::new(), |text| text.text().map(str::to_owned))?;
     let models = map.or("model", Vec::new(), |model| models::decode(&model, reading))?;
     let instructions =
@@ -201,7 +228,7 @@ fn decode(node: &Node, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError
         code,
         folder: reading.folder.clone(),
         file: reading.file.clone(),
-        secrets: std::mem::take(&mut reading.secrets),
+        secrets: Vec::new(),
         node: node.clone(),
     })
 }

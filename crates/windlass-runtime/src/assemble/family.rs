@@ -7,9 +7,11 @@ use futures_core::future::BoxFuture;
 use windlass_models::resolve::Env;
 use windlass_store::EventLog;
 
-use super::{AssembleError, alone};
+use super::{AssembleError, alone, models, with_models};
 use crate::agent::Agent;
 use crate::agent_file::{AgentFile, DelegateEntry};
+use crate::branches::Branch;
+use crate::builder::AgentBuilder;
 use crate::delegates::{AgentDelegate, Delegate};
 
 /// How many agents may stand one under another: a bound on what a file can start.
@@ -28,12 +30,37 @@ pub(super) fn member<'a>(
     Box::pin(async move {
         file.check_available()?;
         let below = path_with(above, file);
+        let builder = equipped(file, env, log, &below, chosen).await?;
+        let models = models(file, env, chosen).await?;
+        Ok(with_models(builder, models).build()?)
+    })
+}
+
+/// An agent in the making with its delegates and branches, without models.
+fn equipped<'a>(
+    file: &'a AgentFile,
+    env: Env<'a>,
+    log: &'a Arc<dyn EventLog>,
+    below: &'a [PathBuf],
+    chosen: &'a mut Vec<String>,
+) -> BoxFuture<'a, Result<AgentBuilder, AssembleError>> {
+    Box::pin(async move {
         let mut delegates: Vec<Arc<dyn Delegate>> = Vec::new();
-        for child in children(file, env, &below)? {
-            let agent = member(&child, env, log, &below, chosen).await?;
+        for child in children(file, env, below)? {
+            let agent = member(&child, env, log, below, chosen).await?;
             delegates.push(Arc::new(AgentDelegate::new(agent)));
         }
-        alone(file, env, log.clone(), delegates, chosen).await
+        let mut builder = alone(file, env, log.clone(), delegates).await?;
+        for entry in &file.agents {
+            let DelegateEntry::Branch { file, merge, .. } = entry else { continue };
+            let mut branch = equipped(file, env, log, below, chosen).await?;
+            // One that names no models has those of its parent.
+            if !file.models.is_empty() {
+                branch = with_models(branch, models(file, env, chosen).await?);
+            }
+            builder = builder.branch(Branch::new(branch).merge(*merge));
+        }
+        Ok(builder)
     })
 }
 
@@ -51,7 +78,19 @@ fn check(file: &AgentFile, env: Env<'_>, above: &[PathBuf]) -> Result<usize, Ass
     let below = path_with(above, file);
     let children = children(file, env, &below)?;
     children.iter().try_for_each(|child| check(child, env, &below).map(drop))?;
-    Ok(children.len())
+    Ok(children.len() + check_branches(file, env, &below)?)
+}
+
+/// Checks the files that branches hand tasks to. Gives how many branches there are.
+fn check_branches(file: &AgentFile, env: Env<'_>, below: &[PathBuf]) -> Result<usize, AssembleError> {
+    let mut found = 0;
+    for entry in &file.agents {
+        let DelegateEntry::Branch { file, .. } = entry else { continue };
+        found += 1;
+        children(file, env, below)?.iter().try_for_each(|child| check(child, env, below).map(drop))?;
+        check_branches(file, env, below)?;
+    }
+    Ok(found)
 }
 
 fn path_with(above: &[PathBuf], file: &AgentFile) -> Vec<PathBuf> {

@@ -9,7 +9,8 @@ use windlass_core::{Action, ActionId, CallId, InputReceived, RunId, ToolKind, Wh
 use windlass_tools::Tool;
 
 use super::Driver;
-use crate::delegates::{Task, context_of};
+use crate::branches::BranchWork;
+use crate::delegates::{Task, TaskEnd, context_of};
 use crate::partial::Partial;
 use crate::reading::ReadResult;
 use crate::searching::SearchTools;
@@ -35,11 +36,20 @@ impl Driver {
             Work::RunTool { call, attempt } => {
                 Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
             }
-            Work::Delegate { call, run, answer } => {
+            Work::Delegate { call, run, answer, stop } => {
+                if *stop {
+                    cancel.cancel();
+                }
                 let task = self.task(call, *run, answer.clone(), &cancel)?;
-                let delegate = self.agent.delegate(&self.state.open_call(call)?.call.name).cloned();
+                let open = self.state.open_call(call)?;
+                let end: Option<BoxFuture<'static, TaskEnd>> = if open.reaches() {
+                    let branch = BranchWork::of(&self.agent, &self.state, open, task);
+                    branch.map(|branch| branch.run().boxed())
+                } else {
+                    self.agent.delegate(&open.call.name).map(|delegate| delegate.run(task))
+                };
                 let broken = self.broken.clone();
-                Box::pin(work::delegate(id, delegate, task).map(move |done| {
+                Box::pin(work::delegate(id, end).map(move |done| {
                     let note = |error| *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     done.map_err(note).ok()
                 }))
@@ -97,9 +107,8 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Option<ToolWork> {
         let open = self.state.open_call(call)?;
-        let name = &open.call.name;
         let policy = self.state.policy();
-        let spec = self.state.tool(name);
+        let spec = self.state.target(open);
         let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
         let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
         let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
@@ -107,7 +116,7 @@ impl Driver {
                 Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)))
             }
             Some(ToolKind::Search) => Some(Arc::new(SearchTools { tools: self.state.tools().clone() })),
-            _ => self.agent.tool(name),
+            _ => self.agent.tool_of(&self.state, open),
         };
         Some(ToolWork {
             action,

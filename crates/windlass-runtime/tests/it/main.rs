@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod blocking;
 #[cfg(test)]
+mod branches;
+#[cfg(test)]
 mod cancel;
 #[cfg(test)]
 mod drops;
@@ -28,6 +30,8 @@ mod scenarios;
 mod services;
 #[cfg(test)]
 mod sources;
+#[cfg(test)]
+mod stopped_delegates;
 #[cfg(test)]
 mod subscribers;
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use windlass_core::{ModelChoice, Prices, ToolSpec};
-use windlass_runtime::agent_file::{AgentFile, Builtin, BuiltinService, ModelEntry, ServiceEntry, ToolEntry};
-use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Delegate, with_tools};
+use windlass_runtime::agent_file::{
+    AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
+};
+use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, with_tools};
 use windlass_tools::{Tool, builtin};
 
 use super::hook::ScriptedHook;
@@ -33,6 +35,8 @@ struct Part<'c> {
     tools: &'c [ScriptedTool],
     peers: &'c [Peer],
     script: Script,
+    /// Whether only those tools and peers are its own that its file names: a branch that has no script of its own.
+    named_only: bool,
 }
 
 /// Builds the agent. `Err`: it is refused, with the whole message.
@@ -43,9 +47,15 @@ pub(crate) fn build(
     log: Arc<CrashLog>,
 ) -> Result<Agent, String> {
     let (tools, peers) = (&*case.tools, &*case.peers);
-    let part = Part { name: None, agent: &case.agent, tools, peers, script: script.clone() };
+    let part =
+        Part { name: None, agent: &case.agent, tools, peers, script: script.clone(), named_only: false };
     let cast = Cast { case, world, log };
     let mut builder = cast.begin(&part)?;
+    for asked in case.hooks.iter().filter_map(|hook| hook.branch.as_ref()) {
+        if let Some(agent) = &asked.agent {
+            builder = builder.known_branch(cast.unregistered(&asked.name, agent, &part)?);
+        }
+    }
     if !case.hooks.is_empty() {
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
             builder = builder.known_model(name, shared_model(script, world));
@@ -56,10 +66,62 @@ pub(crate) fn build(
 }
 
 impl Cast<'_> {
+    fn env(&self) -> impl Fn(&str) -> Option<String> + Sync {
+        |name: &str| self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+    }
+
     fn begin(&self, part: &Part<'_>) -> Result<AgentBuilder, String> {
-        let env =
-            |name: &str| self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-        let file = part.agent.read(&env).map_err(|error| refusal(&error))?;
+        let file = self.read(part.agent)?;
+        self.begin_file(part, &file)
+    }
+
+    /// An agent's file, with the scripted model where it names none.
+    fn read(&self, agent: &AgentSource) -> Result<AgentFile, String> {
+        let mut file = agent.read(&self.env()).map_err(|error| refusal(&error))?;
+        if file.models.is_empty() {
+            file.models.push(ModelEntry { use_: MODEL.to_owned(), ..ModelEntry::default() });
+        }
+        Ok(file)
+    }
+
+    /// A branch that only a hook knows: it has its parent's models and script.
+    fn unregistered(
+        &self,
+        name: &str,
+        agent: &AgentSource,
+        parent: &Part<'_>,
+    ) -> Result<AgentBuilder, String> {
+        let mut file = agent.read(&self.env()).map_err(|error| refusal(&error))?;
+        name.clone_into(&mut file.name);
+        self.branch(&file, parent)
+    }
+
+    /// A branch: with its own script if a peer of its name has one, else with its parent's.
+    fn branch(&self, file: &AgentFile, parent: &Part<'_>) -> Result<AgentBuilder, String> {
+        let own = parent.peers.iter().find_map(|peer| match peer {
+            Peer::Agent { name, script } if *name == file.name => Some(script),
+            _ => None,
+        });
+        let part = match own {
+            Some(own) => Part {
+                name: None,
+                agent: &own.agent,
+                tools: &own.tools,
+                peers: &own.peers,
+                script: parent.script.of_peer(&file.name),
+                named_only: false,
+            },
+            None => Part { name: None, script: parent.script.clone(), named_only: true, ..*parent },
+        };
+        let mut file = file.clone();
+        if own.is_some() && file.models.is_empty() {
+            file.models = self.read(parent.agent)?.models;
+        }
+        self.begin_file(&part, &file)
+    }
+
+    fn begin_file(&self, part: &Part<'_>, file: &AgentFile) -> Result<AgentBuilder, String> {
+        let env = self.env();
         file.check_available().map_err(|error| refusal(&error))?;
         if let Some(value) = file.mock_replies(&env).filter(|_| part.script.is_root()) {
             part.script.lock().mock(&value);
@@ -72,8 +134,8 @@ impl Cast<'_> {
             .policy(policy)
             .log(self.log.clone())
             .world(Arc::new(self.world.clone()));
-        let builder = self.equip(builder, part, &file)?;
-        self.accompany(builder, part, &file)
+        let builder = self.equip(builder, part, file)?;
+        self.accompany(builder, part, file)
     }
 
     /// Its models and tools, and what goes in and out.
@@ -101,7 +163,7 @@ impl Cast<'_> {
                 builder = Self::serve(builder, part, entry)?;
             }
         }
-        for tool in part.tools {
+        for tool in part.tools.iter().filter(|tool| !part.named_only || names(file, &tool.name)) {
             builder = builder.tool(double(tool, file, script, world));
         }
         if let Some(schema) = &file.input_schema {
@@ -134,11 +196,23 @@ impl Cast<'_> {
         part: &Part<'_>,
         file: &AgentFile,
     ) -> Result<AgentBuilder, String> {
+        let entry_of = |peer: &Peer| file.agents.iter().find(|entry| entry.name() == peer.name());
         for peer in part.peers {
-            builder = builder.delegate(self.peer(part, peer)?);
+            let entry = entry_of(peer);
+            let branch = matches!((entry, peer), (Some(DelegateEntry::Branch { .. }), Peer::Agent { .. }));
+            if !branch && (entry.is_some() || !part.named_only) {
+                builder = builder.delegate(self.peer(part, peer)?);
+            }
         }
         for entry in &file.agents {
             let name = entry.name();
+            if let DelegateEntry::Branch { file, merge, .. } = entry {
+                let stands_in = |peer: &Peer| matches!(peer, Peer::Scripted { .. }) && peer.name() == name;
+                if !part.peers.iter().any(stands_in) {
+                    builder = builder.branch(Branch::new(self.branch(file, part)?).merge(*merge));
+                }
+                continue;
+            }
             if !part.peers.iter().any(|peer| peer.name() == name) {
                 return Err(format!(
                     "The agent `{name}` needs a scripted one in its place: `peers: {{ {name}: ... }}`"
@@ -159,7 +233,8 @@ impl Cast<'_> {
             }),
             Peer::Agent { name, script: own } => {
                 let (agent, tools, peers) = (&own.agent, &*own.tools, &*own.peers);
-                let part = Part { name: Some(name), agent, tools, peers, script: script.clone() };
+                let part =
+                    Part { name: Some(name), agent, tools, peers, script: script.clone(), named_only: false };
                 let agent = self.begin(&part)?.build().map_err(|error| refusal(&error))?;
                 Arc::new(AgentPeer { agent: AgentDelegate::new(agent), script })
             }
@@ -167,11 +242,18 @@ impl Cast<'_> {
     }
 }
 
+/// Whether an agent's file has a tool of that name.
+fn names(file: &AgentFile, tool: &str) -> bool {
+    file.tools.iter().any(|entry| match entry {
+        ToolEntry::Builtin(entry) => entry.tool.name() == tool,
+        ToolEntry::Command(entry) => entry.name == tool,
+        ToolEntry::Mcp(entry) => tool.starts_with(&format!("{}__", entry.name)),
+        ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| name == tool),
+    })
+}
+
 fn models(file: &AgentFile, prices: Option<Prices>) -> Vec<ModelChoice> {
     let mut choices: Vec<_> = file.models.iter().map(ModelEntry::choice).collect();
-    if choices.is_empty() {
-        choices.push(ModelChoice { name: MODEL.into(), ..ModelChoice::default() });
-    }
     for choice in &mut choices {
         choice.prices = choice.prices.or(prices);
     }

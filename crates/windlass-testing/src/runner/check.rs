@@ -2,7 +2,6 @@
 
 use super::pass::{Mode, Outcome, Pass};
 use super::record::RunRecord;
-use windlass_core::Status;
 
 use crate::fixture::{Case, EVENT_NAMES, Expect, Matcher, Mismatch, RequestMatch};
 use crate::script::last_step;
@@ -93,11 +92,7 @@ fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Checked {
         }
     }
     // What a crash and a stop together cost nobody can know: then there is only an estimate.
-    // So it is with what a sub-agent used that was lost while the run was being stopped.
-    let begun = run.events.iter().filter(|event| event.fact.kind() == "DelegationStarted").count();
-    let done = run.events.iter().filter(|event| event.fact.kind() == "DelegationFinished").count();
-    let left = begun > done && run.state.ended().is_some_and(|end| end.status == Status::Cancelled);
-    let guessed = pass.restarts() > 0 && (run.state.usage().estimated || left);
+    let guessed = pass.restarts() > 0 && run.state.usage().estimated;
     if let Some(wanted) = expect.usage.as_ref().filter(|_| !guessed) {
         let cost = run.state.cost().map(|pico| pico as f64 / 1e12);
         wanted.check(run.state.usage(), cost).map_err(|miss| miss.under("usage"))?;

@@ -15,8 +15,15 @@ pub(super) struct ScriptedHook {
 impl StepHook for ScriptedHook {
     fn on_step(&self, mut step: Step) -> BoxFuture<'_, Result<Step, String>> {
         let counter = step.counter;
-        let now = self.edits.iter().filter(|edit| u64::from(edit.after_step) == counter);
-        let made = now.map(|edit| make(edit, &mut step)).collect::<Result<Vec<()>, String>>();
+        let now = || self.edits.iter().filter(|edit| u64::from(edit.after_step) == counter);
+        for branch in now().filter_map(|edit| edit.branch.as_ref()) {
+            // What came of it stands in the conversation.
+            let _result = step.branch(&branch.name, branch.merge, branch.input.clone());
+        }
+        if step.asks_for_branches() {
+            return Box::pin(async move { Ok(step) });
+        }
+        let made = now().map(|edit| make(edit, &mut step)).collect::<Result<Vec<()>, String>>();
         Box::pin(async move { made.map(|_| step) })
     }
 }

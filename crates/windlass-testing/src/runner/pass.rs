@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::Value;
-use windlass_core::{Event, Fact, Message, SessionId, State, What};
+use windlass_core::{Event, Fact, Message, RunId, SessionId, State, What};
 use windlass_runtime::{
     Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, World, in_full as refusal, load,
 };
@@ -19,7 +19,7 @@ use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, SentRequest};
 use crate::schedule::{Plan, Turns};
-use crate::script::{Execution, GivenTask, PostOffice, Script, last_step};
+use crate::script::{Execution, GivenTask, PostOffice, Script, last_step, within};
 use crate::sim::SimWorld;
 
 /// What is said to a run that is steered wherever it stands.
@@ -178,12 +178,12 @@ impl Stage<'_> {
             let Some(next) = prepared.take() else { break self.state(id)? };
             let end = self.drive(next, &mut updates);
             for (run, events) in self.log.take_dropped() {
-                self.script.lock().lost(run, &events);
+                self.lost(run, &events);
             }
             if let Some(lost) = self.log.take_lost() {
                 // The log failed, and with it the driver: what was not written has to come again.
                 let (run, events) = lost;
-                self.script.lock().lost(run, &events);
+                self.lost(run, &events);
                 let start = events.first().is_some_and(|event| matches!(event.fact, Fact::RunStarted(_)));
                 let began = run != id || !start;
                 prepared = if began { self.restart(id)? } else { Some(self.prepare(&input)?) };
@@ -226,6 +226,28 @@ impl Stage<'_> {
             state,
             batches,
         })
+    }
+
+    /// An append was not written: whose part has to come again.
+    fn lost(&self, run: RunId, events: &[Event]) {
+        let path = self.path_of(run, events.first());
+        let mut script = self.script.lock();
+        script.doers.insert(run, path);
+        script.lost(run, events);
+    }
+
+    /// Whose part a run plays: a branch has its parent's, or its own if a peer of its name has one.
+    fn path_of(&self, run: RunId, lost: Option<&Event>) -> String {
+        if let Some(path) = self.script.lock().doers.get(&run) {
+            return path.clone();
+        }
+        let batches = self.batches(run);
+        let first = batches.first().and_then(|batch| batch.events.first()).or(lost);
+        let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { return String::new() };
+        let Some(parent) = start.parent else { return String::new() };
+        let above = self.path_of(parent, None);
+        let own = within(&above, &start.agent.name);
+        if self.script.lock().has_scene(&own) { own } else { above }
     }
 
     fn prepare(&self, input: &RunMessages) -> Result<Prepared, String> {

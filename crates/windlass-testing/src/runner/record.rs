@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use windlass_core::{
-    CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve, narrate, replay,
+    BRANCH_TOOL, CallId, CallOutcome, Event, Fact, PARENT_TOOL, QuestionId, RunId, State, Text, ToolCall,
+    evolve, narrate, replay,
 };
 use windlass_store::Batch;
 
@@ -101,7 +102,7 @@ pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) 
     for event in events {
         match &event.fact {
             Fact::TurnCompleted(turn) => {
-                names.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+                names.extend(turn.calls.iter().map(|call| (call.id.clone(), meant(call))));
             }
             Fact::DelegationStarted(started) => {
                 children.insert(started.call.clone(), started.run);
@@ -120,6 +121,14 @@ pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) 
         }
     }
     asked
+}
+
+/// The tool that a call means: one that reaches others names it.
+fn meant(call: &ToolCall) -> Text {
+    let reaches = [BRANCH_TOOL, PARENT_TOOL].contains(&&*call.name);
+    let args: Option<Value> = serde_json::from_str(&call.args).ok().filter(|_| reaches);
+    let name = args.as_ref().and_then(|args| args.get("name")?.as_str());
+    name.map_or_else(|| call.name.clone(), Text::from)
 }
 
 /// The tool that a question of another agent's run is about.

@@ -96,6 +96,7 @@ files! {
     text_delegation => "text/delegation",
     text_edges => "text/edges",
     text_loop => "text/loop",
+    typed_branches => "typed/branches",
     typed_edges => "typed/edges",
     typed_caching => "typed/caching",
     typed_discovery => "typed/discovery",

@@ -14,8 +14,8 @@ use super::content;
 use super::error::McpError;
 use super::link::Link;
 use super::server::Shared;
-use crate::trace;
 use crate::tool::{ToolContext, ToolError, ToolResult};
+use crate::trace;
 
 /// The key in a request's `_meta` for the idempotency key: the same for every try of a call, after a crash too.
 pub const META_IDEMPOTENCY_KEY: &str = "windlass/idempotency_key";

@@ -205,14 +205,16 @@ fn example() -> Value {
 fn delegate() -> Value {
     let name = json!({ "$ref": "#/$defs/toolName", "description": "The name that the model calls it by." });
     let description = json!({ "type": "string", "description": "What the model is told of it." });
+    let own = head().into_iter().chain(tail()).filter(|(key, _)| key != "name");
+    let same = |key: String| (key.clone(), json!({ "$ref": format!("#/properties/{key}") }));
+    let mut keys: Map<String, Value> = own.map(|(key, _)| same(key)).collect();
+    let merge = json!({ "enum": ["end_result", "summarize"], "default": "end_result",
+        "description": "How its end comes back: its output, or a summary of what it did. Without an output: a summary." });
+    keys.insert("merge".to_owned(), merge);
     let branch = closed(
-        json!({
-            "instructions": { "type": "string", "description": "What the branch is told." },
-            "merge": { "enum": ["end_result", "summarize"], "default": "end_result",
-                "description": "How its end comes back: its result, or a summary of what it did." }
-        }),
+        Value::Object(keys),
         &["instructions"],
-        "A branch: inherits history and tools.",
+        "A branch: begins with this agent's conversation and may call its tools. It has the keys of an agent file.",
     );
     json!({
         "description": "Another agent: the path of its file, a remote one, or a branch.",

@@ -1,9 +1,10 @@
 use serde_json::json;
 use windlass_core::{AtLimit, Effect, LimitKind, Message};
 
-use super::super::{Builtin, DelegateEntry, Instructions, McpPeer, Merge, ToolEntry};
+use super::super::{Builtin, DelegateEntry, Instructions, McpPeer, ToolEntry};
 use super::{env, good, parse};
 use crate::agent_file::{AgentFile, ModelNames};
+use windlass_core::Merge;
 
 /// The example of the design, key by key.
 pub(super) const DESIGN: &str = r#"

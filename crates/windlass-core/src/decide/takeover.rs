@@ -1,0 +1,82 @@
+//! Take-overs: what becomes of the work that was going on when its process died.
+
+use super::Decision;
+use crate::event::{CallDoubted, TurnFailed};
+use crate::open_call::{OpenCall, Stage};
+use crate::outcome::CallOutcome;
+use crate::reply::{FailureKind, ModelFailure, Usage};
+use crate::state::Phase;
+use crate::tool::Effect;
+
+impl Decision {
+    /// After a take-over: what had started and not finished runs again or is in doubt, by its declared effect.
+    pub(super) fn resume(&mut self) {
+        let lost: Vec<OpenCall> = self
+            .open_calls()
+            .iter()
+            .filter(|open| {
+                matches!(
+                    open.stage,
+                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
+                )
+            })
+            .cloned()
+            .collect();
+        for open in lost {
+            match open.stage {
+                Stage::Delegated { .. } if self.state.stopping() => self.stop_delegate(&open),
+                _ => self.take_up(&open),
+            }
+        }
+        if self.state.stopping() {
+            if matches!(self.state.phase, Phase::Calling(_)) {
+                self.abandon_turn("the process died while the run was being stopped");
+            }
+            self.after_stop();
+        }
+    }
+
+    /// Goes on with a call that was lost while it ran.
+    pub(super) fn take_up(&mut self, open: &OpenCall) {
+        let id = open.call.id.clone();
+        match self.effect(open).0 {
+            _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
+                self.delegate(open);
+            }
+            Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
+            _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
+            Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
+            Effect::Once => self.doubt(open),
+        }
+    }
+
+    /// What running a call again would do, and whether its tool can say if it happened.
+    pub(super) fn effect(&self, open: &OpenCall) -> (Effect, bool) {
+        let tool = self.state.target(open).map(|tool| (tool.effect, tool.has_check));
+        tool.unwrap_or((Effect::Once, false))
+    }
+
+    pub(super) fn doubt(&mut self, open: &OpenCall) {
+        self.record(CallDoubted { call: open.call.id.clone() });
+        if !self.effect(open).1 {
+            self.ask_outcome(open);
+        }
+    }
+
+    /// Ends a model call that nobody works on any more.
+    pub(super) fn abandon_turn(&mut self, why: &str) {
+        let Phase::Calling(calling) = &self.state.phase else { return };
+        let model = self.state.models.get(calling.model as usize).map(|model| model.name.clone());
+        let failure = ModelFailure {
+            kind: FailureKind::Cancelled,
+            status: None,
+            message: why.into(),
+            retry_after_ms: None,
+            // Nobody can say any more what was paid; the request had gone out (E41).
+            usage: Usage { input: self.estimated_input(), estimated: true, ..Usage::default() },
+            model: model.unwrap_or_else(|| "".into()),
+        };
+        let turn = calling.turn;
+        self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
+    }
+}

@@ -1,0 +1,42 @@
+//! A conversation as one text: what a model is shown that sums up a branch (acorn).
+
+use std::fmt::Write as _;
+
+use crate::history::History;
+use crate::message::Message;
+
+/// What a model is told that sums up a branch (acorn).
+pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
+                                  taken, and the final result.";
+
+/// The one message of a request whose view is [`View::Transcript`](crate::View::Transcript): the conversation so far,
+/// line by line, and after it what the last message says.
+pub fn transcript(history: &History) -> Message {
+    let before = history.len().saturating_sub(1);
+    let mut text = "Branch history:".to_owned();
+    for message in history.iter().take(before) {
+        lines(&mut text, message);
+    }
+    let last = history.last().and_then(|last| last.content()).map(|content| content.text().into_owned());
+    Message::user(format!("{text}\n\n{}", last.unwrap_or_default()))
+}
+
+fn lines(out: &mut String, message: &Message) {
+    // Writing into a String cannot fail.
+    let _infallible = match message {
+        Message::System { .. } => Ok(()),
+        Message::User { content } | Message::TaskDelegation { content } => {
+            write!(out, "\n[User] {}", content.text())
+        }
+        Message::Tool(result) => write!(out, "\n[Tool Result] {}", result.content.text()),
+        Message::Assistant(said) => {
+            for call in &said.calls {
+                let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
+            }
+            match said.text.as_deref() {
+                Some(text) if !text.is_empty() => write!(out, "\n[Assistant] {text}"),
+                _ => Ok(()),
+            }
+        }
+    };
+}

@@ -1,0 +1,375 @@
+//! Branches: sub-agents that know the conversation so far (acorn).
+//!
+//! A branch is a run on a shared base: its conversation begins where the step stood that asked for it. Nothing is copied,
+//! and what it brings comes back as the result of the call, or after a step where a hook asked for it.
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use windlass_core::{
+    BRANCH_ERROR, CallOutcome, Merge, Message, OpenCall, PARENT_TOOL, Policy, RunId, SUMMARY_PROMPT, State,
+    Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
+};
+use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
+
+use crate::agent::{Agent, Inner};
+use crate::builder::AgentBuilder;
+use crate::delegates::{Task, TaskEnd, carry_on};
+use crate::error::Error;
+use crate::input::RunMessages;
+use crate::load::load_until;
+use crate::run::{DriveOptions, Run};
+
+/// How many branches may stand one under another.
+pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
+/// The root of a branch's output in XML (acorn).
+const XML_ROOT: &str = "branch_result";
+
+/// A branch of an agent in the making: an agent that begins with its parent's conversation, and may call its parent's
+/// tools through `call_parent_tool`.
+///
+/// What it does not say it has from its parent: its models, log, world and secrets. It can do nothing that its parent
+/// may not: the parent's lists of tools to approve or deny hold for it, too.
+#[derive(Debug)]
+pub struct Branch {
+    pub(crate) agent: AgentBuilder,
+    pub(crate) merge: Merge,
+}
+
+impl Branch {
+    /// A branch that comes back with its output.
+    pub fn new(agent: AgentBuilder) -> Self {
+        Self { agent, merge: Merge::default() }
+    }
+
+    /// How its end comes back where the call does not say. Default: [`Merge::EndResult`].
+    #[must_use]
+    pub fn merge(mut self, merge: Merge) -> Self {
+        self.merge = merge;
+        self
+    }
+}
+
+impl From<AgentBuilder> for Branch {
+    fn from(agent: AgentBuilder) -> Self {
+        Self::new(agent)
+    }
+}
+
+/// A branch that can be started.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnBranch {
+    pub(crate) agent: Agent,
+    pub(crate) merge: Merge,
+    /// Whether a model is offered it; others are for hooks only.
+    pub(crate) offered: bool,
+}
+
+impl OwnBranch {
+    pub(crate) fn spec(&self) -> ToolSpec {
+        let (name, description) = (self.agent.name().clone(), self.agent.description().clone());
+        let input = self.agent.input_schema().map(|schema| &**schema);
+        let mut spec = ToolSpec::one_branch(name, description, input);
+        spec.offered = self.offered;
+        spec
+    }
+}
+
+/// The agent that a branch came from, as it stood then.
+#[derive(Clone, Debug)]
+pub(crate) struct Above {
+    agent: Agent,
+    /// Tools that its model was not offered.
+    withheld: Vec<Text>,
+}
+
+impl Above {
+    /// The tools of the agent above and of those above it, with its gate: timeouts, retries and approvals.
+    pub(crate) fn tools(&self) -> Vec<ToolSpec> {
+        let policy = self.agent.policy();
+        let specs = self.agent.tools();
+        let usable = |tool: &&ToolSpec| {
+            tool.offered
+                && matches!(tool.kind, ToolKind::Run | ToolKind::Ask)
+                && !self.withheld.contains(&tool.name)
+        };
+        let mut tools: Vec<ToolSpec> = specs
+            .iter()
+            .filter(usable)
+            .map(|tool| {
+                let mut tool = tool.clone();
+                tool.timeout_ms.get_or_insert(policy.tool_ms);
+                tool.retries.get_or_insert(policy.retries);
+                tool.approve |= policy.wants_approval(&tool.name);
+                tool
+            })
+            .collect();
+        let higher = specs.iter().find(|tool| tool.kind == ToolKind::Parent);
+        for tool in higher.into_iter().flat_map(|tool| tool.reaches.iter()) {
+            if !tools.iter().any(|own| own.name == tool.name) {
+                tools.push(tool.clone());
+            }
+        }
+        tools
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.agent.tool(name).or_else(|| self.agent.tool_above(name))
+    }
+
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+}
+
+impl Agent {
+    /// The branch of that name.
+    pub(crate) fn branch(&self, name: &str) -> Option<&OwnBranch> {
+        self.inner().branches.iter().find(|branch| **branch.agent.name() == *name)
+    }
+
+    /// The tool that a call runs.
+    pub(crate) fn tool_of(&self, state: &State, open: &OpenCall) -> Option<Arc<dyn Tool>> {
+        match state.tool(&open.call.name).map(|tool| tool.kind) {
+            Some(ToolKind::Branch | ToolKind::Parent) if !open.reaches() => {
+                Some(Arc::new(Listing { spec: ToolSpec::new("", "", json!({})), said: state.listing(open) }))
+            }
+            Some(ToolKind::Parent) => self.tool_above(open.target_name()),
+            _ => self.tool(&open.call.name),
+        }
+    }
+
+    /// How many branches stand one under another below this agent.
+    pub(crate) fn branch_depth(&self) -> usize {
+        self.inner().branches.iter().map(|branch| branch.agent.branch_depth() + 1).max().unwrap_or(0)
+    }
+
+    /// This agent as a branch of another one, which stands so.
+    fn under(&self, parent: &Self, state: &State) -> Self {
+        let withheld = state.own_tools().iter().filter(|tool| !tool.offered).map(|tool| tool.name.clone());
+        let above = Above { agent: parent.clone(), withheld: withheld.collect() };
+        let mut policy = Policy::clone(self.policy());
+        policy.approve.extend(parent.policy().approve.iter().cloned());
+        policy.deny.extend(parent.policy().deny.iter().cloned());
+        let secrets = self.secrets().iter().chain(parent.secrets()).cloned().collect();
+        Self::from_inner(Inner {
+            policy: Arc::new(policy),
+            secrets,
+            above: Some(above),
+            ..self.inner().again()
+        })
+    }
+
+    /// The agent that sums up a run of this one: its models with one prompt, and nothing else.
+    fn summing_up(&self) -> Self {
+        let mut choices = Vec::clone(self.models());
+        for choice in &mut choices {
+            choice.temperature = None;
+        }
+        Self::from_inner(Inner {
+            template: None,
+            prompt: Arc::new(vec![Arc::new(Message::system(SUMMARY_PROMPT))]),
+            policy: Arc::new(Policy::summary(self.policy().transport)),
+            choices: Arc::new(choices),
+            ..self.inner().bare()
+        })
+    }
+}
+
+/// What a call is told whose tool reaches others by name, and that reaches none.
+#[derive(Debug)]
+struct Listing {
+    spec: ToolSpec,
+    said: Result<String, String>,
+}
+
+impl Tool for Listing {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(&self, _: ToolContext, _: Value) -> BoxFuture<'_, ToolResult> {
+        let said = self.said.clone();
+        Box::pin(async move {
+            said.map(Into::into).map_err(|message| {
+                let mut error = ToolError::new(message);
+                error.kind = Some(BRANCH_ERROR.into());
+                error
+            })
+        })
+    }
+}
+
+/// A branch that a run asks for.
+pub(crate) struct BranchWork {
+    branch: OwnBranch,
+    agent: Agent,
+    task: Task,
+    input: Map<String, Value>,
+    merge: Merge,
+    base: (RunId, u64),
+}
+
+impl BranchWork {
+    /// The branch that a call of a run asks for. `None`: the agent has no such branch any more.
+    pub(crate) fn of(parent: &Agent, state: &State, open: &OpenCall, task: Task) -> Option<Self> {
+        let branch = parent.branch(open.target_name())?.clone();
+        Some(Self {
+            agent: branch.agent.under(parent, state),
+            merge: open.merge().unwrap_or(branch.merge),
+            input: serde_json::from_str(open.args()).unwrap_or_default(),
+            base: open.asked_at(),
+            branch,
+            task,
+        })
+    }
+
+    /// Drives the branch to its end, and brings its end back.
+    pub(crate) async fn run(self) -> TaskEnd {
+        match carry_on(&self.agent, &self.task, Box::pin(self.begin())).await {
+            Ok(Some(run)) => self.end_of(&run).await,
+            Ok(None) => stopped(Usage::default(), Some(0)),
+            Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
+            Err(error) => failed(
+                format!("Branch execution failed: {}", crate::error::in_full(&error)),
+                Usage::default(),
+                Some(0),
+            ),
+        }
+    }
+
+    async fn begin(&self) -> Result<crate::run::Prepared, Error> {
+        let (run, version) = self.base;
+        let base = load_until(&**self.agent.log(), run, version).await?;
+        let typed = self.agent.input_schema().is_some() || self.agent.policy().stop == Stop::FinishTool;
+        // acorn gives the fields as they are where there is no schema.
+        let input = if typed {
+            RunMessages::from(self.input.clone())
+        } else {
+            RunMessages::from(Value::Object(self.input.clone()).to_string())
+        };
+        self.agent.prepare_child(&self.task, input, Some(&base), DriveOptions::default())
+    }
+
+    async fn end_of(&self, run: &Run) -> TaskEnd {
+        let state = run.state();
+        let (usage, cost) = (*state.usage(), state.cost());
+        let Some(end) = state.ended() else {
+            return match state.questions().first() {
+                Some(question) => TaskEnd::Asks(Box::new(question.clone())),
+                None => stopped(usage, cost),
+            };
+        };
+        let missing = end.output.is_none() && self.agent.output_schema().is_some();
+        match end.status {
+            Status::Cancelled => return stopped(usage, cost),
+            status if missing || matches!(status, Status::Failed(_)) => {
+                let why = end.error.as_deref().or(end.text.as_deref()).unwrap_or_default();
+                let message = format!("Branch execution failed: it ended as {status}: {why}");
+                return failed(message.trim_end_matches(": ").to_owned(), usage, cost);
+            }
+            _ => {}
+        }
+        match &end.output {
+            Some(output) if self.merge == Merge::EndResult => {
+                let content = self.xml(output).into();
+                TaskEnd::Done { outcome: CallOutcome::Ok { content }, usage, cost }
+            }
+            output => self.sum_up(run, &result_text(output.as_ref(), end.text.as_deref())).await,
+        }
+    }
+
+    /// The output as acorn writes it: in the order of its schema, without descriptions.
+    fn xml(&self, output: &Value) -> String {
+        let Value::Object(fields) = output else {
+            let only = Map::from_iter([("output".to_owned(), output.clone())]);
+            return to_xml(XML_ROOT, &only, &Value::Null);
+        };
+        let schema = self.agent.output_schema().and_then(|schema| schema.get("properties")?.as_object());
+        let known = schema.into_iter().flat_map(Map::keys);
+        let first = known.filter_map(|key| fields.get_key_value(key));
+        let mut ordered: Map<String, Value> =
+            first.map(|(key, value)| (key.clone(), value.clone())).collect();
+        for (key, value) in fields {
+            ordered.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        to_xml(XML_ROOT, &ordered, &Value::Null)
+    }
+
+    /// One model call that sums the branch up: a run of its own on the branch's end, so that it is durable, counted and
+    /// stopped like any other.
+    async fn sum_up(&self, branch: &Run, result: &str) -> TaskEnd {
+        let agent = self.branch.agent.summing_up();
+        let task = Task {
+            run: branch.id().derived("summary"),
+            parent: branch.id(),
+            task: String::new(),
+            context: Vec::new(),
+            answer: None,
+            cancel: self.task.cancel.clone(),
+        };
+        let prepare = async {
+            let input = RunMessages::from(format!("Final result:\n{result}"));
+            agent.prepare_child(&task, input, Some(branch.state()), DriveOptions::default())
+        };
+        let mut usage = *branch.state().usage();
+        let cost = branch.state().cost();
+        let summary = match carry_on(&agent, &task, Box::pin(prepare)).await {
+            Ok(Some(run)) => run,
+            Ok(None) => return stopped(usage, cost),
+            Err(Error::Log(error)) => return TaskEnd::LogFailed(Arc::new(error)),
+            Err(error) => {
+                let why = crate::error::in_full(&error);
+                return failed(
+                    format!("Branch execution failed: it cannot be summed up: {why}"),
+                    usage,
+                    cost,
+                );
+            }
+        };
+        usage.add(summary.usage());
+        let both = |one: u64| summary.state().cost().map(|other| one.saturating_add(other));
+        let cost = cost.and_then(both);
+        match summary.status() {
+            Some(Status::Cancelled) => stopped(usage, cost),
+            Some(Status::Answered) => {
+                let said = summary.text().unwrap_or_default();
+                let content = format!("Branch summary:\n{said}\n\nFinal result:\n{result}").into();
+                TaskEnd::Done { outcome: CallOutcome::Ok { content }, usage, cost }
+            }
+            status => {
+                let status = status.map_or("open", Status::name);
+                let why = summary.error().unwrap_or(status);
+                failed(
+                    format!("The branch has ended, and its summary failed: {why}\n\nFinal result:\n{result}"),
+                    usage,
+                    cost,
+                )
+            }
+        }
+    }
+}
+
+/// A branch's result as one text.
+fn result_text(output: Option<&Value>, text: Option<&str>) -> String {
+    match output {
+        Some(output) => serde_json::to_string_pretty(output).unwrap_or_default(),
+        None => text.filter(|text| !text.is_empty()).unwrap_or("None").to_owned(),
+    }
+}
+
+fn failed(message: String, usage: Usage, cost: Option<u64>) -> TaskEnd {
+    let outcome = CallOutcome::Error { kind: Some(BRANCH_ERROR.into()), message: message.into() };
+    TaskEnd::Done { outcome, usage, cost }
+}
+
+fn stopped(usage: Usage, cost: Option<u64>) -> TaskEnd {
+    TaskEnd::Done { outcome: CallOutcome::Interrupted { abandoned: false }, usage, cost }
+}
+
+/// Names that a branch's own tools must not have.
+pub(crate) fn reserved(agent: &Agent) -> Option<Text> {
+    let specs = agent.tools();
+    specs.iter().find(|tool| *tool.name == *PARENT_TOOL).map(|tool| tool.origin.clone())
+}
