@@ -64,6 +64,11 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// How many messages stand before the conversation.
+    pub(crate) fn prompt_len(&self) -> usize {
+        if self.template.is_some() { 1 + self.examples.len() } else { self.prompt.len() }
+    }
+
     /// All of it once more, as a start for what differs.
     pub(crate) fn again(&self) -> Self {
         let toolbox = self.tools.read().unwrap_or_else(PoisonError::into_inner).clone();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use windlass_core::{
-    BRANCH_ERROR, CallOutcome, Merge, Message, OpenCall, PARENT_TOOL, Policy, RunId, SUMMARY_PROMPT, State,
-    Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
+    BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, OpenCall, PARENT_TOOL, Policy, RunId,
+    SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
 };
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -161,6 +161,23 @@ impl Agent {
         })
     }
 
+    /// A branch of so many inherited messages. If its parent marks as usual what a provider's cache should keep, the system
+    /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew (A36).
+    fn caching(&self, inherited: usize) -> Self {
+        let marks = self.inner().above.as_ref().is_some_and(|above| {
+            let cache = &above.agent.policy().cache;
+            *cache == CachePoint::usual()
+        });
+        let before = self.inner().prompt_len();
+        let Some(last) = (before + inherited).checked_sub(1).filter(|_| marks && inherited > 0) else {
+            return self.clone();
+        };
+        let mut policy = Policy::clone(self.policy());
+        policy.cache =
+            vec![CachePoint::role("system"), CachePoint::at(i64::try_from(last).unwrap_or(i64::MAX))];
+        Self::from_inner(Inner { policy: Arc::new(policy), ..self.inner().again() })
+    }
+
     /// The agent that sums up a run of this one: its models with one prompt, and nothing else.
     fn summing_up(&self) -> Self {
         let mut choices = Vec::clone(self.models());
@@ -249,7 +266,8 @@ impl BranchWork {
         } else {
             RunMessages::from(Value::Object(self.input.clone()).to_string())
         };
-        self.agent.prepare_child(&self.task, input, Some(&base), DriveOptions::default())
+        let agent = self.agent.caching(base.history().len());
+        agent.prepare_child(&self.task, input, Some(&base), DriveOptions::default())
     }
 
     async fn end_of(&self, run: &Run) -> TaskEnd {

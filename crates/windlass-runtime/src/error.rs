@@ -111,6 +111,13 @@ pub enum Error {
         #[source]
         source: minijinja::Error,
     },
+    /// The system gives no thread to run on.
+    #[error("there is no thread to run on")]
+    NoThread {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// The log failed. The run stands as its last durable event left it.
     #[error("the log failed")]
     Log(#[source] StoreError),
@@ -210,6 +217,7 @@ impl Error {
             Self::UnknownPrice { .. } => "agent.unknown_price",
             Self::NoModel { .. } => "agent.no_model",
             Self::Template { .. } => "agent.template",
+            Self::NoThread { .. } => "run.no_thread",
             Self::Log(source) => source.code(),
             Self::Refused(source) => source.code(),
             Self::AgentChanged { .. } => "run.agent_changed",
@@ -268,7 +276,7 @@ impl Error {
                 Some(format!("`windlass runs show -e {run}` numbers its events"))
             }
             Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
-            Self::Template { .. } | Self::MissingBase { .. } => None,
+            Self::Template { .. } | Self::MissingBase { .. } | Self::NoThread { .. } => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod assemble;
+mod blocking;
 mod branches;
 mod builder;
 mod delegates;

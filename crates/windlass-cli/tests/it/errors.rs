@@ -65,6 +65,40 @@ fn an_unreachable_model() {
     assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
 }
 
+const NO_PYTHON: &str = "\
+name: x
+model: tour
+tools: [ { service: { sandbox: { python: no-such-python, tools: [reset] } } } ]
+";
+
+#[test]
+fn a37_a_service_that_cannot_be_set_up() {
+    let home = Home::new();
+    home.write("agent.yaml", NO_PYTHON);
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
+fn a37_a_service_that_cannot_be_used() {
+    let home = Home::new();
+    home.write("agent.yaml", NO_PYTHON);
+    assert_end!(home, home.windlass(["tools", "list", "agent.yaml"]));
+}
+
+#[test]
+fn a37_a_call_of_a_service_that_cannot_be_set_up() {
+    let home = Home::new();
+    home.write("agent.yaml", NO_PYTHON);
+    assert_end!(home, home.windlass(["tools", "call", "agent.yaml", "reset"]));
+}
+
+#[test]
+fn a37_a_service_has_no_such_tool() {
+    let home = Home::new();
+    home.write("agent.yaml", "model: tour\ntools: [ { service: { memory: { tools: [serch] } } } ]\n");
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
 #[test]
 fn a_tool_server_that_is_not_installed() {
     let home = Home::new();

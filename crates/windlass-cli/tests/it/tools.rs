@@ -49,3 +49,39 @@ fn a_tool_that_takes_too_long_is_stopped() {
     assert_eq!(end.code, 1, "{end:?}");
     assert!(end.stderr.contains("out of time after 50 ms"), "{end:?}");
 }
+
+const SERVED: &str = "\
+name: helper one
+model: tour
+tools:
+  - service: [memory, { sandbox: { modules: [math] } }]
+";
+
+#[test]
+fn a38_a_memory_lies_in_windlasss_own_folder_and_lasts() {
+    let home = Home::new();
+    home.write("agent.yaml", SERVED);
+    let save = "{\"key\": \"name\", \"content\": \"Ann\"}";
+    let saved = home.windlass(["tools", "call", "agent.yaml", "memory__save", save]);
+    assert_eq!((saved.code, saved.stdout.as_str()), (0, "Saved memory: name\n"), "{saved:?}");
+    let found = home.windlass(["tools", "call", "agent.yaml", "memory__search", "{\"query\": \"ann\"}"]);
+    assert!(found.stdout.contains("\"content\": \"Ann\""), "{found:?}");
+    assert!(home.path("home/memory/helper_one.db").exists());
+    home.write(
+        "other.yaml",
+        "model: tour\ntools: [ { service: { memory: { path: notes/m.db, tools: [save] } } } ]\n",
+    );
+    let saved = home.windlass(["tools", "call", "other.yaml", "save", save]);
+    assert_eq!(saved.code, 0, "{saved:?}");
+    assert!(home.path("notes/m.db").exists());
+}
+
+#[test]
+fn a39_code_runs_by_hand() {
+    let home = Home::new();
+    home.write("agent.yaml", SERVED);
+    let code = "{\"code\": \"import math\\nprint(math.floor(2.5))\"}";
+    let ran = home.windlass(["tools", "call", "agent.yaml", "process_sandbox__execute", code]);
+    let told = "{\"stdout\": \"2\\n\", \"stderr\": \"\", \"return_value\": \"None\", \"success\": true}\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, told), "{ran:?}");
+}

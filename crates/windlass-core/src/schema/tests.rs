@@ -3,7 +3,7 @@ use serde_json::json;
 use super::plain_schema;
 
 #[test]
-fn references_are_inlined_and_titles_are_out() {
+fn a2_references_are_inlined_and_titles_are_out() {
     let schema = json!({
         "title": "Answer", "type": "object", "required": ["who"],
         "properties": {

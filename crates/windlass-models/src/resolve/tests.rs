@@ -39,7 +39,7 @@ fn a_base_url_of_its_own_wins() {
 }
 
 #[test]
-fn e43_a_providers_key_never_goes_to_another_address() {
+fn a32_e43_a_providers_key_never_goes_to_another_address() {
     let variables = [("OPENAI_API_KEY", "the-key")];
     let own = ModelSettings { base_url: Some("http://h:3".into()), ..ModelSettings::named("openai/x") };
     let sends_key = |settings: &ModelSettings| {

@@ -106,7 +106,7 @@ async fn e19_dropping_a_call_that_waits_for_its_head_ends_it() {
 }
 
 #[tokio::test]
-async fn e43_keys_and_headers_reach_only_their_own_server() {
+async fn a32_e43_keys_and_headers_reach_only_their_own_server() {
     let (one, two) = (Server::start(json(HELLO_WHOLE)).await, Server::start(json(HELLO_WHOLE)).await);
     let model = |server: &Server, key: &str, header: (&str, &str)| {
         let headers = vec![(header.0.to_owned(), Secret::from(header.1))];

@@ -1,7 +1,7 @@
 //! Typed outputs from Rust: checks of one's own (A3, A15), and that a replay runs none of them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_core::{Fact, FailKind, Status};
@@ -100,4 +100,57 @@ async fn a6_a11_a_hook_as_a_function_sees_each_step_and_may_abort() {
     let run = agent.on_step(hook).build().unwrap().run("Look").await.unwrap();
     assert_eq!(run.status(), Some(Status::Failed(FailKind::Hook)));
     assert_eq!(run.error(), Some("no key"));
+}
+
+#[tokio::test]
+async fn a4_a5_a_step_shows_its_number_settings_tools_reply_calls_and_results() {
+    let look = windlass_testing::FnTool::new("look", |_, _| async { Ok("seen".into()) });
+    let fail = windlass_testing::FnTool::new("fail", |_, _| async {
+        Err(windlass_tools::ToolError::new("no light"))
+    });
+    let model = FnModel::script([called(&[("look", "{}"), ("fail", "{}")]), called(&[("look", "{}")])]);
+    let settings = json!({ "preset": "typed", "max_steps": 5 });
+    let seen: Arc<Mutex<Vec<serde_json::Value>>> = Arc::default();
+    let noted = seen.clone();
+    let hook = move |step: Step| {
+        let (text, calls) = step.response().expect("a step has a reply");
+        let calls: Vec<&str> = calls.iter().map(|call| &*call.name).collect();
+        let results: Vec<_> = step
+            .results()
+            .map(|result| json!([&*result.name, result.content.text(), result.failed]))
+            .collect();
+        noted.lock().unwrap().push(json!({
+            "counter": step.counter, "model": &*step.model, "temperature": step.temperature,
+            "max_tokens": step.max_tokens, "tools": step.tools().collect::<Vec<_>>(), "text": text.as_deref(),
+            "calls": calls, "results": results,
+        }));
+        if step.counter == 2 { Err("enough".to_owned()) } else { Ok(step) }
+    };
+    let agent = builder(model).settings(&settings).tool(look).tool(fail).on_step(hook).build().unwrap();
+    agent.run("Look").await.unwrap();
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0]["counter"], 1);
+    assert_eq!(seen[1]["counter"], 2);
+    assert_eq!(seen[0]["temperature"], 0.7);
+    assert_eq!(seen[0]["max_tokens"], serde_json::Value::Null);
+    assert_eq!(seen[0]["tools"], json!(["look", "fail", "__finish__"]));
+    assert_eq!(seen[0]["calls"], json!(["look", "fail"]));
+    let failed = json!(["fail", "Tool error: no light", true]);
+    assert_eq!(seen[0]["results"], json!([["look", "seen", false], failed]));
+    assert_eq!(seen[1]["results"], json!([["look", "seen", false]]));
+}
+
+#[test]
+fn a42_what_cannot_work_is_refused_when_the_agent_is_built() {
+    let built = |builder: AgentBuilder| builder.build().unwrap_err();
+    let error = built(Agent::builder("a"));
+    assert_eq!((error.code(), error.to_string().as_str()), ("agent.no_model", "agent `a` has no model"));
+    let alone = || FnModel::new(|_| said("hello"));
+    let model = Arc::new(alone());
+    let single = Agent::builder("a").model("m", model).settings(&json!({ "preset": "typed" }));
+    assert_eq!(built(single).code(), "agent.no_output");
+    let cache = json!({ "cache": [{ "location": "message", "index": "0" }] });
+    let error = windlass_runtime::in_full(&built(builder(alone()).settings(&cache)));
+    assert!(error.ends_with("cache[0]['index'] must be an int, got: str"), "{error}");
 }

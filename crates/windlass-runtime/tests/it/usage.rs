@@ -107,7 +107,7 @@ fn e41_failures_retries_and_fallbacks_count_what_was_paid() {
 }
 
 #[test]
-fn e43_a_fallback_sees_only_its_own_name_and_settings_and_the_reply_says_who_answered() {
+fn a32_e43_a_fallback_sees_only_its_own_name_and_settings_and_the_reply_says_who_answered() {
     let ground = Ground::new();
     let down = FnModel::streaming(|_, request| {
         Box::pin(stream::iter([Err(model_failure(&request, FailureKind::NotFound, "gone"))]))

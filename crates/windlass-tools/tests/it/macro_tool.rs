@@ -178,7 +178,7 @@ async fn run(tool: impl Tool, args: Value) -> Result<String, ToolError> {
 }
 
 #[tokio::test]
-async fn a_function_becomes_a_tool_and_stays_a_function() {
+async fn a23_a_function_becomes_a_tool_and_stays_a_function() {
     assert_eq!(run(add, json!({ "a": 2, "b": 5 })).await.unwrap(), "7");
     assert_eq!(add(2, 5).await, 7);
     assert_eq!(walk(Node { value: 1, children: vec![Node { value: 2, children: vec![] }] }), 3);
@@ -191,7 +191,7 @@ async fn a_function_becomes_a_tool_and_stays_a_function() {
 }
 
 #[test]
-fn the_schema_is_plain_and_in_order() {
+fn a23_the_schema_is_plain_and_in_order() {
     assert_eq!(
         add.spec().parameters.to_string(),
         json!({
@@ -271,7 +271,7 @@ async fn defaults_stand_in_for_what_is_missing() {
 }
 
 #[tokio::test]
-async fn plain_functions_do_not_run_on_the_runtimes_thread() {
+async fn a26_plain_functions_do_not_run_on_the_runtimes_thread() {
     let here = format!("{:?}", std::thread::current().id());
     assert_ne!(run(blocking_id, json!({})).await.unwrap(), here);
 }

@@ -252,7 +252,7 @@ fn worked_examples_become_messages_with_calls_and_results() {
 }
 
 #[test]
-fn instructions_from_a_file_are_read_with_it() {
+fn a31_instructions_from_a_file_are_read_with_it() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("prompt.md"), "Hello {{ input.name }}.").unwrap();
     std::fs::write(folder.path().join("a.yaml"), "instructions: { file: prompt.md }").unwrap();
@@ -291,4 +291,17 @@ fn what_comes_later_is_read_and_named() {
         assert_eq!(error.position().map(|place| place.line), Some(line), "{error}");
     }
     assert!(good("model: auto").check_available().is_ok());
+}
+
+#[test]
+fn a41_further_settings_of_a_model_reach_its_runs() {
+    let text = "model: { use: openai/m, top_p: 0.5, presence_penalty: -1, reasoning: true, stop: [END], max_tokens: 9, \
+                metadata: { team: blue, n: 1 }, cache_control: true }";
+    let agent = parse(text).unwrap();
+    let choice = agent.models[0].choice();
+    assert_eq!((choice.top_p, choice.presence_penalty, choice.max_tokens), (Some(0.5), Some(-1.0), Some(9)));
+    assert_eq!((choice.reasoning.as_deref(), choice.stop.as_slice()), (Some("medium"), &["END".into()][..]));
+    let metadata: Vec<(&str, &str)> = choice.metadata.iter().map(|(key, value)| (&**key, &**value)).collect();
+    assert_eq!(metadata, [("n", "1"), ("team", "blue")]);
+    assert_eq!(agent.models[0].settings(agent.timeouts()).cache_control, Some(true));
 }
