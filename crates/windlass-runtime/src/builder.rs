@@ -312,13 +312,10 @@ impl AgentBuilder {
         let (template, system) = template(&agent, &self.instructions)?;
         let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
         let beside = self.beside(&branches, finish.as_ref());
+        let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
-        let mut all = self.tools.clone();
-        for tool in self.sources.iter().flat_map(|source| source.tools()) {
-            all.add(tool).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
-        }
         let specs = with_beside(all.specs(), &beside);
         check_names(&agent, &specs)?;
         let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
@@ -395,6 +392,13 @@ impl AgentBuilder {
     fn beside(&self, branches: &[OwnBranch], finish: Option<&ToolSpec>) -> Vec<ToolSpec> {
         let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
         delegates.chain(branch_tool(branches)).chain(finish.cloned()).collect()
+    }
+
+    /// Its own tools and those that its sources offer now.
+    fn all_tools(&self) -> Result<ToolSet, ToolSetError> {
+        let mut all = self.tools.clone();
+        let found = self.sources.iter().flat_map(|source| source.tools());
+        found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
     }
 
     fn made_policy(&self) -> Result<Policy, PolicyError> {
