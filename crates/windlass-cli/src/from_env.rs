@@ -103,8 +103,9 @@ fn servers(env: Env<'_>) -> Result<Vec<Value>, Failure> {
         let url = env(&own).or_else(|| env(&upper)).ok_or_else(|| missing(&own))?;
         let url = url.trim_end_matches('/');
         let url = if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") };
-        // KAOS' tools have their server's names for them; two of the same name are refused.
-        Ok(json!({ "mcp": { "name": name, "url": url, "prefix": "" } }))
+        // KAOS' tools have their server's names for them; two of the same name are refused. An agent goes on without a
+        // server that is gone.
+        Ok(json!({ "mcp": { "name": name, "url": url, "prefix": "", "optional": true } }))
     };
     names.map(server).collect()
 }

@@ -261,6 +261,7 @@ impl State {
                 in_base: None,
                 asked_at,
                 by_hook,
+                rejected: false,
             }
         });
         let open = open.collect();
@@ -431,7 +432,10 @@ impl State {
             NoCall => self.streaks.prompts += 1,
             Invalid => self.streaks.rejected += 1,
         }
-        if rejected.call.is_some() {
+        if let Some(call) = &rejected.call {
+            if let Some(open) = self.call_mut(call) {
+                open.rejected = true;
+            }
             return;
         }
         self.history.push(Arc::new(Message::user(rejected.note.clone())));

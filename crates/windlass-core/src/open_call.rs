@@ -32,6 +32,8 @@ pub struct OpenCall {
     pub(crate) asked_at: (RunId, u64),
     /// Whether a hook asked for it.
     pub(crate) by_hook: bool,
+    /// Whether it is an output that was found not to fit.
+    pub(crate) rejected: bool,
 }
 
 /// What the base of a fork has made of a call.

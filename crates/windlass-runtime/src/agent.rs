@@ -329,6 +329,7 @@ impl Agent {
         base: Option<&State>,
     ) -> Result<RunStarted, Error> {
         let (input, seen) = self.take_input(input)?;
+        self.inner.sources.iter().for_each(|source| source.seek());
         Ok(RunStarted {
             run,
             agent: self.inner.agent_ref.clone(),

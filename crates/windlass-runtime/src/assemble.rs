@@ -24,7 +24,7 @@ use crate::agent_file::{
 };
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
-use crate::error::Error;
+use crate::error::{Error, in_full};
 use family::MAX_DEPTH;
 
 /// An agent made of a file, with what people want to know about it.
@@ -162,6 +162,7 @@ async fn alone(
     env: Env<'_>,
     log: Arc<dyn EventLog>,
     delegates: Vec<Arc<dyn Delegate>>,
+    chosen: &mut Vec<String>,
 ) -> Result<AgentBuilder, AssembleError> {
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
@@ -186,11 +187,13 @@ async fn alone(
         builder = tools.into_iter().fold(builder, AgentBuilder::shared_tool).uses(&service);
     }
     let servers = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Mcp(entry) => Some(connect(file, entry)),
+        ToolEntry::Mcp(entry) => Some(connect_or_leave(file, entry)),
         ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     for server in join_all(servers).await {
-        builder = builder.source(Arc::new(server?));
+        let (server, absent) = server?;
+        builder = builder.source(Arc::new(server));
+        chosen.extend(absent);
     }
     Ok(builder)
 }
@@ -274,6 +277,25 @@ fn built_in(file: &AgentFile, entry: &BuiltinEntry) -> Result<Arc<dyn Tool>, Ass
 pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, AssembleError> {
     let failed =
         |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
+    McpServer::connect(server_config(file, entry)).await.map_err(failed)
+}
+
+/// Starts a tool server, or leaves one that is optional for later and says so.
+async fn connect_or_leave(
+    file: &AgentFile,
+    entry: &McpEntry,
+) -> Result<(McpServer, Option<String>), AssembleError> {
+    if !entry.optional {
+        return connect(file, entry).await.map(|server| (server, None));
+    }
+    let (server, absent) = McpServer::connect_or_absent(server_config(file, entry)).await;
+    let absent = absent.map(|error| {
+        format!("tools: `{}` is not there, and the agent goes on without it: {}", entry.name, in_full(&error))
+    });
+    Ok((server, absent))
+}
+
+fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
     let secret = |secret: &windlass_models::Secret| McpSecret::from(secret.expose());
     let named = |pairs: &[(String, windlass_models::Secret)]| -> BTreeMap<String, McpSecret> {
         pairs.iter().map(|(name, value)| (name.clone(), secret(value))).collect()
@@ -292,5 +314,5 @@ pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, As
     config.transport = transport;
     config.prefix.clone_from(&entry.prefix);
     config.overrides = entry.overrides.clone();
-    McpServer::connect(config).await.map_err(failed)
+    config
 }

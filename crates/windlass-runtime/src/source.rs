@@ -24,6 +24,9 @@ pub trait ToolSource: Send + Sync + std::fmt::Debug {
 
     /// Changes its number whenever the tools have changed.
     fn changes(&self) -> watch::Receiver<u64>;
+
+    /// A run begins: what was not there before may be looked for again. Must not wait. Default: nothing.
+    fn seek(&self) {}
 }
 
 impl ToolSource for McpServer {
@@ -44,6 +47,10 @@ impl ToolSource for McpServer {
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes()
+    }
+
+    fn seek(&self) {
+        self.seek();
     }
 }
 

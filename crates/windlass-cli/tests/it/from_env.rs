@@ -84,12 +84,16 @@ fn k27_e10_two_servers_with_one_name_for_a_tool_are_told_apart_or_refused() {
 }
 
 #[test]
-fn k27_a_server_that_is_gone_is_said() {
+fn k27_an_agent_goes_on_without_a_server_that_is_gone_and_says_so() {
     let home = Home::new();
-    let model = Server::start(Vec::new());
+    let model = Server::start(vec![Reply::Pieces(vec!["Hello."])]);
     let more = [("MCP_SERVERS", "tools"), ("MCP_SERVER_tools_URL", "http://127.0.0.1:9")];
     let done = run(&home, &model, &more);
-    assert!(done.code == 69 && done.stderr.contains("tools"), "{done:?}");
+    assert!(done.code == 0 && done.stdout.contains("Hello."), "{done:?}");
+    assert!(
+        done.stderr.contains("tools: `tools` is not there, and the agent goes on without it: "),
+        "{done:?}"
+    );
 }
 
 #[test]

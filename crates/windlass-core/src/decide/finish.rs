@@ -106,6 +106,10 @@ impl Decision {
 
     /// Records an output that does not fit. `false`: that was one too many, and the run has failed.
     fn reject(&mut self, call: Option<CallId>, message: &str) -> bool {
+        // Of a fork that begins within the append: it is counted already.
+        if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
+            return true;
+        }
         let most = self.state.policy.parse_retries;
         if self.state.streaks.rejected >= most {
             let error =

@@ -35,6 +35,8 @@ pub struct McpEntry {
     pub peer: McpPeer,
     /// What is put before its tools' names, with `__` between; `None`: the server's name.
     pub prefix: Option<String>,
+    /// Whether the agent goes on without it where it is not there.
+    pub optional: bool,
     /// What is said of all its tools. Its `prefix` is never set.
     pub overrides: ToolOverrides,
     /// Where the entry stands.
@@ -260,17 +262,18 @@ fn mcp_entry(
         },
         _ => {
             // A misspelt key is said first.
-            map.allow(&["command", "url", "env", "headers"]);
+            map.allow(&["command", "url", "env", "headers", "optional"]);
             Overrides::read(&mut map)?;
             map.finish()?;
             let message = format!("`{}` needs exactly one of `command` or `url`", field.path);
             return Err(field.error("agent.mcp", message));
         }
     };
+    let optional = map.or("optional", false, |optional| optional.bool())?;
     let mut overrides = Overrides::read(&mut map)?.or(outer);
     map.finish()?;
     let prefix = overrides.prefix.take();
-    Ok(McpEntry { name, peer, prefix, overrides: overrides.finish(), place })
+    Ok(McpEntry { name, peer, prefix, optional, overrides: overrides.finish(), place })
 }
 
 /// A program with its arguments.

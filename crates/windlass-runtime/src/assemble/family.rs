@@ -50,7 +50,7 @@ fn equipped<'a>(
             let agent = member(&child, env, log, below, chosen).await?;
             delegates.push(Arc::new(AgentDelegate::new(agent)));
         }
-        let mut builder = alone(file, env, log.clone(), delegates).await?;
+        let mut builder = alone(file, env, log.clone(), delegates, chosen).await?;
         for entry in &file.agents {
             let DelegateEntry::Branch { file, merge, .. } = entry else { continue };
             let mut branch = equipped(file, env, log, below, chosen).await?;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use windlass_core::{Fact, FailKind, Status};
-use windlass_runtime::{Agent, AgentBuilder, Step, numbered, replay_run};
+use windlass_core::{Fact, FailKind, Message, Status};
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step, numbered, replay_run};
 use windlass_testing::{FnModel, called, said};
 
 const EVEN: &str = "n must be even";
@@ -153,4 +153,22 @@ fn a42_what_cannot_work_is_refused_when_the_agent_is_built() {
     let cache = json!({ "cache": [{ "location": "message", "index": "0" }] });
     let error = windlass_runtime::in_full(&built(builder(alone()).settings(&cache)));
     assert!(error.ends_with("cache[0]['index'] must be an int, got: str"), "{error}");
+}
+
+#[tokio::test]
+async fn a15_e36_a_fork_from_within_a_rejection_counts_it_once() {
+    // The model does it right once it has read what was wrong, and has one try for that.
+    let model = FnModel::new(|request| {
+        let told = request.history.iter().any(|message| matches!(&**message, Message::Tool(_)));
+        called(&[("__finish__", if told { r#"{"n": 4}"# } else { r#"{"n": "x"}"# })])
+    });
+    let agent = builder(model).settings(&json!({ "parse_retries": 1 })).build().unwrap();
+    let run = agent.run("Count").await.unwrap();
+    assert_eq!(run.status(), Some(Status::Answered));
+    for at in 1..run.state().version() {
+        let options = ForkOptions { at, ..ForkOptions::default() };
+        let fork = agent.fork(run.id(), options, DriveOptions::default()).await.unwrap();
+        let forked = fork.prepared.drive().await.unwrap();
+        assert_eq!(forked.status(), Some(Status::Answered), "after event {at}: {:?}", forked.error());
+    }
 }

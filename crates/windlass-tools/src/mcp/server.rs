@@ -36,6 +36,32 @@ impl McpServer {
         Ok(server)
     }
 
+    /// The same for a server that an agent can do without: one that cannot be used now offers no tools until a later
+    /// start succeeds, which [`seek`](Self::seek) tries. The error says why it is absent.
+    pub async fn connect_or_absent(config: McpConfig) -> (Self, Option<McpError>) {
+        let server = Self { shared: Arc::new(Shared::new(config)) };
+        let absent = Box::pin(server.shared.start()).await.err();
+        (server, absent)
+    }
+
+    /// Looks in the background for a server that offers nothing and is not connected, once the wait after its last
+    /// failure is over. If it is found, [`changes`](Self::changes) fires. Needs a Tokio runtime; without one nothing
+    /// happens.
+    pub fn seek(&self) {
+        let there = self.is_alive() || !self.shared.catalog().tools.is_empty();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        // Whoever holds the gate is starting it already.
+        if there || self.shared.gate.try_lock().is_err() {
+            return;
+        }
+        let shared = self.shared.clone();
+        runtime.spawn(async move {
+            if let Err(error) = shared.link().await {
+                tracing::debug!(server = shared.config.name, %error, "an optional tool server is still absent");
+            }
+        });
+    }
+
     /// The server's name in the config.
     pub fn name(&self) -> &str {
         &self.shared.config.name

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use windlass_tools::mcp::{McpConfig, McpServer};
+use windlass_tools::mcp::{McpConfig, McpServer, Restart};
 
 use crate::support::*;
 
@@ -28,6 +28,27 @@ async fn e48_the_child_sees_only_path_home_and_what_the_config_names() {
     assert!(error.message.ends_with("bad token ***"), "{error}");
     let error = call(&server, "fail", json!({"text": "s3cret-value"})).await.expect_err("it fails");
     assert_eq!(error.message.as_ref(), "no such file: ***");
+}
+
+#[tokio::test]
+async fn k27_a_server_that_is_absent_is_sought_until_it_is_there() {
+    let scratch = Scratch::new();
+    let flag = scratch.path("ready");
+    let wait = format!("test -e '{}' && exec '{}' normal", flag.display(), peer());
+    let mut config = McpConfig::stdio("peer", ["sh", "-c", &wait]);
+    config.restart = Restart { first_ms: 0, max_ms: 0, tries: 1 };
+    let (server, absent) = soon(McpServer::connect_or_absent(config)).await;
+    assert!(absent.is_some() && server.tools().is_empty() && !server.is_alive(), "{absent:?}");
+    let changes = server.changes();
+    server.seek();
+    std::fs::write(&flag, "").expect("a flag");
+    until("it is found", || {
+        server.seek();
+        !server.tools().is_empty()
+    })
+    .await;
+    assert!(changes.has_changed().expect("a living server") && server.is_alive());
+    assert_eq!(text(&server, "echo", json!({"text": "here"})).await, "here");
 }
 
 #[tokio::test]

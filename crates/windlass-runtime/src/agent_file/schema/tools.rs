@@ -135,12 +135,14 @@ pub(super) fn mcp() -> Value {
         "name": { "$ref": "#/$defs/toolName", "description": "The server's name." },
         "command": { "type": "array", "items": { "type": "string" }, "minItems": 1,
             "description": "The program and its arguments; it starts in the file's folder." },
+        "optional": optional(),
         "env": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },
             "description": "All that its environment holds beside PATH and HOME." }
     }));
     let remote = with_overrides(json!({
         "name": { "$ref": "#/$defs/toolName", "description": "The server's name." },
         "url": { "$ref": "#/$defs/address", "description": "Its streamable HTTP endpoint." },
+        "optional": optional(),
         "headers": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },
             "description": "Headers for every request." }
     }));
@@ -151,6 +153,11 @@ pub(super) fn mcp() -> Value {
             closed(remote, &["name", "url"], "A server at a URL.")
         ]
     })
+}
+
+fn optional() -> Value {
+    json!({ "type": "boolean", "default": false,
+        "description": "Whether the agent goes on without it where it is not there; each run looks for it again." })
 }
 
 pub(super) fn command() -> Value {
