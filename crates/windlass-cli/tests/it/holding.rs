@@ -68,6 +68,35 @@ fn e22_a_parked_run_is_due_when_its_deadline_is() {
 }
 
 #[test]
+fn e25_who_waits_goes_on_with_answers_timers_and_runs_of_the_dead() {
+    let home = Home::new();
+    home.write("asking.yaml", ASKING);
+    home.write("timed.yaml", &ASKING.replace("approve:", "limits: { seconds: 1 }, approve:"));
+    home.write("slow.yaml", SLOW);
+    assert_eq!(home.windlass(["run", "asking.yaml", "What is 2 + 3?"]).code, 75);
+    let answered = home.id();
+    let waiter = home.start(["runs", "resume", "--all", "--wait"]);
+    assert_eq!(home.windlass(["run", "timed.yaml", "What is 4 + 4?"]).code, 75);
+    let timed = home.id();
+    until("the deadline has come", || status(&home, &timed) == "limit(seconds)");
+    assert_eq!(home.windlass(["runs", "answer", "--leave", &answered, "q1", "approve"]).code, 0);
+    until("the answer was taken", || status(&home, &answered) == "answered");
+    let mut dead = home.start(["run", "slow.yaml", "What is 2 + 5?"]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    dead.kill().unwrap();
+    dead.wait().unwrap();
+    let died = home.id();
+    home.write("go", "");
+    until("the run of the dead has ended", || status(&home, &died) == "answered");
+    signal(&waiter, "INT");
+    let end = finish(waiter);
+    assert_eq!(end.code, 130, "{end:?}");
+    for run in [&answered, &timed, &died] {
+        assert_eq!(end.stdout.matches(run.as_str()).count(), 1, "said once each: {end:?}");
+    }
+}
+
+#[test]
 fn a_run_that_cannot_be_taken_over_says_why_and_the_others_go_on() {
     let home = Home::new();
     home.write("agent.yaml", ASKING);

@@ -60,7 +60,8 @@ pub(crate) fn build(
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
             builder = builder.known_model(name, shared_model(script, world));
         }
-        builder = builder.step_hook(Arc::new(ScriptedHook { edits: case.hooks.clone() }));
+        builder = builder
+            .step_hook(Arc::new(ScriptedHook { edits: case.hooks.clone(), turns: script.turns.clone() }));
     }
     builder.build().map_err(|error| refusal(&error))
 }

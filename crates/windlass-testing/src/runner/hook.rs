@@ -5,11 +5,14 @@ use windlass_core::{CallId, Message};
 use windlass_runtime::{Step, StepHook};
 
 use crate::fixture::HookEdit;
+use crate::schedule::Turns;
 
 /// Makes the edits of a case after its steps.
 #[derive(Debug)]
 pub(super) struct ScriptedHook {
     pub(super) edits: Vec<HookEdit>,
+    /// Who goes first, under a seed.
+    pub(super) turns: Turns,
 }
 
 impl StepHook for ScriptedHook {
@@ -21,10 +24,16 @@ impl StepHook for ScriptedHook {
             let _result = step.branch(&branch.name, branch.merge, branch.input.clone());
         }
         if step.asks_for_branches() {
-            return Box::pin(async move { Ok(step) });
+            return Box::pin(async move {
+                self.turns.rest().await;
+                Ok(step)
+            });
         }
         let made = now().map(|edit| make(edit, &mut step)).collect::<Result<Vec<()>, String>>();
-        Box::pin(async move { made.map(|_| step) })
+        Box::pin(async move {
+            self.turns.rest().await;
+            made.map(|_| step)
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
@@ -21,6 +22,10 @@ use crate::view::words::count;
 const AT_ONCE: usize = 16;
 /// How many runs are listed in one go.
 const PAGE: usize = 1_000;
+/// How long `--wait` rests between two looks. A look is one query of an index.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// What is said of a run that could not be taken over.
+const FAILED: &str = "not resumed";
 
 /// What became of a run.
 enum Became {
@@ -44,15 +49,23 @@ struct Agents {
 pub(super) async fn run(
     log_args: &LogArgs,
     view: ViewArgs,
+    wait: bool,
     mut interrupts: Interrupts,
 ) -> Result<Exit, Failure> {
     let Some(log) = log_args.open_existing()? else {
         out::note("no runs");
         return Ok(Exit::Good);
     };
-    let mut all = All { log, agents: Agents::default(), view, resumed: 0, failed: 0 };
+    let (agents, said) = (Agents::default(), BTreeMap::new());
+    let mut all = All { log, agents, view, said, resumed: 0, failed: 0 };
     let mut stop = Interrupts::listen()?;
-    stop.or(Box::pin(all.each(&mut interrupts))).await??;
+    loop {
+        stop.or(Box::pin(all.each(&mut interrupts))).await??;
+        if !wait {
+            break;
+        }
+        stop.or(tokio::time::sleep(LOOK_AGAIN)).await?;
+    }
     if !view.json && !view.quiet {
         out::note(format_args!("{} resumed", count(all.resumed, "run")));
     }
@@ -63,6 +76,8 @@ struct All {
     log: Arc<SqliteLog>,
     agents: Agents,
     view: ViewArgs,
+    /// What was said last of each run that did not go on: it is not said again, and what failed is not tried again.
+    said: BTreeMap<RunId, String>,
     resumed: u64,
     failed: u64,
 }
@@ -75,6 +90,9 @@ impl All {
             let page = self.log.list(RunFilter { due, before, limit: PAGE, ..RunFilter::default() }).await?;
             let mut ready = Vec::new();
             for line in &page {
+                if self.said.get(&line.run).is_some_and(|said| said == FAILED) {
+                    continue;
+                }
                 match self.ready(line, interrupts).await {
                     Ok(agent) => ready.push((line.run, agent)),
                     Err(became) => self.show(line.run, &became)?,
@@ -109,8 +127,13 @@ impl All {
             Became::Run(run) => (standing(run), None),
             Became::Held(holder) => (format!("held by {holder}"), None),
             Became::Child(parent) => (format!("goes on with run {parent}"), None),
-            Became::Failed(failure) => ("not resumed".to_owned(), Some(failure)),
+            Became::Failed(failure) => (FAILED.to_owned(), Some(failure)),
         };
+        if matches!(became, Became::Run(_)) {
+            self.said.remove(&run);
+        } else if self.said.insert(run, status.clone()).is_some_and(|before| before == status) {
+            return Ok(());
+        }
         self.resumed += u64::from(matches!(became, Became::Run(_)));
         self.failed += u64::from(failure.is_some());
         if self.view.json {

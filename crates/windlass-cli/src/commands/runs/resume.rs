@@ -22,6 +22,7 @@ A run that a limit cut goes on with a higher one, as a new run that begins where
 Examples:
   windlass runs resume last
   windlass runs resume --all
+  windlass runs resume --all --wait
   windlass runs resume last --limit model_calls=20
   windlass runs resume 0199aabbccdd --with changed-agent.yaml";
 
@@ -34,6 +35,9 @@ pub(super) struct ResumeArgs {
     /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due
     #[arg(long, conflicts_with_all = ["with", "limits"])]
     all: bool,
+    /// Go on looking, each second, for runs that can go on, until Ctrl-C
+    #[arg(long, requires = "all")]
+    wait: bool,
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
@@ -47,7 +51,7 @@ pub(super) struct ResumeArgs {
 pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
     let Some(word) = &args.run else {
-        return all::run(log_args, args.view, interrupts).await;
+        return all::run(log_args, args.view, args.wait, interrupts).await;
     };
     let (log, run) = find::open(log_args, word).await?;
     let state = load(&*log, run).await?;
