@@ -459,3 +459,22 @@ proptest! {
         }
     }
 }
+
+/// Found by random runs: the tools changed while one of a hook's branches worked and another waited.
+#[test]
+fn a12_a_branch_of_a_hook_that_has_gone_is_no_tool_call() {
+    let mut policy = windlass_core::Policy::preset(windlass_core::Preset::Chat).unwrap();
+    policy.hooks = true;
+    policy.batch = windlass_core::Batch::First;
+    policy.malformed = windlass_core::Malformed::FeedBack(0);
+    policy.retries = 0;
+    policy.parse_retries = 0;
+    policy.repetition = None;
+    policy.limits.clear();
+    let none = windlass_core::Limit { max: 0, at_limit: None };
+    policy.limits.insert(LimitKind::ToolRounds, none);
+    policy.transport.retries = 0;
+    let steps = [(0, 34531, 2746), (0, 0, 57738), (200, 44121, 0), (0, 0, 3221)];
+    let steps = steps.map(|(kind, pick, more)| Step { kind, pick, more, waits: 0 }).to_vec();
+    Machine::new(policy).driven(steps);
+}
