@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Fact, RunId, State};
+use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::{Agent, Assembly, assemble};
+use windlass_runtime::{Agent, Assembly, assemble, start_of};
 use windlass_store::{EventLog, SqliteLog};
 
 use crate::failure::{Exit, Failure};
@@ -92,12 +92,8 @@ fn unknown_file(state: &State) -> Failure {
 
 /// The names of the models that a run was started with.
 pub(crate) async fn models(log: &dyn EventLog, run: RunId) -> Result<Vec<String>, Failure> {
-    let first = log.read(run, 1, 1).await?;
-    let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
-    Ok(match start {
-        Some(Fact::RunStarted(start)) => start.models.iter().map(|model| model.name.to_string()).collect(),
-        _ => Vec::new(),
-    })
+    let start = start_of(log, run).await?;
+    Ok(start.models.iter().map(|model| model.name.to_string()).collect())
 }
 
 /// The time, in milliseconds since the Unix epoch.

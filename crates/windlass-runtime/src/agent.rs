@@ -57,7 +57,7 @@ pub(crate) struct Inner {
     pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
     /// What runs of this process learnt of the models: how calls go to those that refuse tools.
-    pub(crate) wires: RwLock<BTreeMap<Text, Wire>>,
+    pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) holder: Holder,
@@ -115,7 +115,7 @@ impl Inner {
             services: Vec::new(),
             secrets: self.secrets.clone(),
             tools: RwLock::default(),
-            wires: RwLock::new(self.wires.read().unwrap_or_else(PoisonError::into_inner).clone()),
+            wires: self.wires.clone(),
             models: self.models.clone(),
             choices: self.choices.clone(),
             log: self.log.clone(),
@@ -124,21 +124,30 @@ impl Inner {
         }
     }
 
-    /// The tools that are offered beside its own: delegates, branches, what is above, and the end.
-    pub(crate) fn beside(&self) -> Vec<ToolSpec> {
+    /// The tools that are offered beside its own.
+    fn beside(&self) -> Vec<ToolSpec> {
         let delegates = self.delegates.iter().map(|delegate| delegate.spec());
-        let branches = branch_tool(&self.branches);
-        let above = self.above.as_ref().map(Above::tools).filter(|tools| !tools.is_empty());
-        delegates
-            .chain(branches)
-            .chain(above.map(ToolSpec::parent_tools))
-            .chain(self.finish.clone())
-            .collect()
+        beside(delegates, &self.branches, self.above.as_ref(), self.finish.as_ref())
     }
 }
 
+/// What is offered beside an agent's own tools: delegates, branches, what is above, and the end.
+pub(crate) fn beside(
+    delegates: impl Iterator<Item = ToolSpec>,
+    branches: &[OwnBranch],
+    above: Option<&Above>,
+    finish: Option<&ToolSpec>,
+) -> Vec<ToolSpec> {
+    let above = above.map(Above::tools).filter(|tools| !tools.is_empty());
+    delegates
+        .chain(branch_tool(branches))
+        .chain(above.map(ToolSpec::parent_tools))
+        .chain(finish.cloned())
+        .collect()
+}
+
 /// The tool that starts branches, if there are any.
-pub(crate) fn branch_tool(branches: &[OwnBranch]) -> Option<ToolSpec> {
+fn branch_tool(branches: &[OwnBranch]) -> Option<ToolSpec> {
     let all = || branches.iter().map(OwnBranch::spec).collect();
     (!branches.is_empty()).then(|| ToolSpec::branches(all()))
 }

@@ -16,7 +16,7 @@ use windlass_models::{Model, Secret};
 use windlass_store::{EventLog, Holder, MemoryLog};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
-use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, branch_tool, with_beside};
+use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, beside, with_beside};
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::delegates::Delegate;
 use crate::error::Error;
@@ -311,7 +311,8 @@ impl AgentBuilder {
         }
         let (template, system) = template(&agent, &self.instructions)?;
         let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
-        let beside = self.beside(&branches, finish.as_ref());
+        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
+        let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
@@ -347,7 +348,7 @@ impl AgentBuilder {
             tools: RwLock::new(Arc::new(Toolbox { tools: all, specs })),
             models: models.chain(self.known).collect::<BTreeMap<_, _>>(),
             choices: Arc::new(choices),
-            wires: RwLock::default(),
+            wires: Arc::default(),
             log,
             world: self.world,
             holder: holder(),
@@ -386,12 +387,6 @@ impl AgentBuilder {
             built.push(OwnBranch { agent, merge, offered });
         }
         Ok(built)
-    }
-
-    /// What is offered beside its own tools.
-    fn beside(&self, branches: &[OwnBranch], finish: Option<&ToolSpec>) -> Vec<ToolSpec> {
-        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
-        delegates.chain(branch_tool(branches)).chain(finish.cloned()).collect()
     }
 
     /// Its own tools and those that its sources offer now.

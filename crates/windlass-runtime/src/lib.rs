@@ -50,7 +50,7 @@ pub use forks::{Fork, ForkOptions, Saved};
 pub use hooks::{OutputCheck, Step, StepFn, StepHook};
 pub use import::{Imported, import_run};
 pub use input::RunMessages;
-pub use load::{load, load_until};
+pub use load::{load, load_until, start_of};
 pub use partial::Partially;
 pub use people::People;
 pub use replays::{Replayed, replay_run};

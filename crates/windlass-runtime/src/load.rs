@@ -50,8 +50,11 @@ pub async fn load_until(log: &dyn EventLog, run: RunId, version: u64) -> Result<
     below.ok_or(Error::Log(StoreError::UnknownRun { run }))
 }
 
-/// A run's first fact.
-pub(crate) async fn start_of(log: &dyn EventLog, run: RunId) -> Result<windlass_core::RunStarted, Error> {
+/// A run's first fact: what it was given.
+///
+/// # Errors
+/// The log failed, or has no such run.
+pub async fn start_of(log: &dyn EventLog, run: RunId) -> Result<windlass_core::RunStarted, Error> {
     let first = log.read(run, 1, 1).await?;
     match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
         Some(Fact::RunStarted(start)) => Ok(start.clone()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use windlass_core::{
-    Adjusted, AgentRef, Answer, Fact, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput,
+    Adjusted, AgentRef, Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput,
     RunStanding, SessionId, State, Status, Text, Usage, Violation, What, accept,
 };
 use windlass_store::{Fence, StoreError};
@@ -15,7 +15,7 @@ use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::load;
+use crate::load::{load, start_of};
 use crate::people::People;
 use crate::updates::Updates;
 
@@ -331,7 +331,7 @@ impl Agent {
         if !state.agent().is_some_and(AgentRef::is_imported) {
             return Ok((state, What::Resumed { holder, epoch }));
         }
-        let start = crate::load::start_of(&**self.log(), run).await?;
+        let start = start_of(&**self.log(), run).await?;
         let input = crate::forks::first_input(&**self.log(), &start).await?;
         let own = self.start_again(&start, &input)?;
         let adjusted = Adjusted {
@@ -375,9 +375,7 @@ impl Agent {
 
     /// A run keeps the models that it began with: a changed agent must still have them.
     async fn check_models(&self, run: RunId) -> Result<(), Error> {
-        let first = self.log().read(run, 1, 1).await?;
-        let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
-        let Some(Fact::RunStarted(start)) = start else { return Ok(()) };
+        let start = start_of(&**self.log(), run).await?;
         match start.models.iter().find(|choice| self.model(&choice.name).is_none()) {
             Some(gone) => Err(Error::ModelGone { run, model: gone.name.clone() }),
             None => Ok(()),

@@ -199,11 +199,10 @@ impl Decision {
                 _ => {}
             }
         }
-        if delegate {
+        if let Some(message) = self.cannot_branch(&open) {
+            self.finish_call(call, CallOutcome::Malformed { message: message.into() });
+        } else if delegate {
             self.delegate(&open);
-        } else if open.by_hook() {
-            // The branch has gone since the hook asked for it; whatever has its name now was not meant.
-            self.finish_call(call, CallOutcome::UnknownTool { nearest: Vec::new() });
         } else {
             self.record(CallStarted { call, attempt: open.attempt + 1 });
         }

@@ -13,21 +13,26 @@ use crate::reply::Usage;
 impl Decision {
     /// Hands a task to another agent. A take-over goes on with the same run, and with the same answer to it.
     pub(super) fn delegate(&mut self, open: &OpenCall) {
-        let call = open.call.id.clone();
         let (run, answer) = match &open.stage {
             Stage::Delegated { run, answer, .. } => (*run, answer.clone()),
             // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
-            _ => (open.known().and_then(|known| known.child).unwrap_or_else(|| self.child_run(&call)), None),
+            _ => (
+                open.known().and_then(|known| known.child).unwrap_or_else(|| self.child_run(&open.call.id)),
+                None,
+            ),
         };
-        let (agent, attempt) = (open.target_name().clone(), open.attempt + 1);
-        self.record(DelegationStarted { call, agent, run, attempt, answer, stop: false });
+        self.hand_over(open, run, answer, false);
+    }
+
+    fn hand_over(&mut self, open: &OpenCall, run: RunId, answer: Option<InputReceived>, stop: bool) {
+        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
+        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer, stop });
     }
 
     /// Has the run of a task brought to its end that nobody works on: this run is being stopped.
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
-        let (call, agent, attempt) = (open.call.id.clone(), open.target_name().clone(), open.attempt + 1);
-        self.record(DelegationStarted { call, agent, run, attempt, answer: None, stop: true });
+        self.hand_over(open, run, None, true);
     }
 
     /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
@@ -69,9 +74,7 @@ impl Decision {
     /// Goes on with another agent's task, whose question was answered.
     pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
         let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
-        let answer = Some(InputReceived { question, answer });
-        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer, stop: false });
+        self.hand_over(open, run, Some(InputReceived { question, answer }), false);
     }
 
     pub(super) fn delegation_ended(

@@ -66,7 +66,7 @@ impl Decision {
         self.start_branches();
     }
 
-    /// Starts the branches of a hook that have not begun.
+    /// Starts the branches of a hook that have not begun. What cannot be started is said first.
     pub(super) fn start_branches(&mut self) {
         let queued = |open: &&OpenCall| matches!(open.stage, Stage::Queued);
         let open: Vec<OpenCall> = self.open_calls().iter().filter(queued).cloned().collect();
@@ -78,8 +78,12 @@ impl Decision {
         self.go_on();
     }
 
-    /// Why a branch that a hook asks for cannot be started.
-    fn cannot_branch(&self, open: &OpenCall) -> Option<String> {
+    /// Why a branch that a hook asks for cannot be started. It is asked again when its turn comes: the tools may have
+    /// changed since, and whatever has its name then was not meant.
+    pub(super) fn cannot_branch(&self, open: &OpenCall) -> Option<String> {
+        if !open.by_hook() {
+            return None;
+        }
         let args: Value = serde_json::from_str(&open.call.args).unwrap_or_default();
         let name = args.get("name").cloned().unwrap_or_default();
         match (self.state.tool(BRANCH_TOOL), self.state.target(open).filter(|_| open.reaches())) {

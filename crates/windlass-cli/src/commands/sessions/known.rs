@@ -7,7 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use windlass_core::{Fact, Memory, RunId, SessionId, Text};
+use windlass_core::{Memory, RunId, SessionId, Text};
+use windlass_runtime::start_of;
 use windlass_store::{EventLog as _, RunFilter, RunSummary, SqliteLog};
 
 use crate::failure::Failure;
@@ -92,12 +93,7 @@ pub(super) async fn sessions(log: &SqliteLog) -> Result<Vec<Session>, Failure> {
 
 /// The bounds that the loop of a run has.
 pub(super) async fn memory(log: &SqliteLog, run: RunId) -> Result<Option<Memory>, Failure> {
-    let first = log.read(run, 1, 1).await?;
-    let start = first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
-    Ok(match start {
-        Some(Fact::RunStarted(start)) => start.policy.memory.clone(),
-        _ => None,
-    })
+    Ok(start_of(log, run).await?.policy.memory.clone())
 }
 
 /// The sessions that are still held after these runs (the oldest first) of one agent: whenever a new one would be too
