@@ -161,25 +161,41 @@ fn arrived(length: usize, chance: &mut Chance) -> usize {
 }
 
 /// What a record tells, in its order. A call that others interrupt stands in two lines: a write counts from its first
-/// line, a sync from its second one, where it has come back.
+/// line, a sync from its second one, where it has come back, and a start from its first line if its second one says that
+/// it worked.
 fn deeds(trace: &str) -> Vec<Deed> {
-    let mut open: BTreeMap<&str, Deed> = BTreeMap::new();
-    let mut deeds = Vec::new();
+    /// What a thread's interrupted call was: a sync that is to come, or a start that may be struck out, by its place.
+    enum Open {
+        Sync(Deed),
+        Start(usize),
+    }
+    let mut open: BTreeMap<&str, Open> = BTreeMap::new();
+    let mut deeds: Vec<Option<Deed>> = Vec::new();
     for line in trace.lines() {
         let Some((thread, rest)) = line.trim_start().split_once(' ') else { continue };
         let rest = rest.trim_start();
         if let Some(resumed) = rest.strip_prefix("<... ") {
             let good = resumed.ends_with("= 0");
-            deeds.extend(open.remove(thread).filter(|_| good));
+            match open.remove(thread) {
+                Some(Open::Sync(sync)) if good => deeds.push(Some(sync)),
+                Some(Open::Start(place)) if !good => drop(deeds.get_mut(place).and_then(Option::take)),
+                _ => {}
+            }
             continue;
         }
         let Some(deed) = deed(rest) else { continue };
         let unfinished = rest.ends_with("<unfinished ...>");
         match deed {
-            Deed::Sync { .. } if unfinished => drop(open.insert(thread, deed)),
-            _ => deeds.push(deed),
+            Deed::Sync { .. } if unfinished => drop(open.insert(thread, Open::Sync(deed))),
+            _ => {
+                if unfinished && deed == Deed::Start {
+                    open.insert(thread, Open::Start(deeds.len()));
+                }
+                deeds.push(Some(deed));
+            }
         }
     }
+    let mut deeds: Vec<Deed> = deeds.into_iter().flatten().collect();
     // The first start is that of the binary itself.
     let own = deeds.iter().position(|deed| *deed == Deed::Start);
     if let Some(own) = own {
@@ -255,7 +271,9 @@ mod tests {
 12 pwrite64(5</x/log.db-shm>, "\x01\x02", 2, 4) = 2
 11 fdatasync(7</x/log.db-wal> <unfinished ...>
 12 execve("\x73\x68", ["\x73\x68", "\x74\x6f\x6f\x6c\x2e\x73\x68"], 0x7ff /* 5 vars */) = -1 ENOENT
+13 execve("\x73\x68", ["\x73\x68", "\x74\x6f\x6f\x6c\x2e\x73\x68"], 0x7ff /* 5 vars */ <unfinished ...>
 11 <... fdatasync resumed>) = 0
+13 <... execve resumed>) = -1 ENOENT (No such file or directory)
 12 execve("\x73\x68", ["\x73\x68", "\x74\x6f\x6f\x6c\x2e\x73\x68"], 0x7ff /* 5 vars */) = 0
 11 ftruncate(7</x/log.db-wal>, 5) = 0
 11 unlink("\x2f\x78\x2f\x6c\x6f\x67\x2e\x64\x62\x2d\x77\x61\x6c") = 0
