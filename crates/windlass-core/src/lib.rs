@@ -25,6 +25,7 @@ mod rebuild;
 mod reply;
 mod results;
 mod schema;
+mod secret;
 mod start;
 mod state;
 mod stored;
@@ -63,6 +64,7 @@ pub use reach::{BRANCH_ERROR, BRANCH_TOOL, MAX_STEP_BRANCHES, Merge, PARENT_TOOL
 pub use rebuild::{Difference, rebuild, replay};
 pub use reply::*;
 pub use schema::plain_schema;
+pub use secret::Secret;
 pub use state::{Branched, Counters, OpenQuestion, Request, RunStanding, State};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;

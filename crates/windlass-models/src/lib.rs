@@ -41,7 +41,7 @@
 //! - **Time limits** of a call, each with its own words: connecting, first token, between tokens, total
 //!   ([`Timeouts`]).
 //! - **Failures sorted** by what can be done about them, with the provider's own words and the wait that it asks for.
-//! - **Secrets** are a type of their own ([`Secret`]) and masked in every failure.
+//! - **Secrets** are a type of their own ([`Secret`](windlass_core::Secret)) and masked in every failure.
 //! - **Nothing unbounded**: [`MAX_REPLY_BYTES`], [`MAX_CALLS`], events, error bodies.
 //!
 //! [`conformance`] holds these promises for adapters of your own.
@@ -52,7 +52,6 @@ pub mod mock;
 mod model;
 pub mod openai;
 pub mod resolve;
-mod secret;
 mod tour;
 
 pub use assemble::{Assembler, MAX_CALLS, MAX_REPLY_BYTES, assemble};
@@ -60,5 +59,4 @@ pub use error::ModelError;
 pub use model::*;
 pub use openai::{OpenAiChat, OpenAiConfig, Timeouts, http_client};
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
-pub use secret::Secret;
 pub use tour::Tour;

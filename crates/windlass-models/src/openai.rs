@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use futures_util::TryFutureExt;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use crate::{Deltas, Model, ModelError, ModelRequest, Secret};
+use crate::{Deltas, Model, ModelError, ModelRequest};
+use windlass_core::Secret;
 
 mod call;
 mod classify;

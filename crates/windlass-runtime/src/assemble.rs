@@ -3,7 +3,6 @@
 mod family;
 mod services;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
 use windlass_store::EventLog;
 use windlass_tools::command::CommandTool;
-use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport, Secret as McpSecret};
+use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport};
 use windlass_tools::{Tool, ToolSetError, builtin};
 
 use crate::agent::Agent;
@@ -296,18 +295,14 @@ async fn connect_or_leave(
 }
 
 fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
-    let secret = |secret: &windlass_models::Secret| McpSecret::from(secret.expose());
-    let named = |pairs: &[(String, windlass_models::Secret)]| -> BTreeMap<String, McpSecret> {
-        pairs.iter().map(|(name, value)| (name.clone(), secret(value))).collect()
-    };
     let transport = match &entry.peer {
         McpPeer::Stdio { command, env } => McpTransport::Stdio {
             command: command.clone(),
-            env: named(env),
+            env: env.iter().cloned().collect(),
             folder: Some(file.folder.clone()),
         },
         McpPeer::Http { url, headers } => {
-            McpTransport::Http { url: url.expose().to_owned(), headers: named(headers) }
+            McpTransport::Http { url: url.expose().to_owned(), headers: headers.iter().cloned().collect() }
         }
     };
     let mut config = McpConfig::http(entry.name.as_str(), "");

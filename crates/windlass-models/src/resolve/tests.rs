@@ -1,5 +1,6 @@
 use super::{ModelSettings, ollama_url, resolve, resolve_server};
-use crate::{ModelError, Secret};
+use crate::ModelError;
+use windlass_core::Secret;
 
 fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + Sync + 'v {
     move |name| variables.iter().find(|(have, _)| *have == name).map(|(_, value)| (*value).to_owned())

@@ -2,8 +2,9 @@
 
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
+use windlass_core::Secret;
 use windlass_core::{FailureKind, Usage};
-use windlass_models::{Delta, MAX_REPLY_BYTES, Model, OpenAiChat, OpenAiConfig, Secret};
+use windlass_models::{Delta, MAX_REPLY_BYTES, Model, OpenAiChat, OpenAiConfig};
 
 use crate::server::*;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_core::Merge;
-use windlass_models::Secret;
+use windlass_core::Secret;
 
 use super::address::Address;
 use super::reading::Reading;

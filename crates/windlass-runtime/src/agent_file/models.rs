@@ -1,7 +1,8 @@
 //! The models of a file.
 
+use windlass_core::Secret;
 use windlass_core::{ModelChoice, Prices};
-use windlass_models::{ModelSettings, Secret, Timeouts};
+use windlass_models::{ModelSettings, Timeouts};
 
 use super::address::Address;
 use super::reading::{ModelNames, Reading};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_models::{Secret, resolve::Env};
+use windlass_core::Secret;
+use windlass_models::resolve::Env;
 
 use super::address::Address;
 use crate::yaml::{Field, YamlError};

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use super::secret::{Secret, shown_url};
+use windlass_core::Secret;
+
+use super::mask::shown_url;
 use crate::overrides::ToolOverrides;
 
 /// How long a server may take to be ready, in milliseconds, unless the config says otherwise.

@@ -16,8 +16,8 @@ use super::error::McpError;
 use super::handler::Handler;
 use super::http;
 use super::link::{Link, Parts, epitaph, quoted, slow};
+use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
-use super::secret::Mask;
 use super::stdio::{Fault, StdioTransport};
 
 /// How long a server at a URL may be silent to the probe before it gets `initialize` on a new connection; rmcp itself

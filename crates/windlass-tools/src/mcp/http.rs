@@ -10,11 +10,12 @@ use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use windlass_core::Secret;
 
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
-use super::secret::{Mask, Secret, shown_url};
+use super::mask::{Mask, shown_url};
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);

@@ -16,8 +16,8 @@ use super::config::{Lifecycle, McpConfig, McpTransport};
 use super::error::McpError;
 use super::handler::Handler;
 use super::http;
+use super::mask::{Mask, shown_url};
 use super::process::{ChildGroup, DRAIN};
-use super::secret::{Mask, shown_url};
 use super::stdio::Fault;
 
 /// How long a server has to end by itself when it is closed.

@@ -14,7 +14,7 @@ use super::error::McpError;
 use super::follow::follow;
 use super::handshake;
 use super::link::Link;
-use super::secret::Mask;
+use super::mask::Mask;
 use crate::tool::Tool;
 
 /// An MCP server that is in use. Dropping it kills its process group at once (E48) and fails the calls that are going

@@ -147,7 +147,7 @@ fn the_policy_holds_loop_timeouts_and_retries() {
 #[test]
 fn secrets_are_kept_apart_and_never_printed() {
     let agent = good(DESIGN);
-    let secrets: Vec<_> = agent.secrets.iter().map(windlass_models::Secret::expose).collect();
+    let secrets: Vec<_> = agent.secrets.iter().map(windlass_core::Secret::expose).collect();
     for expected in ["sk-very-secret", "token-also-secret", "Bearer token-also-secret", "b"] {
         assert!(secrets.contains(&expected), "{expected} is missing in {secrets:?}");
     }

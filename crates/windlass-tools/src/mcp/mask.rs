@@ -1,8 +1,7 @@
-//! Owns the values that must not be seen: [`Secret`], and the [`Mask`] that hides them in texts.
+//! Owns the [`Mask`] that hides a server's secrets in texts.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use super::config::{McpConfig, McpTransport};
 
@@ -14,40 +13,6 @@ const MIN_MASKED_BYTES: usize = 4;
 
 /// The words of a header's value (`Bearer abc…`) are masked by themselves from this length on.
 const MIN_MASKED_WORD_BYTES: usize = 8;
-
-/// A value that is shown nowhere: no serialisation, and `Debug` prints `***`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
-
-impl Secret {
-    /// Takes a value.
-    pub fn new(value: impl Into<Arc<str>>) -> Self {
-        Self(value.into())
-    }
-
-    /// The value itself: only for the place that sends it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(HIDDEN)
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(value: &str) -> Self {
-        Self::new(value)
-    }
-}
-
-impl From<String> for Secret {
-    fn from(value: String) -> Self {
-        Self::new(value)
-    }
-}
 
 /// Hides one server's secrets in the texts of errors: servers and HTTP libraries like to repeat what they were given.
 #[derive(Clone, Default)]

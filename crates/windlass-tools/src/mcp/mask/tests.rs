@@ -1,11 +1,6 @@
 use super::*;
 
 #[test]
-fn a_secret_has_no_readable_form() {
-    assert_eq!(format!("{:?}", Secret::from("hunter2")), "***");
-}
-
-#[test]
 fn header_values_and_their_tokens_are_hidden() {
     let config = McpConfig::http("search", "http://127.0.0.1:1/mcp")
         .header("Authorization", "Bearer abcdefgh12345")
