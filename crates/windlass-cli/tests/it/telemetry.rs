@@ -209,6 +209,30 @@ fn k29_spans_and_metrics_go_out_and_the_trace_goes_along() {
     assert_eq!(home.windlass(["runs", "replay", "last"]).code, 0, "a trace makes no difference to replay");
 }
 
+const BRANCHING: &str = "\
+name: lead
+model: { use: openai/m, base_url: \"URL\" }
+agents:
+  - { name: dive, description: Looks closer., branch: { instructions: Look., loop: { preset: text } } }
+loop: { preset: text }
+";
+
+#[test]
+fn k29_the_span_of_a_branch_has_the_branch_s_name() {
+    const BRANCH: &str = "```tool_call\n{\"tool\": \"branch\", \"arguments\": {\"name\": \"dive\"}}\n```";
+    let home = Home::new();
+    let collector = Collector::start();
+    let replies = [BRANCH, "three", "It is three.", "done"].map(|text| Reply::Pieces(vec![text]));
+    let model = Server::start(replies.into());
+    home.write("lead.yaml", &BRANCHING.replace("URL", &model.url));
+    let done = run(&home, &collector);
+    assert_eq!((done.code, done.stdout.lines().last()), (0, Some("done")), "{done:?}");
+    let (spans, ..) = collector.taken();
+    assert_eq!(tree(&spans)["delegate.dive"], "agent.step.1");
+    let begun = spans.iter().find(|span| span.name == "delegate.dive").unwrap();
+    assert_eq!(text(&begun.attributes, "agent.delegation.target"), "dive");
+}
+
 #[test]
 fn k29_without_a_service_name_nothing_is_sent_and_nothing_is_kept() {
     let home = Home::new();

@@ -17,7 +17,7 @@ pub(super) enum Told {
 impl Told {
     pub(super) fn of(action: &Action, state: &State) -> Option<Self> {
         let named =
-            |call: &CallId| Some((state.open_call(call)?.call.name.clone(), Text::from(call.as_str())));
+            |call: &CallId| Some((state.open_call(call)?.target_name().clone(), Text::from(call.as_str())));
         match &action.work {
             Work::CallModel { .. } => {
                 let model = state.request()?.model;
