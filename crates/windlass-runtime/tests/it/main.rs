@@ -15,6 +15,8 @@ mod forks;
 #[cfg(test)]
 mod ground;
 #[cfg(test)]
+mod loading;
+#[cfg(test)]
 mod outputs;
 #[cfg(test)]
 mod panics;
