@@ -109,6 +109,8 @@ pub(crate) struct Inner {
     pub(crate) said: Vec<What>,
     /// The person's answer that a question was given last, in process.
     pub(crate) answered: BTreeMap<QuestionId, usize>,
+    /// The place of the answer that an open question will have.
+    pub(crate) promised: BTreeMap<QuestionId, usize>,
     /// Where people leave what they say, if they are not in the process.
     pub(crate) post: Option<PostOffice>,
     /// The keys of tools of which each run has an effect of its own.
@@ -137,6 +139,7 @@ impl Script {
             handle: None,
             said: Vec::new(),
             answered: BTreeMap::new(),
+            promised: BTreeMap::new(),
             post: None,
             once: once(&case.tools, &case.peers, ""),
         };

@@ -340,6 +340,7 @@ impl Stage<'_> {
         script.handle = Some(prepared.handle());
         if batches.is_empty() {
             script.said.clear();
+            script.promised.clear();
         }
         script.say_again(logged);
     }

@@ -1,0 +1,51 @@
+//! The runner itself, with cases that fall short and cases at the edge of the format.
+
+use std::path::Path;
+
+use windlass_testing::fixture::{Case, FixtureFile};
+use windlass_testing::{CaseReport, RunnerOptions, run_case};
+
+/// The cases of a text.
+fn cases(text: &str) -> Vec<Case> {
+    let file = FixtureFile::parse(text, Path::new("a.yaml")).unwrap();
+    file.cases.into_iter().map(Result::unwrap).collect()
+}
+
+/// Runs the only case of a text.
+fn report(text: &str, options: RunnerOptions) -> CaseReport {
+    run_case(&cases(text).remove(0), options)
+}
+
+/// Runs the only case of a text in every way, which must hold.
+fn holds(text: &str) {
+    let report = report(text, RunnerOptions { crash: true, seeds: 40, ..Default::default() });
+    let failures: Vec<_> = report.failures.iter().map(ToString::to_string).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What falls short in the only case of a text: its first failure as it is printed.
+fn shown(text: &str) -> String {
+    report(text, RunnerOptions::default()).failures.first().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Two calls that a person must approve, with these answers.
+fn two_approvals(human: &str, executions: u32) -> String {
+    format!(
+        "name: c\nagent: {{ loop: {{ approve: [ t ] }} }}\ntools: {{ t: {{ does: [ {{ reply: x }} ] }} }}\n\
+         model: [ {{ calls: [ {{ name: t, args: {{ a: 1 }}, id: c1 }}, {{ name: t, args: {{ a: 2 }}, id: c2 }} ] }}, {{ text: p }} ]\n\
+         human: [ {human} ]\ninput: Hi\n\
+         expect: {{ status: suspended, executions: {{ t: {executions} }} }}"
+    )
+}
+
+#[test]
+fn a_second_question_without_an_answer_leaves_the_run_suspended() {
+    holds(&two_approvals("{ asked: approval, answer: approve }", 1));
+    holds(&two_approvals("{ asked: approval, answer: deny }", 0));
+    holds(&two_approvals("{ asked: approval, answer: approve, after_ms: 10 }", 1));
+    holds(&two_approvals("{ asked: approval, answer: approve, for: c2 }", 1));
+    holds(&two_approvals(
+        "{ asked: approval, answer: approve }, { asked: approval, answer: deny, wrong: true }",
+        1,
+    ));
+}
