@@ -9,6 +9,7 @@ use serde_json::Value;
 use windlass_core::{Event, Fact, Message, RunId, SessionId, State, What};
 use windlass_runtime::{
     Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, World, in_full as refusal, load,
+    load_until,
 };
 use windlass_store::{Batch, EventLog};
 
@@ -143,11 +144,8 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
     let agent = build(case, &script, &world, log.clone())?;
     let mut stage = Stage { case, pass, world, script, log, agent };
     let mut runs = Vec::new();
-    let mut base: Option<State> = None;
     for place in 0..case.runs.len() {
-        let record = stage.run(place, base.as_ref())?;
-        base = Some(record.state.clone());
-        runs.push(record);
+        runs.push(stage.run(place)?);
     }
     let batch_ends = stage.log.append_ends();
     let script = stage.script.lock();
@@ -163,7 +161,7 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
 }
 
 impl Stage<'_> {
-    fn run(&mut self, place: usize, base: Option<&State>) -> Result<RunRecord, String> {
+    fn run(&mut self, place: usize) -> Result<RunRecord, String> {
         let (requests, executed) = {
             let script = self.script.lock();
             (script.requests().len(), script.executed.clone())
@@ -204,6 +202,8 @@ impl Stage<'_> {
             }
         };
         let batches = self.batches(id);
+        let base = self.base(&batches)?;
+        let base = base.as_ref();
         if let Some(hole) = updates.hole.take() {
             self.script.problem(hole);
         }
@@ -347,6 +347,15 @@ impl Stage<'_> {
 
     fn state(&self, run: windlass_core::RunId) -> Result<State, String> {
         self.sim(load(&*self.log, run))?.map_err(|error| refusal(&error))
+    }
+
+    /// What the run stands on, as its start says: the session's last run, or nothing.
+    fn base(&self, batches: &[Batch]) -> Result<Option<State>, String> {
+        let first = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
+        let Some(Fact::RunStarted(start)) = first else { return Ok(None) };
+        let Some(base) = &start.base else { return Ok(None) };
+        let state = self.sim(load_until(&*self.log, base.run, base.version))?;
+        state.map(Some).map_err(|error| refusal(&error))
     }
 
     fn batches(&self, run: windlass_core::RunId) -> Vec<Batch> {

@@ -49,3 +49,13 @@ fn a_second_question_without_an_answer_leaves_the_run_suspended() {
         1,
     ));
 }
+
+#[test]
+fn a_run_without_memory_stands_on_nothing() {
+    holds(
+        "name: c\nagent: { instructions: S., loop: { preset: text, memory: off } }\n\
+         model: [ { text: a }, { text: b } ]\n\
+         runs: [ { input: one, expect: { text: a } }, { input: two, expect: { text: b } } ]\n\
+         expect: { requests: { 2: { messages: [ { role: system }, { role: user, text: two } ] } } }",
+    );
+}
