@@ -59,3 +59,15 @@ fn a_run_without_memory_stands_on_nothing() {
          expect: { requests: { 2: { messages: [ { role: system }, { role: user, text: two } ] } } }",
     );
 }
+
+#[test]
+fn e15_pieces_may_space_the_arguments_as_they_like() {
+    holds(
+        "name: c\ntools: { t: { does: [ { reply: x } ] } }\n\
+         model:\n\
+         - calls: [ { name: t, args: { n: 7 } } ]\n  \
+           deltas: [ { call: 0, name: t }, { call: 0, args: '{\"n\"' }, { call: 0, args: ': 7}' } ]\n\
+         - { text: done }\n\
+         input: Hi\nexpect: { status: answered, executed: { t: [ { n: 7 } ] } }",
+    );
+}
