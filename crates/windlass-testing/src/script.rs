@@ -33,12 +33,31 @@ pub(crate) struct Script {
 #[derive(Debug, Default)]
 pub(crate) struct Scene {
     pub(crate) model: Vec<ModelEntry>,
+    /// The entry that answers the next request.
     pub(crate) next_entry: usize,
     pub(crate) requests: Vec<SentRequest>,
+    /// At which entry each of them stood.
+    entries: Vec<usize>,
     /// Requests that a crash lost: those that are sent again count once.
     pub(crate) lost_requests: usize,
     /// The replies came from `DEBUG_MOCK_RESPONSES`: so many.
     pub(crate) mocked: Option<usize>,
+}
+
+impl Scene {
+    /// Notes what the model was sent, and gives the place of the entry that answers. What was lost is sent again here:
+    /// it stands where it stood the first time.
+    pub(crate) fn sent(&mut self, request: SentRequest) -> usize {
+        for _ in 0..std::mem::take(&mut self.lost_requests) {
+            self.requests.pop();
+            self.next_entry = self.entries.pop().unwrap_or(self.next_entry);
+        }
+        let place = self.next_entry;
+        self.requests.push(request);
+        self.entries.push(place);
+        self.next_entry += 1;
+        place
+    }
 }
 
 /// A task that a peer was given.

@@ -53,13 +53,7 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
     let (entry, number) = {
         let mut inner = script.lock();
         let scene = inner.scene(script.path());
-        for _ in 0..std::mem::take(&mut scene.lost_requests) {
-            scene.next_entry = scene.next_entry.saturating_sub(1);
-            scene.requests.pop();
-        }
-        let place = scene.next_entry;
-        scene.next_entry += 1;
-        scene.requests.push(SentRequest::from(&request));
+        let place = scene.sent(SentRequest::from(&request));
         (scene.model.get(place).cloned(), place as u32 + 1)
     };
     let Some(entry) = entry else {
@@ -78,7 +72,7 @@ async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Delta
     if entry.tool_choice_unsupported && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_))
     {
         // The entry answers the repeat.
-        script.lock().scene(script.path()).next_entry -= 1;
+        script.lock().scene(script.path()).next_entry = number as usize - 1;
         flight.done = true;
         let mut failed = model_failure(&request, FailureKind::Unsupported, "tool_choice is not supported");
         failed.status = Some(400);

@@ -71,3 +71,16 @@ fn e15_pieces_may_space_the_arguments_as_they_like() {
          input: Hi\nexpect: { status: answered, executed: { t: [ { n: 7 } ] } }",
     );
 }
+
+#[test]
+fn a_refusal_of_a_forced_choice_that_the_log_lost_comes_again() {
+    holds(
+        "name: c\n\
+         agent: { output: { schema: { type: object, properties: { n: { type: number } }, required: [n] } }, \
+                  loop: { preset: typed, limits: { max_steps: 1 } } }\n\
+         tools: { t: { does: [ { reply: x } ] } }\n\
+         model: [ { calls: [ { name: t } ] }, { text: '<output><n>7</n></output>', tool_choice_unsupported: true } ]\n\
+         input: go\n\
+         expect: { status: limit, output: { n: 7 }, requests: { 2: { tool_choice: __finish__ }, 3: { messages: { count: 4 } } } }",
+    );
+}
