@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::{StreamExt, stream};
-use windlass_core::{FailureKind, ModelFailure, ToolChoice};
+use windlass_core::{FailureKind, Millis, ModelFailure, ToolChoice};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::World;
 
-use super::pieces::pieces;
+use super::pieces::{Pieces, pieces};
 use crate::fixture::{During, ModelEntry, SentRequest};
 use crate::fn_model::model_failure;
 use crate::script::{Script, Timed};
 use crate::sim::{SimWorld, step_aside};
 
 /// A model that gives the script's entries, one a call, whatever its purpose.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ScriptedModel {
     pub(crate) script: Script,
     pub(crate) world: SimWorld,
@@ -43,67 +43,112 @@ impl Model for ScriptedModel {
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {
-        let (script, world) = (self.script.clone(), self.world.clone());
-        Box::pin(stream::once(answer(script, world, request)).flatten())
+        Box::pin(stream::once(answer(self.clone(), request)).flatten())
     }
 }
 
-async fn answer(script: Script, world: SimWorld, request: ModelRequest) -> Deltas {
-    let mut flight = InFlight { script: script.clone(), done: false };
-    let (entry, number) = {
-        let mut inner = script.lock();
-        let scene = inner.scene(script.path());
-        let place = scene.sent(SentRequest::from(&request));
-        (scene.model.get(place).cloned(), place as u32 + 1)
-    };
-    let Some(entry) = entry else {
-        if let Some(mocked) = script.lock().scene(script.path()).mocked {
-            flight.done = true;
-            let words = windlass_models::mock::used_up(mocked);
-            let failed = model_failure(&request, FailureKind::BadRequest, &words);
-            return Box::pin(stream::iter([Err(failed)]));
-        }
-        script.problem(format!("model call {number} is beyond the script, which has {} entries", number - 1));
-        flight.done = true;
-        let failed =
-            model_failure(&request, FailureKind::BadRequest, "the script has no entry for this call");
-        return Box::pin(stream::iter([Err(failed)]));
-    };
-    if entry.tool_choice_unsupported && matches!(request.choice, ToolChoice::Required | ToolChoice::Named(_))
+/// A call that is under way.
+struct Call {
+    script: Script,
+    world: SimWorld,
+    request: ModelRequest,
+    /// Which entry answers, from 1.
+    number: u32,
+    flight: InFlight,
+}
+
+async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
+    let (entry, call) = model.begin(request);
+    let script = &call.script;
+    let Some(entry) = entry else { return call.fail(beyond) };
+    if entry.tool_choice_unsupported
+        && matches!(call.request.choice, ToolChoice::Required | ToolChoice::Named(_))
     {
         // The entry answers the repeat.
-        script.lock().scene(script.path()).next_entry = number as usize - 1;
-        flight.done = true;
-        let mut failed = model_failure(&request, FailureKind::Unsupported, "tool_choice is not supported");
-        failed.status = Some(400);
-        return Box::pin(stream::iter([Err(failed)]));
+        script.lock().scene(script.path()).next_entry = call.number as usize - 1;
+        return call.fail(|call| {
+            let failed =
+                model_failure(&call.request, FailureKind::Unsupported, "tool_choice is not supported");
+            ModelFailure { status: Some(400), ..failed }
+        });
     }
-    check_entry(&script, &entry, &request, number);
+    check_entry(script, &entry, &call.request, call.number);
     let (cancelled, steered) = {
         let mut inner = script.lock();
         let root = script.is_root();
-        (root && inner.cancels(During::Model, number), root && inner.steers(number))
+        (root && inner.cancels(During::Model, call.number), root && inner.steers(call.number))
     };
+    // What the script says that a call costs is paid, however it ends: it comes before anything that takes time.
+    let paid = stream::iter([Ok(Delta::Usage(entry.usage.unwrap_or_default()))]);
     if cancelled {
-        // The call is going on when the request to stop comes, and goes on until it is stopped. What the script says
-        // it costs is paid.
-        let usage = entry.usage.unwrap_or_default();
-        return Box::pin(stream::iter([Ok(Delta::Usage(usage))]).chain(Hanging(flight)));
+        // The call is going on when the request to stop comes, and goes on until it is stopped.
+        return Box::pin(paid.chain(Hanging(call.flight)));
     }
     if steered {
         step_aside().await;
     }
-    if entry.takes_ms > 0 {
-        let due = script.lock().due(
-            Timed::Model(script.path().to_owned(), number as usize),
-            world.now(),
-            entry.takes_ms,
-        );
-        world.sleep_until(due).await;
+    if entry.takes_ms == 0 {
+        return Box::pin(stream::iter(call.end(&entry).await));
     }
-    script.turns.rest().await;
-    flight.done = true;
-    Box::pin(stream::iter(pieces(&entry, &request)))
+    let due = call.due(entry.takes_ms);
+    Box::pin(
+        paid.chain(
+            stream::once(async move {
+                call.world.sleep_until(due).await;
+                stream::iter(call.end(&entry).await)
+            })
+            .flatten(),
+        ),
+    )
+}
+
+impl ScriptedModel {
+    /// The entry that answers, and the call that waits for it.
+    fn begin(self, request: ModelRequest) -> (Option<ModelEntry>, Call) {
+        let Self { script, world } = self;
+        let flight = InFlight { script: script.clone(), done: false };
+        let (entry, place) = {
+            let mut inner = script.lock();
+            let scene = inner.scene(script.path());
+            let place = scene.sent(SentRequest::from(&request));
+            (scene.model.get(place).cloned(), place)
+        };
+        (entry, Call { script, world, request, number: place as u32 + 1, flight })
+    }
+}
+
+impl Call {
+    /// It fails at once.
+    fn fail(mut self, why: impl FnOnce(&Self) -> ModelFailure) -> Deltas {
+        self.flight.done = true;
+        let failed = why(&self);
+        Box::pin(stream::iter([Err(failed)]))
+    }
+
+    /// When it ends that takes so long.
+    fn due(&self, takes_ms: u64) -> Millis {
+        let work = Timed::Model(self.script.path().to_owned(), self.number as usize);
+        self.script.lock().due(work, self.world.now(), takes_ms)
+    }
+
+    /// It is over.
+    async fn end(mut self, entry: &ModelEntry) -> Pieces {
+        self.script.turns.rest().await;
+        self.flight.done = true;
+        pieces(entry, &self.request)
+    }
+}
+
+/// There is no entry for a call.
+fn beyond(call: &Call) -> ModelFailure {
+    let (script, number) = (&call.script, call.number);
+    let mocked = script.lock().scene(script.path()).mocked;
+    if let Some(mocked) = mocked {
+        let words = windlass_models::mock::used_up(mocked);
+        return model_failure(&call.request, FailureKind::BadRequest, &words);
+    }
+    script.problem(format!("model call {number} is beyond the script, which has {} entries", number - 1));
+    model_failure(&call.request, FailureKind::BadRequest, "the script has no entry for this call")
 }
 
 /// The rest of a call that goes on until it is stopped.

@@ -84,3 +84,21 @@ fn a_refusal_of_a_forced_choice_that_the_log_lost_comes_again() {
          expect: { status: limit, output: { n: 7 }, requests: { 2: { tool_choice: __finish__ }, 3: { messages: { count: 4 } } } }",
     );
 }
+
+#[test]
+fn e41_a_call_that_a_deadline_or_a_cancel_breaks_off_is_paid_as_the_script_says() {
+    let model = "model: [ { text: abcdefghij, takes_ms: 10000, usage: { input: 100, output: 10 } } ]";
+    holds(&format!(
+        "name: c\nagent: {{ loop: {{ limits: {{ seconds: 1 }} }} }}\n{model}\ninput: Hi\n\
+         expect: {{ status: limit, usage: {{ input: 100, output: 10 }} }}"
+    ));
+    holds(&format!(
+        "name: c\n{model}\ncancel: {{ during: model, call: 1 }}\ninput: Hi\n\
+         expect: {{ status: cancelled, usage: {{ input: 100, output: 10 }} }}"
+    ));
+    holds(&format!(
+        "name: c\nagent: {{ loop: {{ limits: {{ seconds: 1 }} }} }}\npeers: {{ w: {{ agent: {{ instructions: x }}, {model} }} }}\n\
+         model: [ {{ calls: [ {{ name: w, args: {{ task: t }} }} ], usage: {{ input: 7, output: 1 }} }} ]\ninput: Hi\n\
+         expect: {{ status: limit, usage: {{ input: 107, output: 11 }} }}"
+    ));
+}
