@@ -5,7 +5,7 @@ mod peers;
 mod people;
 mod pieces;
 
-pub(crate) use model::shared_model;
+pub(crate) use model::scripted_model;
 pub(crate) use peers::{AgentPeer, ScriptedPeer};
 pub(crate) use people::ScriptedPeople;
 

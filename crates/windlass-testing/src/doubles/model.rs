@@ -18,8 +18,10 @@ use crate::sim::{SimWorld, step_aside};
 /// A model that gives the script's entries, one a call, whatever its purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptedModel {
-    pub(crate) script: Script,
-    pub(crate) world: SimWorld,
+    script: Script,
+    world: SimWorld,
+    /// How long a call may take, in milliseconds (E42).
+    total_ms: u64,
 }
 
 /// While a call is going on: if it is lost in a crash, its entry is given again.
@@ -90,22 +92,19 @@ async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
     if entry.takes_ms == 0 {
         return Box::pin(stream::iter(call.end(&entry).await));
     }
-    let due = call.due(entry.takes_ms);
-    Box::pin(
-        paid.chain(
-            stream::once(async move {
-                call.world.sleep_until(due).await;
-                stream::iter(call.end(&entry).await)
-            })
-            .flatten(),
-        ),
-    )
+    let in_time = entry.takes_ms <= model.total_ms;
+    let due = call.due(entry.takes_ms.min(model.total_ms));
+    let rest = async move {
+        call.world.sleep_until(due).await;
+        stream::iter(if in_time { call.end(&entry).await } else { call.late(&entry, model.total_ms).await })
+    };
+    Box::pin(paid.chain(stream::once(rest).flatten()))
 }
 
 impl ScriptedModel {
     /// The entry that answers, and the call that waits for it.
-    fn begin(self, request: ModelRequest) -> (Option<ModelEntry>, Call) {
-        let Self { script, world } = self;
+    fn begin(&self, request: ModelRequest) -> (Option<ModelEntry>, Call) {
+        let (script, world) = (self.script.clone(), self.world.clone());
         let flight = InFlight { script: script.clone(), done: false };
         let (entry, place) = {
             let mut inner = script.lock();
@@ -136,6 +135,15 @@ impl Call {
         self.script.turns.rest().await;
         self.flight.done = true;
         pieces(entry, &self.request)
+    }
+
+    /// It took longer than it may, and is broken off.
+    async fn late(mut self, entry: &ModelEntry, total_ms: u64) -> Pieces {
+        self.script.turns.rest().await;
+        self.flight.done = true;
+        let words = format!("no end of the reply within {total_ms} ms");
+        let failed = model_failure(&self.request, FailureKind::Timeout, &words);
+        vec![Err(ModelFailure { usage: entry.usage.unwrap_or_default(), ..failed })]
     }
 }
 
@@ -177,7 +185,7 @@ fn check_entry(script: &Script, entry: &ModelEntry, request: &ModelRequest, numb
     }
 }
 
-/// A model that is shared under several names.
-pub(crate) fn shared_model(script: &Script, world: &SimWorld) -> Arc<dyn Model> {
-    Arc::new(ScriptedModel { script: script.clone(), world: world.clone() })
+/// A model that plays a script's part, with calls that may take so long, in milliseconds.
+pub(crate) fn scripted_model(script: &Script, world: &SimWorld, total_ms: u64) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel { script: script.clone(), world: world.clone(), total_ms })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{ModelChoice, Prices, ToolSpec};
+use windlass_core::ToolSpec;
 use windlass_runtime::agent_file::{
     AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
@@ -11,7 +11,7 @@ use windlass_tools::{Tool, builtin};
 
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
-use crate::doubles::{AgentPeer, ScriptedPeer, ScriptedToolDouble, shared_model};
+use crate::doubles::{AgentPeer, ScriptedPeer, ScriptedToolDouble, scripted_model};
 use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimWorld;
@@ -57,8 +57,9 @@ pub(crate) fn build(
         }
     }
     if !case.hooks.is_empty() {
+        let total_ms = cast.read(part.agent)?.timeouts().total_ms;
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
-            builder = builder.known_model(name, shared_model(script, world));
+            builder = builder.known_model(name, scripted_model(script, world, total_ms));
         }
         builder = builder
             .step_hook(Arc::new(ScriptedHook { edits: case.hooks.clone(), turns: script.turns.clone() }));
@@ -116,7 +117,10 @@ impl Cast<'_> {
         };
         let mut file = file.clone();
         if own.is_some() && file.models.is_empty() {
-            file.models = self.read(parent.agent)?.models;
+            // They are its parent's, with the time that they have there.
+            let above = self.read(parent.agent)?;
+            file.timeout_settings.total_ms = Some(above.timeouts().total_ms);
+            file.models = above.models;
         }
         self.begin_file(&part, &file)
     }
@@ -147,8 +151,11 @@ impl Cast<'_> {
         file: &AgentFile,
     ) -> Result<AgentBuilder, String> {
         let (script, world) = (&part.script, self.world);
-        for choice in models(file, self.case.prices) {
-            builder = builder.model_with(choice, shared_model(script, world));
+        for entry in &file.models {
+            let mut choice = entry.choice();
+            choice.prices = choice.prices.or(self.case.prices);
+            let total_ms = entry.settings(file.timeouts()).timeouts.total_ms;
+            builder = builder.model_with(choice, scripted_model(script, world, total_ms));
         }
         let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
         for entry in &file.tools {
@@ -251,14 +258,6 @@ fn names(file: &AgentFile, tool: &str) -> bool {
         ToolEntry::Mcp(entry) => tool.starts_with(&format!("{}__", entry.name)),
         ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
     })
-}
-
-fn models(file: &AgentFile, prices: Option<Prices>) -> Vec<ModelChoice> {
-    let mut choices: Vec<_> = file.models.iter().map(ModelEntry::choice).collect();
-    for choice in &mut choices {
-        choice.prices = choice.prices.or(prices);
-    }
-    choices
 }
 
 /// Built-in tools that need neither network nor files nor the time of day: the others need a scripted stand-in.

@@ -102,3 +102,37 @@ fn e41_a_call_that_a_deadline_or_a_cancel_breaks_off_is_paid_as_the_script_says(
          expect: {{ status: limit, usage: {{ input: 107, output: 11 }} }}"
     ));
 }
+
+#[test]
+fn e42_a_scripted_model_has_the_time_in_all_that_the_agent_gives_a_real_one() {
+    let late = |settings: &str, models: &str, ends: &str| {
+        holds(&format!(
+            "name: c\nagent: {{ {settings} }}\nmodel: [ {models} ]\ninput: Hi\nexpect: {{ {ends} }}"
+        ));
+    };
+    let total = "timeouts: { total_ms: 1000 }, retry: { retries: 0 }";
+    late(total, "{ text: done, takes_ms: 1000 }", "status: answered, virtual_ms: 1000");
+    late(
+        total,
+        "{ text: done, takes_ms: 1001, usage: { input: 3 } }",
+        "status: failed, error: model, virtual_ms: 1000, usage: { input: 3 }",
+    );
+    late(
+        "timeouts: { total_ms: 1000 }, retry: { retries: 1, wait_ms: 5, max_wait_ms: 5 }",
+        "{ text: late, takes_ms: 5000 }, { text: done }",
+        "status: answered, text: done, model_calls: 2",
+    );
+    // The preset says it where the agent does not.
+    late(
+        "loop: { preset: text }, retry: { retries: 0 }",
+        "{ text: late, takes_ms: 60001 }",
+        "status: failed, virtual_ms: 60000",
+    );
+    late("retry: { retries: 0 }", "{ text: done, takes_ms: 60001 }", "status: answered, virtual_ms: 60001");
+    // Each model has its own.
+    late(
+        "model: [ { use: m1, timeouts: { total_ms: 10 } }, { use: m2, timeouts: { total_ms: 20 } } ], retry: { retries: 0 }",
+        "{ text: late, takes_ms: 15, by: m1 }, { text: done, takes_ms: 15, by: m2 }",
+        "status: answered, text: done, virtual_ms: 25",
+    );
+}
