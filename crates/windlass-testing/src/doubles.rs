@@ -1,11 +1,13 @@
 //! Scripted models, tools and people: they do what the case says, and remember what they were asked.
 
 mod model;
+mod own;
 mod peers;
 mod people;
 mod pieces;
 
 pub(crate) use model::scripted_model;
+pub(crate) use own::{AbsentCommand, OwnTool};
 pub(crate) use peers::{AgentPeer, ScriptedPeer};
 pub(crate) use people::ScriptedPeople;
 
@@ -37,6 +39,20 @@ struct Working {
     done: bool,
 }
 
+impl Working {
+    /// Notes that a tool works on a call. Says also whether the run is to be cancelled meanwhile.
+    fn begin(script: &Script, key: &str, context: &ToolContext, args: Value) -> (Self, bool) {
+        let mut inner = script.lock();
+        inner.tool_calls += 1;
+        let number = inner.tool_calls;
+        let fresh = Execution { run: context.run, call: context.call.clone(), args, lost: false };
+        let place = inner.execute(key, fresh);
+        let cancelled = inner.cancels(During::Tool, number);
+        drop(inner);
+        (Self { script: script.clone(), tool: key.to_owned(), place, done: false }, cancelled)
+    }
+}
+
 impl Drop for Working {
     fn drop(&mut self) {
         let mut script = self.script.lock();
@@ -54,15 +70,9 @@ impl Drop for Working {
 impl ScriptedToolDouble {
     async fn execute(&self, context: ToolContext, args: Value) -> ToolResult {
         let key = self.script.key(&self.tool.name);
-        let (place, step, cancelled) = {
-            let mut inner = self.script.lock();
-            inner.tool_calls += 1;
-            let number = inner.tool_calls;
-            let fresh = Execution { run: context.run, call: context.call.clone(), args, lost: false };
-            let place = inner.execute(&key, fresh);
-            (place, self.tool.step(place).cloned(), inner.cancels(During::Tool, number))
-        };
-        let mut working = Working { script: self.script.clone(), tool: key.clone(), place, done: false };
+        let (mut working, cancelled) = Working::begin(&self.script, &key, &context, args);
+        let place = working.place;
+        let step = self.tool.step(place).cloned();
         let Some(step) = step else {
             self.script.problem(format!("the scripted tool {key} was called, but `does` is empty"));
             return Err(ToolError::new("the script says nothing"));

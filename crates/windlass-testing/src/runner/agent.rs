@@ -7,11 +7,12 @@ use windlass_runtime::agent_file::{
     AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, with_tools};
+use windlass_tools::command::CommandTool;
 use windlass_tools::{Tool, builtin};
 
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
-use crate::doubles::{AgentPeer, ScriptedPeer, ScriptedToolDouble, scripted_model};
+use crate::doubles::{AbsentCommand, AgentPeer, OwnTool, ScriptedPeer, ScriptedToolDouble, scripted_model};
 use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimWorld;
@@ -159,10 +160,7 @@ impl Cast<'_> {
         }
         let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
         for entry in &file.tools {
-            if let ToolEntry::Builtin(entry) = entry
-                && !stands_in(entry.tool.name())
-                && let Some(tool) = pure(entry.tool)
-            {
+            if let Some(tool) = own_tool(file, entry, script)?.filter(|tool| !stands_in(&tool.spec().name)) {
                 builder = builder.shared_tool(tool);
             }
         }
@@ -194,6 +192,7 @@ impl Cast<'_> {
             let name = &*tool.spec().name;
             !part.tools.iter().any(|scripted| scripted.name == *name)
         });
+        let own = own.map(|tool| counted(tool, &part.script));
         Ok(own.fold(builder, AgentBuilder::shared_tool).uses(&found.service))
     }
 
@@ -258,6 +257,26 @@ fn names(file: &AgentFile, tool: &str) -> bool {
         ToolEntry::Mcp(entry) => tool.starts_with(&format!("{}__", entry.name)),
         ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
     })
+}
+
+/// A tool of the agent's own, with what its file says of it: a built-in one that really runs, or a command that is only
+/// offered.
+fn own_tool(file: &AgentFile, entry: &ToolEntry, script: &Script) -> Result<Option<Arc<dyn Tool>>, String> {
+    Ok(match entry {
+        ToolEntry::Builtin(entry) => {
+            pure(entry.tool).map(|tool| counted(entry.overrides.apply(tool), script))
+        }
+        ToolEntry::Command(entry) => {
+            let tool = CommandTool::new(&entry.settings(), &file.folder).map_err(|error| refusal(&error))?;
+            let spec = entry.overrides.apply(Arc::new(tool)).spec().clone();
+            Some(Arc::new(AbsentCommand { spec, script: script.clone() }))
+        }
+        ToolEntry::Mcp(_) | ToolEntry::Service(_) => None,
+    })
+}
+
+fn counted(tool: Arc<dyn Tool>, script: &Script) -> Arc<dyn Tool> {
+    Arc::new(OwnTool { tool, script: script.clone() })
 }
 
 /// Built-in tools that need neither network nor files nor the time of day: the others need a scripted stand-in.

@@ -136,3 +136,37 @@ fn e42_a_scripted_model_has_the_time_in_all_that_the_agent_gives_a_real_one() {
         "status: answered, text: done, virtual_ms: 25",
     );
 }
+
+#[test]
+fn a_built_in_tool_that_really_runs_counts() {
+    holds(
+        "name: c\nagent: { tools: [ { builtin: [ calculate ] } ] }\n\
+         model: [ { calls: [ { name: calculate, args: { expression: 1+1 } } ] }, { text: done } ]\n\
+         input: Hi\n\
+         expect: { executions: { calculate: 1 }, executed: { calculate: [ { expression: 1+1 } ] } }",
+    );
+    holds(
+        "name: c\nagent: { tools: [ { builtin: { calculate: { approve: true } } } ] }\n\
+         model: [ { calls: [ { name: calculate, args: { expression: 1+1 } } ] } ]\n\
+         input: Hi\nexpect: { status: suspended, executions: { calculate: 0 } }",
+    );
+}
+
+#[test]
+fn a_command_is_offered_and_a_call_of_it_says_what_the_case_lacks() {
+    let wc = "name: c\nagent: { tools: [ { command: { name: wc, run: [ wc, -w, '{path}' ], description: Counts., effect: read_only } } ] }\ninput: Hi\n";
+    holds(&format!(
+        "{wc}model: [ {{ text: done }} ]\n\
+         expect: {{ requests: {{ 1: {{ tools: [ wc ], tool_schema: {{ wc: {{ type: object, properties: {{ path: {{ type: string }} }}, required: [ path ], additionalProperties: false }} }} }} }} }}"
+    ));
+    let calls =
+        format!("{wc}model: [ {{ calls: [ {{ name: wc, args: {{ path: a }} }} ] }}, {{ text: done }} ]\n");
+    let failure = shown(&calls);
+    assert!(
+        failure.contains("the tool `wc` is a command, which no case runs: it needs an entry under `tools:`"),
+        "{failure}"
+    );
+    holds(&format!(
+        "{calls}tools: {{ wc: {{ does: [ {{ reply: 3 }} ] }} }}\nexpect: {{ status: answered, executions: {{ wc: 1 }} }}"
+    ));
+}
