@@ -120,7 +120,8 @@ pub(crate) struct Inner {
     /// Whether this pass crashes where the script does not: then nobody scripted can know what happened.
     pub(crate) oracle: bool,
     pub(crate) by_oracle: Vec<QuestionId>,
-    pub(crate) wrong_given: Vec<QuestionId>,
+    /// Questions that were given a wrong answer last, with the answer's place.
+    pub(crate) wrong_given: Vec<(QuestionId, usize)>,
     /// The first thing that cannot be as the script wants it.
     pub(crate) problem: Option<String>,
     pub(crate) handle: Option<RunHandle>,

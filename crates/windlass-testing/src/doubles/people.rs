@@ -129,7 +129,7 @@ impl ScriptedPeople {
     }
 
     async fn think(&self, state: &State, question: &OpenQuestion) -> Answer {
-        self.script.lock().wrong_given.retain(|given| *given != question.id);
+        self.script.lock().wrong_given.retain(|(given, _)| *given != question.id);
         let Some(place) = self.entry(state, question) else {
             if self.knows(question) {
                 return self.find_out(state, question);
@@ -163,7 +163,7 @@ impl ScriptedPeople {
     fn say(&self, entry: &HumanAnswer, place: usize, question: &OpenQuestion) -> Option<Answer> {
         let mut script = self.script.lock();
         if entry.wrong {
-            script.wrong_given.push(question.id.clone());
+            script.wrong_given.push((question.id.clone(), place));
         }
         let late = late_after(&script, place);
         let after: Vec<HumanAnswer> = script

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::Value;
-use windlass_core::{Event, Fact, Message, RunId, SessionId, State, What};
+use windlass_core::{Event, Fact, Message, QuestionId, RunId, SessionId, State, What};
 use windlass_runtime::{
     Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, World, in_full as refusal, load,
     load_until,
@@ -18,7 +18,7 @@ use super::record::{self, RunRecord};
 use super::seen::Seen;
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
-use crate::fixture::{Case, CaseInput, SentRequest};
+use crate::fixture::{Case, CaseInput, Mismatch, SentRequest};
 use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, GivenTask, PostOffice, Script, last_step, within};
 use crate::sim::SimWorld;
@@ -98,7 +98,7 @@ impl fmt::Display for Pass {
 }
 
 /// What a pass leaves behind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) runs: Vec<RunRecord>,
     pub(crate) requests: Vec<SentRequest>,
@@ -118,6 +118,61 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// How many lines of the log stand before those of a run.
+    pub(crate) fn lines_before(&self, run: usize) -> usize {
+        self.runs.iter().take(run).map(|run| run.events.len()).sum()
+    }
+
+    /// At which lines of the log requests were sent; `None`: it cannot be said, since others than the case's own agent
+    /// sent some.
+    fn sent_at(&self) -> Option<Vec<usize>> {
+        let events = self.runs.iter().flat_map(|run| run.events.iter()).enumerate();
+        let sent = events.filter(|(_, event)| matches!(event.fact, Fact::TurnStarted(_)));
+        let sent: Vec<usize> = sent.map(|(line, _)| line + 1).collect();
+        (sent.len() == self.requests.len()).then_some(sent)
+    }
+
+    /// A request, from 1; `None`: the last one.
+    pub(crate) fn request(&self, number: Option<u32>) -> Option<&SentRequest> {
+        let last = self.requests.len();
+        self.requests.get(number.map_or(last, |number| number as usize).checked_sub(1)?)
+    }
+
+    /// How many lines of the log lead up to the turn that sent a request (from 1).
+    pub(crate) fn lines_to_request(&self, number: u32) -> Option<usize> {
+        self.sent_at()?.get((number as usize).checked_sub(1)?).copied()
+    }
+
+    /// The last request of the log's first lines.
+    pub(crate) fn requests_within(&self, lines: usize) -> Option<u32> {
+        let sent = self.sent_at()?.into_iter().take_while(|line| *line <= lines).count();
+        (sent > 0).then_some(sent as u32)
+    }
+}
+
+/// Why a pass came to no end.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    /// The whole message.
+    pub(crate) message: String,
+    /// What went otherwise than it should; `None`: the agent or its input was refused.
+    pub(crate) why: Option<Mismatch>,
+    /// What there is so far: the runs that came to rest.
+    pub(crate) before: Outcome,
+    /// The events up to there, one line each.
+    pub(crate) log: Vec<String>,
+    /// The last request up to there, from 1; `None`: the last one that was sent.
+    pub(crate) request: Option<u32>,
+}
+
+/// What ends a pass before its time although nothing failed.
+struct Wrong {
+    miss: Mismatch,
+    /// The question that took a wrong answer.
+    question: QuestionId,
+}
+
 /// What stays the same over the runs and restarts of a pass.
 struct Stage<'c> {
     case: &'c Case,
@@ -126,10 +181,14 @@ struct Stage<'c> {
     script: Script,
     log: Arc<CrashLog>,
     agent: Agent,
+    /// The run that is under way.
+    current: Option<RunId>,
+    /// A wrong answer that was taken.
+    wrong: Option<Wrong>,
 }
 
-/// Runs the case once. `Err`: the agent or an input was refused, with the whole message.
-pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
+/// Runs the case once. `Err`: the agent or an input was refused, or something ended the pass before its time.
+pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Stop> {
     let world = SimWorld::default();
     let turns = pass.seed.map(|seed| Turns::of(seed.number)).unwrap_or_default();
     let script = Script::of(case, turns.clone());
@@ -141,23 +200,18 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
         let office = PostOffice { log: log.clone(), world: world.clone() };
         script.lock().post = plan.by_post.then_some(office);
     }
-    let agent = build(case, &script, &world, log.clone())?;
-    let mut stage = Stage { case, pass, world, script, log, agent };
+    let refused =
+        |message| Stop { message, why: None, before: Outcome::default(), log: Vec::new(), request: None };
+    let agent = build(case, &script, &world, log.clone()).map_err(refused)?;
+    let mut stage = Stage { case, pass, world, script, log, agent, current: None, wrong: None };
     let mut runs = Vec::new();
     for place in 0..case.runs.len() {
-        runs.push(stage.run(place)?);
+        match stage.run(place) {
+            Ok(run) => runs.push(run),
+            Err(message) => return Err(stage.stop(runs, message)),
+        }
     }
-    let batch_ends = stage.log.append_ends();
-    let script = stage.script.lock();
-    let sent = |tasks: &Vec<GivenTask>| tasks.iter().map(|task| task.sent.clone()).collect();
-    Ok(Outcome {
-        runs,
-        requests: script.requests().to_vec(),
-        peers: script.tasks.iter().map(|(path, tasks)| (path.clone(), sent(tasks))).collect(),
-        once: script.once.clone(),
-        problem: script.problem.clone(),
-        batch_ends,
-    })
+    Ok(stage.outcome(runs))
 }
 
 impl Stage<'_> {
@@ -167,9 +221,11 @@ impl Stage<'_> {
             (script.requests().len(), script.executed.clone())
         };
         let begun = self.world.now();
+        self.current = None;
         let input = self.input(place)?;
         let first = self.prepare(&input)?;
         let mut id = first.id();
+        self.current = Some(id);
         let mut prepared = Some(first);
         let mut updates = Seen::default();
         let state = loop {
@@ -186,6 +242,7 @@ impl Stage<'_> {
                 let began = run != id || !start;
                 prepared = if began { self.restart(id)? } else { Some(self.prepare(&input)?) };
                 id = prepared.as_ref().map_or(id, Prepared::id);
+                self.current = Some(id);
                 continue;
             }
             match end {
@@ -210,7 +267,14 @@ impl Stage<'_> {
         let mut script = self.script.lock();
         // What was lost and not sent again by now never will be.
         script.forget_lost();
-        if let Some(wrong) = script.wrong_given.first().filter(|wrong| received(&batches, wrong)) {
+        if let Some((wrong, entry)) =
+            script.wrong_given.first().filter(|(wrong, _)| received(&batches, wrong))
+        {
+            let line = script.human.get(*entry).map_or(0, |(answer, _)| answer.line);
+            let expected = format!("the answer in line {line} is refused, as `wrong: true` says");
+            let miss = Mismatch::new(expected, format!("question {wrong} accepted it"));
+            let miss = miss.under(&entry.to_string()).under("human");
+            self.wrong = Some(Wrong { miss, question: wrong.clone() });
             return Err(format!("a wrong answer to question {wrong} was accepted"));
         }
         let events = record::without_restarts(&batches, &script.by_oracle);
@@ -226,6 +290,42 @@ impl Stage<'_> {
             state,
             batches,
         })
+    }
+
+    fn outcome(&self, runs: Vec<RunRecord>) -> Outcome {
+        let batch_ends = self.log.append_ends();
+        let script = self.script.lock();
+        let sent = |tasks: &Vec<GivenTask>| tasks.iter().map(|task| task.sent.clone()).collect();
+        Outcome {
+            runs,
+            requests: script.requests().to_vec(),
+            peers: script.tasks.iter().map(|(path, tasks)| (path.clone(), sent(tasks))).collect(),
+            once: script.once.clone(),
+            problem: script.problem.clone(),
+            batch_ends,
+        }
+    }
+
+    /// The pass ends before its time. Only what is said to the first run before it begins can be refused.
+    fn stop(&mut self, runs: Vec<RunRecord>, message: String) -> Stop {
+        let begun = !runs.is_empty() || self.current.is_some();
+        let miss = || Mismatch::new("no error", message.as_str()).under(&format!("run {}", runs.len() + 1));
+        let batches = self.current.map(|run| self.batches(run)).unwrap_or_default();
+        let mut last: Vec<&Event> = batches.iter().flat_map(|batch| batch.events.iter()).collect();
+        let all = last.len();
+        let why = match self.wrong.take() {
+            Some(wrong) => {
+                let taken = last.iter().position(|event| takes(event, &wrong.question));
+                last.truncate(taken.map_or(all, |line| line + 1));
+                Some(wrong.miss)
+            }
+            None => begun.then(miss),
+        };
+        let cut = last.len() < all;
+        let events: Vec<&Event> = runs.iter().flat_map(|run| run.events.iter()).chain(last).collect();
+        let sent = events.iter().filter(|event| matches!(event.fact, Fact::TurnStarted(_))).count();
+        let log = events.into_iter().map(record::line).collect();
+        Stop { message, why, log, request: cut.then_some(sent as u32), before: self.outcome(runs) }
     }
 
     /// An append was not written: whose part has to come again.
@@ -370,10 +470,12 @@ impl Stage<'_> {
     }
 }
 
-fn received(batches: &[Batch], question: &windlass_core::QuestionId) -> bool {
-    batches.iter().flat_map(|batch| batch.events.iter()).any(
-        |event| matches!(&event.fact, windlass_core::Fact::InputReceived(received) if received.question == *question),
-    )
+fn received(batches: &[Batch], question: &QuestionId) -> bool {
+    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| takes(event, question))
+}
+
+fn takes(event: &Event, question: &QuestionId) -> bool {
+    matches!(&event.fact, Fact::InputReceived(received) if received.question == *question)
 }
 
 type Executed = BTreeMap<String, Vec<Execution>>;

@@ -170,3 +170,93 @@ fn a_command_is_offered_and_a_call_of_it_says_what_the_case_lacks() {
         "{calls}tools: {{ wc: {{ does: [ {{ reply: 3 }} ] }} }}\nexpect: {{ status: answered, executions: {{ wc: 1 }} }}"
     ));
 }
+
+/// Three model calls with a tool between them, and what is expected of it.
+fn three_calls(expect: &str) -> String {
+    shown(&format!(
+        "name: c\ntools: {{ t: {{ does: [ {{ reply: x }} ] }} }}\n\
+         model: [ {{ calls: [ {{ name: t }} ] }}, {{ calls: [ {{ name: t, args: {{ a: 1 }} }} ] }}, {{ text: p }} ]\n\
+         input: Hi\nexpect: {{ {expect} }}"
+    ))
+}
+
+#[test]
+fn a_difference_in_a_request_shows_that_request_and_the_log_up_to_it() {
+    insta::assert_snapshot!(three_calls("text: q, requests: { 2: { last: { text: Ho } }, 3: { last: { text: Ho } } }"), @r#"
+blocking: requests.2.last.text: expected "Ho", found "x"
+       0 ms  RunStarted agent agent
+       0 ms  TurnStarted turn 1 attempt 1
+       0 ms  TurnCompleted t({}) call_1_1
+       0 ms  CallStarted {"call":"call_1_1","attempt":1}
+       0 ms  CallFinished call_1_1 {"outcome":"ok","content":"x"}
+       0 ms  TurnStarted turn 2 attempt 1
+  request 2 to the model:
+    { role: user, text: "Hi" }
+    { role: assistant, calls: [{ name: t, args: "{}", id: call_1_1 }] }
+    { role: tool, name: t, call_id: call_1_1, text: "x" }
+    model: scripted, tools: [t], tool_choice: auto
+"#);
+    let never_sent = three_calls("requests: { 4: { last: { text: Ho } } }");
+    assert!(
+        never_sent.contains("RunEnded") && never_sent.contains("last request to the model:"),
+        "{never_sent}"
+    );
+}
+
+#[test]
+fn a_difference_in_the_events_shows_the_log_up_to_the_first_that_differs() {
+    insta::assert_snapshot!(three_calls("text: q, events: [RunStarted, TurnStarted, TurnCompleted, RunEnded]"), @r#"
+blocking: events.3: 
+  expected RunEnded
+  found    CallStarted in [RunStarted, TurnStarted, TurnCompleted, CallStarted, CallFinished, TurnStarted, TurnCompleted, CallStarted, CallFinished, TurnStarted, TurnCompleted, RunEnded]
+       0 ms  RunStarted agent agent
+       0 ms  TurnStarted turn 1 attempt 1
+       0 ms  TurnCompleted t({}) call_1_1
+       0 ms  CallStarted {"call":"call_1_1","attempt":1}
+  request 1 to the model:
+    { role: user, text: "Hi" }
+    model: scripted, tools: [t], tool_choice: auto
+"#);
+}
+
+#[test]
+fn a_wrong_answer_that_fits_is_named_with_the_log() {
+    let failure = shown(
+        "name: c\nagent: { loop: { approve: [ a ] } }\ntools: { a: { does: [ { reply: ra } ] } }\n\
+         model: [ { calls: [ { name: a } ] }, { text: p } ]\n\
+         human: [ { asked: approval, answer: approve, wrong: true } ]\ninput: Hi",
+    );
+    insta::assert_snapshot!(failure, @r#"
+blocking: human.0: expected the answer in line 5 is refused, as `wrong: true` says, found question q1 accepted it
+       0 ms  RunStarted agent agent
+       0 ms  TurnStarted turn 1 attempt 1
+       0 ms  TurnCompleted a({}) call_1_1
+       0 ms  CallHeld {"call":"call_1_1","digest":"ffe7f2742850e2752163af845d6bdf2d2db1800f985495e1a357e6a9bc564f9e"}
+       0 ms  InputRequested {"question":"q1","kind":"approval","call":"call_1_1","text":"May `a` run with {}?"}
+       0 ms  InputReceived {"question":"q1","answer":"approve"}
+  request 1 to the model:
+    { role: user, text: "Hi" }
+    model: scripted, tools: [a], tool_choice: auto
+"#);
+}
+
+#[test]
+fn a_second_run_of_a_busy_session_is_no_refusal_of_the_agent() {
+    let failure = shown(
+        "name: c\nagent: { loop: { approve: [ a ] } }\ntools: { a: { does: [ { reply: ra } ] } }\n\
+         model: [ { calls: [ { name: a } ] }, { text: p } ]\nruns: [ { input: one }, { input: two } ]",
+    );
+    insta::assert_snapshot!(failure, @r#"
+blocking: run 2: 
+  expected no error
+  found    session case is busy: its run 00000000-0000-0000-0000-000000000001 has not ended
+       0 ms  RunStarted agent agent
+       0 ms  TurnStarted turn 1 attempt 1
+       0 ms  TurnCompleted a({}) call_1_1
+       0 ms  CallHeld {"call":"call_1_1","digest":"ffe7f2742850e2752163af845d6bdf2d2db1800f985495e1a357e6a9bc564f9e"}
+       0 ms  InputRequested {"question":"q1","kind":"approval","call":"call_1_1","text":"May `a` run with {}?"}
+  last request to the model:
+    { role: user, text: "one" }
+    model: scripted, tools: [a], tool_choice: auto
+"#);
+}
