@@ -2,7 +2,8 @@
 
 use windlass_core::Event;
 
-use super::pass::{Mode, Outcome, Pass, Stop};
+use super::outcome::{Outcome, Stop};
+use super::pass::{Mode, Pass};
 use super::record::RunRecord;
 use crate::fixture::{Case, EVENT_NAMES, Expect, Matcher, Mismatch, RequestMatch};
 use crate::script::last_step;

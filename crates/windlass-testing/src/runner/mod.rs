@@ -4,6 +4,7 @@ mod agent;
 mod check;
 mod coverage;
 mod hook;
+mod outcome;
 mod pass;
 mod record;
 mod seen;
@@ -16,7 +17,8 @@ use windlass_store::Batch;
 
 use crate::fixture::{Case, Crash, Mismatch, SentRequest};
 pub use coverage::Visited;
-use pass::{Mode, Outcome, Pass, Seed};
+use outcome::Outcome;
+use pass::{Mode, Pass, Seed};
 use record::RunRecord;
 
 /// How cases are run.

@@ -14,11 +14,12 @@ use windlass_runtime::{
 use windlass_store::{Batch, EventLog};
 
 use super::agent::build;
+use super::outcome::{Outcome, Stop};
 use super::record::{self, RunRecord};
 use super::seen::Seen;
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
-use crate::fixture::{Case, CaseInput, Mismatch, SentRequest};
+use crate::fixture::{Case, CaseInput, Mismatch};
 use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, GivenTask, PostOffice, Script, last_step, within};
 use crate::sim::SimWorld;
@@ -97,75 +98,6 @@ impl fmt::Display for Pass {
     }
 }
 
-/// What a pass leaves behind.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
-    pub(crate) runs: Vec<RunRecord>,
-    pub(crate) requests: Vec<SentRequest>,
-    /// What each peer was sent, by its path in the tree of agents.
-    pub(crate) peers: BTreeMap<String, Vec<SentRequest>>,
-    /// The tools of which each run has an effect of its own.
-    pub(crate) once: Vec<String>,
-    pub(crate) problem: Option<String>,
-    /// The number of the last event of each append, all runs together.
-    pub(crate) batch_ends: Vec<u64>,
-}
-
-impl Outcome {
-    /// The events of all runs, one line each.
-    pub(crate) fn log(&self) -> Vec<String> {
-        self.runs.iter().flat_map(|run| run.events.iter().map(record::line)).collect()
-    }
-}
-
-impl Outcome {
-    /// How many lines of the log stand before those of a run.
-    pub(crate) fn lines_before(&self, run: usize) -> usize {
-        self.runs.iter().take(run).map(|run| run.events.len()).sum()
-    }
-
-    /// At which lines of the log requests were sent; `None`: it cannot be said, since others than the case's own agent
-    /// sent some.
-    fn sent_at(&self) -> Option<Vec<usize>> {
-        let events = self.runs.iter().flat_map(|run| run.events.iter()).enumerate();
-        let sent = events.filter(|(_, event)| matches!(event.fact, Fact::TurnStarted(_)));
-        let sent: Vec<usize> = sent.map(|(line, _)| line + 1).collect();
-        (sent.len() == self.requests.len()).then_some(sent)
-    }
-
-    /// A request, from 1; `None`: the last one.
-    pub(crate) fn request(&self, number: Option<u32>) -> Option<&SentRequest> {
-        let last = self.requests.len();
-        self.requests.get(number.map_or(last, |number| number as usize).checked_sub(1)?)
-    }
-
-    /// How many lines of the log lead up to the turn that sent a request (from 1).
-    pub(crate) fn lines_to_request(&self, number: u32) -> Option<usize> {
-        self.sent_at()?.get((number as usize).checked_sub(1)?).copied()
-    }
-
-    /// The last request of the log's first lines.
-    pub(crate) fn requests_within(&self, lines: usize) -> Option<u32> {
-        let sent = self.sent_at()?.into_iter().take_while(|line| *line <= lines).count();
-        (sent > 0).then_some(sent as u32)
-    }
-}
-
-/// Why a pass came to no end.
-#[derive(Clone, Debug)]
-pub(crate) struct Stop {
-    /// The whole message.
-    pub(crate) message: String,
-    /// What went otherwise than it should; `None`: the agent or its input was refused.
-    pub(crate) why: Option<Mismatch>,
-    /// What there is so far: the runs that came to rest.
-    pub(crate) before: Outcome,
-    /// The events up to there, one line each.
-    pub(crate) log: Vec<String>,
-    /// The last request up to there, from 1; `None`: the last one that was sent.
-    pub(crate) request: Option<u32>,
-}
-
 /// What ends a pass before its time although nothing failed.
 struct Wrong {
     miss: Mismatch,
@@ -188,7 +120,7 @@ struct Stage<'c> {
 }
 
 /// Runs the case once. `Err`: the agent or an input was refused, or something ended the pass before its time.
-pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Stop> {
+pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Box<Stop>> {
     let world = SimWorld::default();
     let turns = pass.seed.map(|seed| Turns::of(seed.number)).unwrap_or_default();
     let script = Script::of(case, turns.clone());
@@ -200,8 +132,10 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Stop> {
         let office = PostOffice { log: log.clone(), world: world.clone() };
         script.lock().post = plan.by_post.then_some(office);
     }
-    let refused =
-        |message| Stop { message, why: None, before: Outcome::default(), log: Vec::new(), request: None };
+    let refused = |message| {
+        let before = Outcome::default();
+        Box::new(Stop { message, why: None, before, log: Vec::new(), request: None })
+    };
     let agent = build(case, &script, &world, log.clone()).map_err(refused)?;
     let mut stage = Stage { case, pass, world, script, log, agent, current: None, wrong: None };
     let mut runs = Vec::new();
@@ -307,7 +241,7 @@ impl Stage<'_> {
     }
 
     /// The pass ends before its time. Only what is said to the first run before it begins can be refused.
-    fn stop(&mut self, runs: Vec<RunRecord>, message: String) -> Stop {
+    fn stop(&mut self, runs: Vec<RunRecord>, message: String) -> Box<Stop> {
         let begun = !runs.is_empty() || self.current.is_some();
         let miss = || Mismatch::new("no error", message.as_str()).under(&format!("run {}", runs.len() + 1));
         let batches = self.current.map(|run| self.batches(run)).unwrap_or_default();
@@ -325,7 +259,8 @@ impl Stage<'_> {
         let events: Vec<&Event> = runs.iter().flat_map(|run| run.events.iter()).chain(last).collect();
         let sent = events.iter().filter(|event| matches!(event.fact, Fact::TurnStarted(_))).count();
         let log = events.into_iter().map(record::line).collect();
-        Stop { message, why, log, request: cut.then_some(sent as u32), before: self.outcome(runs) }
+        let request = cut.then_some(sent as u32);
+        Box::new(Stop { message, why, log, request, before: self.outcome(runs) })
     }
 
     /// An append was not written: whose part has to come again.
