@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use crate::policy::Discovery;
+use crate::policy::{Discovery, LimitKind};
 use crate::state::State;
 use crate::stored::{READ_RESULT, read_result};
 use crate::tool::{ToolKind, ToolSpec};
@@ -103,6 +103,11 @@ impl State {
         &self.shown
     }
 
+    /// Whether no call can be let run: 0 is a limit like any other. Then only a finish is offered.
+    pub(crate) fn none_may_run(&self) -> bool {
+        [LimitKind::ToolRounds, LimitKind::ToolCalls].iter().any(|kind| self.policy.limit(*kind) == Some(0))
+    }
+
     /// Takes the agent's tools over, and offers those of Windlass that this conversation needs.
     pub(crate) fn offer_tools(&mut self, mut own: Arc<Vec<ToolSpec>>) {
         // A hook that was shown ours may hand them back with the others.
@@ -117,7 +122,14 @@ impl State {
             (None, None) => own.clone(),
             _ => Arc::new(own.iter().chain(reads).chain(searches).cloned().collect()),
         };
-        self.shown = if search { Arc::new(shown(&self.tools)) } else { self.tools.clone() };
+        self.shown = match (self.none_may_run(), search) {
+            (true, _) => {
+                let finish = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Finish(_));
+                Arc::new(self.tools.iter().filter(finish).cloned().collect())
+            }
+            (false, true) => Arc::new(shown(&self.tools)),
+            (false, false) => self.tools.clone(),
+        };
         self.own_tools = own;
     }
 }

@@ -1,6 +1,7 @@
 //! `evolve`: folds one fact into the state. It cannot fail, decides nothing, and costs the same whatever came before.
 
 mod fork;
+mod start;
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::event::{
     Adjusted, CallDecided, CallFinished, Decision, Event, Fact, InputRequested, LimitReached, OutputRejected,
-    RunInput, RunStarted, TurnCompleted, TurnFailed, TurnStarted,
+    TurnCompleted, TurnFailed, TurnStarted,
 };
 use crate::ids::CallId;
 use crate::message::{AssistantMessage, Message, ToolCall};
@@ -108,6 +109,7 @@ impl State {
                         }
                     }
                 }
+                self.offer_tools(self.own_tools.clone());
                 if raised.limit == LimitKind::Seconds {
                     self.deadline_seq = seq;
                 }
@@ -120,52 +122,6 @@ impl State {
             Fact::RunEnded(end) => {
                 self.questions.clear();
                 self.phase = Phase::Ended(Box::new(end.clone()));
-            }
-        }
-    }
-
-    fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
-        self.started_at = at;
-        self.deadline_seq = seq;
-        self.agent = Some(start.agent.clone());
-        self.session.clone_from(&start.session);
-        self.trace.clone_from(&start.trace);
-        self.policy = start.policy.clone();
-        self.offer_tools(start.tools.clone());
-        self.models = start.models.clone();
-        self.prompt = start.prompt.clone();
-        self.output.clone_from(&start.output);
-        self.phase = Phase::Between;
-        let below = self.below.take();
-        match &start.input {
-            RunInput::Fork(fork) => {
-                if let Phase::Stepping { seq: asked } = &mut self.phase {
-                    *asked = seq;
-                }
-                if let Some(base) = below {
-                    self.forked(&base, fork, at, seq);
-                }
-            }
-            RunInput::Messages(messages) => {
-                for message in messages {
-                    if let Message::Assistant(said) = &**message {
-                        said.calls.iter().for_each(|call| self.call_ids.insert_mut(call.id.clone()));
-                    }
-                    if let Some(content) = message.content() {
-                        self.keep_stored(content);
-                    }
-                    self.history.push(message.clone());
-                }
-            }
-            RunInput::Continue(carried) => {
-                self.counters = carried.counters;
-                self.carried = carried.usage;
-                self.carried_cost = carried.cost;
-                self.carried_ms = carried.elapsed_ms;
-                if matches!(self.history.last().map(|last| &**last), Some(Message::Assistant(_))) {
-                    self.history
-                        .push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
-                }
             }
         }
     }
@@ -270,7 +226,7 @@ impl State {
 
     /// How often this call came in a row, this time included.
     fn count_repeat(&mut self, name: &Arc<str>, args: &Arc<str>) -> u32 {
-        let exempt = self.tool(name).is_none_or(|tool| tool.poll);
+        let exempt = self.tool(name).is_some_and(|tool| tool.poll);
         let times = match &self.repeated {
             Some(last) if !exempt && last.name == *name && same_args(&last.args, args) => last.times + 1,
             _ => 1,

@@ -26,24 +26,39 @@ const DELEGATE_INSTRUCTIONS: &str = "To delegate a task to another agent, respon
     ```delegate\n{\"agent\": \"agent_name\", \"task\": \"task description\"}\n```\n\
     Wait for the agent's response before providing your final answer.";
 
+/// What stands before the system messages of whoever calls the agent.
+const CALLERS_SECTION: &str = "## User-Provided System Prompt";
+/// What stands behind them.
+const AGENT_WINS: &str = "Where this contradicts the instructions above, follow those above.";
+
+/// The fault of a block that names no tool.
+const NO_NAME: &str = "Tool execution failed: Tool name not specified";
+/// The fault of a block that hands nothing over, or to nobody.
+const NO_TARGET: &str = "Invalid delegation: missing 'agent' or 'task'";
+
+/// Whether what a block with this fault says could be read at all.
+pub(crate) fn readable(fault: &str) -> bool {
+    fault == NO_NAME || fault == NO_TARGET
+}
+
 /// The messages before the conversation, with the offered tools and agents described in the system prompt.
 pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: Results) -> Vec<Arc<Message>> {
-    let sections = sections(tools);
-    let mut messages = Vec::with_capacity(prompt.len() + 1);
-    let mut rest = prompt.iter();
-    let instructions = match prompt.first().map(|first| &**first) {
-        Some(Message::System { text }) => {
-            rest.next();
-            Some(text.clone())
-        }
+    let mut system = prompt.iter().filter_map(|message| match &**message {
+        Message::System { text } => Some(text.to_string()),
         _ => None,
-    };
-    if instructions.is_some() || !sections.is_empty() {
-        let parts: Vec<&str> =
-            instructions.as_deref().into_iter().chain(sections.iter().map(String::as_str)).collect();
+    });
+    let mut parts: Vec<String> = system.next().into_iter().collect();
+    parts.extend(sections(tools));
+    let callers: Vec<String> = system.collect();
+    if !callers.is_empty() {
+        parts.push(format!("\n{CALLERS_SECTION}\n{}\n{AGENT_WINS}", callers.join("\n\n")));
+    }
+    let mut messages = Vec::with_capacity(prompt.len() + 1);
+    if !parts.is_empty() {
         messages.push(Arc::new(Message::system(parts.join("\n").trim_start_matches('\n'))));
     }
-    messages.extend(rest.map(|message| match fenced_message(message, results) {
+    let others = prompt.iter().filter(|message| !matches!(***message, Message::System { .. }));
+    messages.extend(others.map(|message| match fenced_message(message, results) {
         Cow::Borrowed(_) => message.clone(),
         Cow::Owned(written) => Arc::new(written),
     }));
@@ -184,7 +199,7 @@ fn tool_call(body: Result<Map<String, Value>, String>) -> ReadCall {
     };
     let name = map.get("tool").and_then(Value::as_str).unwrap_or_default();
     if name.is_empty() {
-        return faulty("tool_call", "Tool execution failed: Tool name not specified".to_owned(), false);
+        return faulty("tool_call", NO_NAME.to_owned(), false);
     }
     let args = match map.get("arguments") {
         None | Some(Value::Null) => "{}".to_owned(),
@@ -209,7 +224,7 @@ fn delegation(body: Result<Map<String, Value>, String>) -> ReadCall {
             let call = ReplyCall { id: None, name: agent.into(), args: args.into() };
             ReadCall { call, delegate: true, fault: None }
         }
-        _ => faulty("delegate", "Invalid delegation: missing 'agent' or 'task'".to_owned(), true),
+        _ => faulty("delegate", NO_TARGET.to_owned(), true),
     }
 }
 

@@ -94,6 +94,11 @@ impl History {
         (start..self.messages.len()).filter_map(|at| self.messages.get(at))
     }
 
+    /// The message at that place, from 0.
+    pub fn get(&self, at: usize) -> Option<&Arc<Message>> {
+        self.messages.get(at)
+    }
+
     /// The last message that is no result of a call.
     pub fn last_said(&self) -> Option<&Arc<Message>> {
         let places = (0..self.messages.len()).rev();

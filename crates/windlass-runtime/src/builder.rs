@@ -315,6 +315,7 @@ impl AgentBuilder {
         let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
+        self.reserve_names(&all).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
         let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
@@ -395,6 +396,13 @@ impl AgentBuilder {
         let mut all = self.tools.clone();
         let found = self.sources.iter().flat_map(|source| source.tools());
         found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
+    }
+
+    /// Delegates are offered by their names: those must be as good as names of tools (E10).
+    fn reserve_names(&self, tools: &ToolSet) -> Result<(), ToolSetError> {
+        let mut names = tools.clone();
+        let mut specs = self.delegates.iter().map(|delegate| delegate.spec());
+        specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
     }
 
     fn made_policy(&self) -> Result<Policy, PolicyError> {

@@ -219,8 +219,10 @@ fn failed(outcome: CallOutcome) -> TaskEnd {
 pub(crate) fn context_of(state: &State) -> Vec<Message> {
     let Some(memory) = &state.policy().memory else { return Vec::new() };
     let finished = state.history().len() - 1;
-    let start = finished.saturating_sub(memory.context_limit as usize);
     let results = state.policy().results;
-    let messages = state.history().since(start).take(finished - start);
-    messages.map(|message| fenced_message(message, results).into_owned()).collect()
+    let said = |at: usize| state.history().get(at).filter(|said| !matches!(***said, Message::System { .. }));
+    let places = (0..finished).rev().filter_map(said).take(memory.context_limit as usize);
+    let mut messages: Vec<_> = places.map(|message| fenced_message(message, results).into_owned()).collect();
+    messages.reverse();
+    messages
 }

@@ -205,14 +205,24 @@ impl Step {
                 wire,
                 ..known.or_else(|| state.models().first().cloned()).unwrap_or_default()
             };
-            let others = state.models().iter().skip(1).filter(|choice| choice.name != self.model).cloned();
-            Arc::new(std::iter::once(first).chain(others).collect())
+            // What the step sets holds for whichever model takes it in the end.
+            let set = |mut choice: ModelChoice| {
+                if self.temperature != before.temperature {
+                    choice.temperature = self.temperature;
+                }
+                if self.max_tokens != before.max_tokens {
+                    choice.max_tokens = self.max_tokens;
+                }
+                choice
+            };
+            let others = state.models().iter().skip(1).filter(|choice| choice.name != self.model);
+            Arc::new(std::iter::once(first).chain(others.cloned().map(set)).collect())
         });
         let prompt = (self.instructions != before.instructions).then(|| {
-            let examples =
-                state.prompt().iter().filter(|message| !matches!(&***message, Message::System { .. }));
+            let instructs = |message: &Arc<Message>| matches!(**message, Message::System { .. });
+            let own = usize::from(state.prompt().first().is_some_and(instructs));
             let system = Arc::new(Message::system(self.instructions.as_str()));
-            Arc::new(std::iter::once(system).chain(examples.cloned()).collect())
+            Arc::new(std::iter::once(system).chain(state.prompt().iter().skip(own).cloned()).collect())
         });
         let changed = tools.is_some() || models.is_some() || prompt.is_some();
         changed.then_some(Adjusted { tools, models, prompt, ..Adjusted::default() })

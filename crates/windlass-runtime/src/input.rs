@@ -69,6 +69,11 @@ impl RunMessages {
         object.chain(texts).collect::<Vec<_>>().join("\n")
     }
 
+    /// Whether there is nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.object.is_none()
+    }
+
     /// Adds a message after what is there.
     pub fn and(mut self, message: Message) -> Self {
         self.messages.push(message);
@@ -132,7 +137,7 @@ impl Agent {
         }
     }
 
-    fn bad_input(&self, fault: String) -> Error {
+    pub(crate) fn bad_input(&self, fault: String) -> Error {
         Error::BadInput { agent: self.name().to_string(), fault }
     }
 }

@@ -1,7 +1,6 @@
 //! From the log to a state: the fold, with the bases that a run stands on.
 
 use futures_core::future::BoxFuture;
-use futures_util::{StreamExt as _, stream};
 use windlass_core::{Fact, RunId, State, evolve};
 use windlass_store::{EventLog, StoreError};
 
@@ -9,9 +8,7 @@ use crate::error::Error;
 use crate::run::Run;
 
 /// How many events are read at once.
-const READ_AT_ONCE: usize = 256;
-/// How many reads of a long run are under way at once: reading takes several times what folding takes.
-const READS_AHEAD: usize = 4;
+const READ_AT_ONCE: usize = 1_000;
 /// How many bases may stand one upon another: a session's runs form such a chain.
 const DEEPEST_BASE: usize = 100_000;
 
@@ -96,36 +93,22 @@ impl Run {
     }
 }
 
-/// Folds what the log has after the state's version, up to `version`. The first read goes alone, for most runs are no
-/// longer; then several are under way at once.
 fn fold(log: &dyn EventLog, mut state: State, version: u64) -> BoxFuture<'_, Result<State, Error>> {
     Box::pin(async move {
-        let run = state.run();
-        let mut ahead = 1;
         loop {
-            let starts = (state.version() + 1..).step_by(READ_AT_ONCE).take(ahead);
-            let reads = starts.map(|from| async move { (from, log.read(run, from, READ_AT_ONCE).await) });
-            let mut reads = stream::iter(reads).buffered(ahead);
-            while let Some((from, batches)) = reads.next().await {
-                let batches = batches?;
-                // A log may give less than was asked for: the rest is asked for anew.
-                if state.version() + 1 < from {
-                    break;
-                }
-                if batches.is_empty() {
-                    return Ok(state);
-                }
-                for batch in &batches {
-                    let known = (state.version() + 1).saturating_sub(batch.first) as usize;
-                    for event in batch.events.iter().skip(known) {
-                        if state.version() >= version {
-                            return Ok(state);
-                        }
-                        state = evolve(state, event);
+            let from = state.version() + 1;
+            let batches = log.read(state.run(), from, READ_AT_ONCE).await?;
+            if batches.is_empty() {
+                return Ok(state);
+            }
+            for batch in &batches {
+                for event in batch.events.iter() {
+                    if state.version() >= version {
+                        return Ok(state);
                     }
+                    state = evolve(state, event);
                 }
             }
-            ahead = READS_AHEAD;
         }
     })
 }

@@ -238,17 +238,21 @@ impl Agent {
     /// Prepares a new run whose conversation begins with another run's.
     ///
     /// # Errors
-    /// The instructions cannot be rendered.
+    /// The input is empty or does not fit, or the instructions cannot be rendered.
     pub fn prepare_on(
         &self,
         input: impl Into<RunMessages>,
         base: Option<&State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
+        let input = input.into();
+        if input.is_empty() {
+            return Err(self.bad_input("there is no message in it".to_owned()));
+        }
         let run = self.world().new_run();
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| !self.policy().forgets);
-        let start = self.start(run, input.into(), session, base)?;
+        let start = self.start(run, input, session, base)?;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
     }

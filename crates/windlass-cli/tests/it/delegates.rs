@@ -127,7 +127,7 @@ fn e10_a_delegate_with_the_name_of_a_tool_is_refused() {
     home.write("a.yaml", "name: a\nmodel: tour\ntools: [ { builtin: [now] } ]\nagents: [ ./b.yaml ]\n");
     home.write("b.yaml", "name: now\nmodel: tour\n");
     let run = home.windlass(["run", "a.yaml", "go"]);
-    assert!(run.code != 0 && run.stderr.contains("two tools named `now`"), "{run:?}");
+    assert!(run.code != 0 && run.stderr.contains("Duplicate tool name: now"), "{run:?}");
 }
 
 #[test]

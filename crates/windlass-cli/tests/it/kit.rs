@@ -171,7 +171,7 @@ model: tour
 tools:
   - command:
       name: calculate
-      run: [sh, -c, "echo sum >> sums; while [ ! -e go ]; do sleep 0.02; done; echo 7"]
+      run: [sh, -c, "echo sum >> sums; while [ -e sums ] && [ ! -e go ]; do sleep 0.02; done; echo 7"]
       description: Works out a sum.
       parameters: { type: object, properties: { expression: { type: string } }, required: [expression] }
       effect: read_only

@@ -13,7 +13,7 @@ use crate::message::ToolCall;
 use crate::nearest::nearest_or_any;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
-use crate::policy::{Batch, LimitKind};
+use crate::policy::{Batch, LimitKind, Repetition};
 use crate::question::QuestionKind;
 use crate::reply::Usage;
 use crate::state::{Phase, State};
@@ -71,7 +71,9 @@ impl Decision {
             } else if place > 0 && self.state.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
-                self.finish_call(id, outcome.clone());
+                if !matches!(outcome, CallOutcome::UnknownTool { .. }) || !self.stops_repeating(&open) {
+                    self.finish_call(id, outcome.clone());
+                }
             } else if self.state.policy.limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
             } else if self.used_up(sure) {
@@ -90,6 +92,9 @@ impl Decision {
 
     /// Lets a sound call through the gate. Says whether it is sure to run.
     fn admit(&mut self, open: &OpenCall) -> bool {
+        if self.stops_repeating(open) {
+            return false;
+        }
         let id = open.call.id.clone();
         let (name, own) = (open.target_name(), &open.call.name);
         let policy = self.state.policy.clone();
@@ -100,11 +105,6 @@ impl Decision {
             });
             let reason = (**pattern != **name).then(|| pattern.clone());
             self.finish_call(id, CallOutcome::Denied { reason, by_policy: true });
-            return false;
-        }
-        if policy.repetition.is_some_and(|repetition| open.repeat >= repetition.stop_at) {
-            let reason = format!("the same call came {} times in a row", open.repeat);
-            self.skip(id, &reason, Some(LimitKind::Repetition));
             return false;
         }
         let Some(tool) = self.state.target(open) else { return false };
@@ -125,6 +125,16 @@ impl Decision {
             | ToolKind::Parent => {}
         }
         true
+    }
+
+    /// Skips a call that came too often in a row, whatever would become of it. Says whether it did.
+    fn stops_repeating(&mut self, open: &OpenCall) -> bool {
+        let stops = self.state.policy.repetition.is_some_and(|repetition| open.repeat >= repetition.stop_at);
+        if stops {
+            let reason = format!("the same call came {} times in a row", open.repeat);
+            self.skip(open.call.id.clone(), &reason, Some(LimitKind::Repetition));
+        }
+        stops
     }
 
     fn ask_person(&mut self, open: &OpenCall) {
@@ -310,9 +320,10 @@ impl Decision {
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
         let policy = &self.state.policy;
         let note = self.state.open_call(&call).and_then(|open| {
-            let repetition = policy.repetition.filter(|repetition| {
-                open.repeat == repetition.note_at && (open.attempt > 0 || open.ran_below(&outcome))
-            })?;
+            let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
+            let answered = refused || open.attempt > 0 || open.ran_below(&outcome);
+            let noted = |repetition: &Repetition| open.repeat == repetition.note_at && answered;
+            let repetition = policy.repetition.filter(noted)?;
             let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", open.target_name()).into())
         });

@@ -111,7 +111,7 @@ impl Decision {
             return true;
         }
         let most = self.state.policy.parse_retries;
-        if self.state.streaks.rejected >= most {
+        if self.no_try_is_left() {
             let error =
                 format!("Failed to validate output after {most} retries: {message}{}", self.raw_output(call));
             self.skip_all("the output was not accepted");
@@ -253,11 +253,39 @@ impl Decision {
         self.state.policy.stop == Stop::Text && self.state.output.is_some()
     }
 
+    /// The reply of a closing call without tools: where an output is wanted, it must be one.
+    pub(super) fn close_with(&mut self, said: Option<Text>) {
+        let Some(closing) = self.state.closing.clone().filter(|_| self.takes_text_output()) else {
+            return self.finish_closing(said);
+        };
+        match self.read_output(said.as_deref()) {
+            Ok(output) => self.end_with(Status::Limit(closing.reached.limit), said, Some(output), None),
+            // A summary is worth something without an output.
+            Err(_) if closing.reached.then == AtLimit::WrapUp && self.no_try_is_left() => {
+                self.finish_closing(said);
+            }
+            Err(message) => {
+                if self.reject(None, &message) {
+                    self.begin_turn(ToolChoice::None, None);
+                }
+            }
+        }
+    }
+
+    fn no_try_is_left(&self) -> bool {
+        self.state.streaks.rejected >= self.state.policy.parse_retries
+    }
+
+    /// The output that a reply in text is.
+    fn read_output(&self, said: Option<&str>) -> Result<Value, String> {
+        let Some(schema) = &self.state.output else { return Err("no output is wanted".to_owned()) };
+        let output = crate::args::check_output(schema, said.unwrap_or_default())?;
+        self.objected().map(|()| output)
+    }
+
     /// A reply in text where an output is wanted: JSON that fits the schema.
     pub(super) fn text_output(&mut self, text: Option<Text>) {
-        let said = text.clone().unwrap_or_else(|| "".into());
-        let Some(schema) = self.state.output.clone() else { return };
-        match crate::args::check_output(&schema, &said).and_then(|output| self.objected().map(|()| output)) {
+        match self.read_output(text.as_deref()) {
             Ok(output) if self.state.steering.is_empty() => {
                 self.end_with(Status::Answered, text, Some(output), None);
             }

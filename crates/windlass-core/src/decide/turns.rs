@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::limits::fill;
@@ -13,10 +14,14 @@ use crate::fenced;
 use crate::forms::{self, ReadCall};
 use crate::ids::{ActionId, CallId, Text};
 use crate::message::{AssistantMessage, Message, ToolCall};
+use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{LimitKind, Malformed, Talk, Wire};
 use crate::reply::{ModelFailure, Reply, StopReason};
 use crate::state::{Calling, Phase};
+
+/// After so many turns in a row with calls that were read but fit nothing, the reply is the answer after all.
+const READABLE_RETRIES: u32 = 3;
 
 /// How often a reply that was cut off, refused or filtered is asked for again (E3).
 const CUT_RETRIES: u32 = 1;
@@ -28,9 +33,8 @@ impl Decision {
             self.reach(limit, reached);
             return;
         }
-        // Where no call could be let run, none is offered (0 is a limit like any other): only a finish can be.
-        let closed = [LimitKind::ToolRounds, LimitKind::ToolCalls].map(|kind| self.state.policy.limit(kind));
-        let choice = match (closed.contains(&Some(0)), self.state.finish_tool()) {
+        // Where no call could be let run, only a finish is asked for.
+        let choice = match (self.state.none_may_run(), self.state.finish_tool()) {
             (false, _) => ToolChoice::Auto,
             (true, Some(finish)) => ToolChoice::Named(finish.name.clone()),
             (true, None) => ToolChoice::None,
@@ -75,7 +79,7 @@ impl Decision {
             if !self.forced_reply() {
                 let said = self.said();
                 self.skip_all("no tool can be called any more");
-                self.finish_closing(said);
+                self.close_with(said);
             }
         } else if let Some((reason, kind, note)) = self.cut(stop) {
             self.skip_all("the reply was not complete");
@@ -194,7 +198,9 @@ impl Decision {
         match prompt {
             None => self.answered_with(text),
             Some((most, _)) if self.state.streaks.prompts >= most => {
-                let error = fill(&policy.texts.no_call, "{n}", &most.to_string());
+                let texts = &policy.texts;
+                let error = if policy.single_turn { &texts.no_call_at_once } else { &texts.no_call };
+                let error = fill(error, "{n}", &most.to_string());
                 self.fail(FailKind::NoCall, error.into());
             }
             Some((_, note)) => {
@@ -236,7 +242,8 @@ impl Decision {
         let before = self.state.streaks.malformed.saturating_sub(u32::from(some));
         let verdict = match self.state.policy.malformed {
             Malformed::FeedBack(most) => before >= most,
-            Malformed::Answer | Malformed::Fail => true,
+            Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),
+            Malformed::Fail => true,
         };
         if faults.is_empty() && !some || !verdict {
             return false;
@@ -383,6 +390,14 @@ impl Decision {
         let reached = self.state.closing.as_ref().map(|closing| closing.reached.limit);
         let text = self.state.last_text.clone();
         self.end(Status::Limit(reached.unwrap_or(LimitKind::Seconds)), text, None);
+    }
+}
+
+/// Whether a call is no JSON, so that nothing but text can be made of it.
+fn unreadable(open: &OpenCall) -> bool {
+    match &open.call.fault {
+        Some(fault) => !fenced::readable(fault),
+        None => serde_json::from_str::<IgnoredAny>(&open.call.args).is_err(),
     }
 }
 

@@ -100,6 +100,9 @@ pub struct Policy {
     /// Whether runs belong to no session and remember none (`memory: off`, KAOS' no-op memory).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forgets: bool,
+    /// Whether the caller's system messages stand with the agent's instructions, and not where they were given (KAOS).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub merges_system: bool,
     /// How long a stopped action has to end by itself, in milliseconds.
     pub grace_ms: u64,
     /// How long one try of a tool may take, in milliseconds, where the tool does not say.
@@ -197,7 +200,7 @@ pub enum Talk {
 pub enum Malformed {
     /// The model is told what is wrong, in this many turns in a row; then the run is `failed(malformed)`.
     FeedBack(u32),
-    /// The reply is taken as the answer.
+    /// A reply with a call that is no JSON is taken as the answer; of other faults the model is told (KAOS).
     Answer,
     /// The run fails at once.
     Fail,

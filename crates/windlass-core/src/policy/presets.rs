@@ -113,6 +113,7 @@ fn chat() -> Policy {
         context: None,
         memory: None,
         forgets: false,
+        merges_system: false,
         grace_ms: 2_000,
         tool_ms: 300_000,
         transport: Transport::default(),
@@ -154,11 +155,16 @@ fn text() -> Policy {
         limits: BTreeMap::from([(LimitKind::ModelCalls, Limit { max: 5, at_limit: None })]),
         at_limit: AtLimit::Text("Reached maximum reasoning steps ({n})".into()),
         memory: Some(Memory { context_limit: 6, max_sessions: 1_000, max_session_events: 500 }),
+        merges_system: true,
         tool_ms: 60_000,
         texts: silent(Texts::default()),
         ..chat()
     }
 }
+
+/// acorn's words, to the letter of its design.
+const XML_FORM: &str = "You must provide your final answer now. Respond with your answer in the following XML structure:\n\
+    {form}\n\nFill in the values. Do not repeat the descriptions.";
 
 /// acorn: one accepted turn, unless `max_steps` is given; the output comes through the tool `__finish__`.
 fn typed() -> Policy {
@@ -174,6 +180,8 @@ fn typed() -> Policy {
         at_limit: AtLimit::ForceFinish,
         texts: silent(Texts {
             no_call: "No tool calls in agentic loop step after {n} retries".into(),
+            no_call_at_once: "No tool called in single-turn mode after {n} retries".into(),
+            xml_form: XML_FORM.into(),
             ..Texts::default()
         }),
         ..chat()

@@ -48,6 +48,8 @@ texts! {
     correction: "You must call a tool or indicate you are done.",
     /// The error of a run that ends because no prompt helped; `{n}` is how many there were.
     no_call: "the model neither called a tool nor answered after {n} prompts",
+    /// The same of a run that ends after one accepted turn (`single_turn`).
+    no_call_at_once: "the model neither called a tool nor answered after {n} prompts",
     /// After a reply that the token limit cut off.
     truncated: "Your last reply was cut off at the token limit and was not used. \
                 Reply again, and be brief enough to finish.",

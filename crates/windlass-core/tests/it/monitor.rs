@@ -335,10 +335,12 @@ fn spec<'s>(state: &'s State, call: &CallId, name: &str) -> Option<&'s ToolSpec>
     target.or_else(|| state.tool(name))
 }
 
-/// A closing call, and where it must finish its repeats: one that asks for text, and one for each output that does not fit.
+/// A closing call, and its repeats: where it must finish one that asks for text, and where an output is wanted one for each
+/// that does not fit.
 fn closing_calls(state: &State) -> usize {
     let finishes = state.policy().stop == Stop::FinishTool;
-    1 + if finishes { 1 + state.policy().parse_retries as usize } else { 0 }
+    let fits = finishes || state.policy().stop == Stop::Text && state.output_schema().is_some();
+    1 + usize::from(finishes) + if fits { state.policy().parse_retries as usize } else { 0 }
 }
 
 /// Whether somebody goes on with a run whose process is gone.

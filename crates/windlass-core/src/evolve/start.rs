@@ -1,0 +1,71 @@
+//! The fold of a run's start: what it was given, and what it goes on from.
+
+use std::sync::Arc;
+
+use crate::message::Message;
+use crate::start::{RunInput, RunStarted};
+use crate::state::{Phase, State};
+
+impl State {
+    pub(super) fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
+        self.started_at = at;
+        self.deadline_seq = seq;
+        self.agent = Some(start.agent.clone());
+        self.session.clone_from(&start.session);
+        self.trace.clone_from(&start.trace);
+        self.policy = start.policy.clone();
+        self.offer_tools(start.tools.clone());
+        self.models = start.models.clone();
+        self.prompt = start.prompt.clone();
+        self.output.clone_from(&start.output);
+        self.phase = Phase::Between;
+        let below = self.below.take();
+        match &start.input {
+            RunInput::Fork(fork) => {
+                if let Phase::Stepping { seq: asked } = &mut self.phase {
+                    *asked = seq;
+                }
+                if let Some(base) = below {
+                    self.forked(&base, fork, at, seq);
+                }
+            }
+            RunInput::Messages(messages) => {
+                let merges = self.policy.merges_system;
+                let (system, messages): (Vec<_>, Vec<_>) = messages
+                    .iter()
+                    .partition(|message| merges && matches!(message.as_ref(), Message::System { .. }));
+                self.instructed(&system);
+                for message in messages {
+                    if let Message::Assistant(said) = &**message {
+                        said.calls.iter().for_each(|call| self.call_ids.insert_mut(call.id.clone()));
+                    }
+                    if let Some(content) = message.content() {
+                        self.keep_stored(content);
+                    }
+                    self.history.push(message.clone());
+                }
+            }
+            RunInput::Continue(carried) => {
+                self.counters = carried.counters;
+                self.carried = carried.usage;
+                self.carried_cost = carried.cost;
+                self.carried_ms = carried.elapsed_ms;
+                if matches!(self.history.last().map(|last| &**last), Some(Message::Assistant(_))) {
+                    self.history
+                        .push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
+                }
+            }
+        }
+    }
+
+    /// The caller's instructions stand behind the agent's own.
+    fn instructed(&mut self, system: &[&Arc<Message>]) {
+        if system.is_empty() {
+            return;
+        }
+        let own = self.prompt.first().is_some_and(|first| matches!(**first, Message::System { .. }));
+        let behind = usize::from(own);
+        let prompt = Arc::make_mut(&mut self.prompt);
+        prompt.splice(behind..behind, system.iter().map(|message| Arc::clone(message)));
+    }
+}
