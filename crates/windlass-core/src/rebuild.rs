@@ -1,5 +1,7 @@
 //! Replay: the input of an append is made again from its events, accepted again, and must give the same events.
 
+use serde_json::Value;
+
 use crate::action::{Found, HookEnd, Input, StepEdits, What, Work};
 use crate::decide::{RAW_OUTPUT, decide};
 use crate::event::{DelegationFinished, Event, Fact, InputRequested, RunEnded, TurnCompleted, TurnFailed};
@@ -237,7 +239,10 @@ fn stepped(state: &State, events: &[Event]) -> Option<What> {
 
 fn hook_end(end: &RunEnded) -> Option<HookEnd> {
     match end.status {
-        Status::Answered => Some(HookEnd::Finish(end.output.clone().unwrap_or_default())),
+        Status::Answered => {
+            let text = || end.text.as_deref().map(Value::from);
+            Some(HookEnd::Finish(end.output.clone().or_else(text).unwrap_or_default()))
+        }
         Status::Failed(FailKind::Hook) => Some(HookEnd::Abort(end.error.clone()?)),
         Status::Failed(FailKind::Parse) => {
             let (_, raw) = end.error.as_deref()?.rsplit_once(RAW_OUTPUT)?;

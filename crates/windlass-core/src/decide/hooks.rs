@@ -100,8 +100,12 @@ impl Decision {
         };
         match checked {
             Ok(()) => {
-                let output = self.state.has_output().then_some(output);
-                self.end_with(Status::Answered, None, output, None);
+                // Without an output of its own form, a run that is finished with a text is answered with it.
+                let (text, output) = match output {
+                    Value::String(text) if self.state.output.is_none() => (Some(text.into()), None),
+                    output => (None, self.state.has_output().then_some(output)),
+                };
+                self.end_with(Status::Answered, text, output, None);
             }
             Err(fault) => {
                 let error =
