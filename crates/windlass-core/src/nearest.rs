@@ -33,7 +33,16 @@ fn ranked<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<(f64,
             let lower = candidate.to_lowercase();
             let similarity = strsim::jaro_winkler(&wanted, &lower);
             let part = !wanted.is_empty() && (lower.contains(&wanted) || wanted.contains(&lower));
-            (if part { similarity.max(0.9) } else { similarity }, candidate)
+            // The similarity of short names says little: one slip of the pen (`mx`, `fro`) makes them look far apart.
+            let slip = wanted.len().min(lower.len()) > 1 && strsim::osa_distance(&wanted, &lower) == 1;
+            let least = if part {
+                0.9
+            } else if slip {
+                CLOSE
+            } else {
+                0.0
+            };
+            (similarity.max(least), candidate)
         })
         .collect();
     ranked.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));

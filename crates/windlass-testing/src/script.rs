@@ -33,12 +33,31 @@ pub(crate) struct Script {
 #[derive(Debug, Default)]
 pub(crate) struct Scene {
     pub(crate) model: Vec<ModelEntry>,
+    /// The entry that answers the next request.
     pub(crate) next_entry: usize,
     pub(crate) requests: Vec<SentRequest>,
+    /// At which entry each of them stood.
+    entries: Vec<usize>,
     /// Requests that a crash lost: those that are sent again count once.
     pub(crate) lost_requests: usize,
     /// The replies came from `DEBUG_MOCK_RESPONSES`: so many.
     pub(crate) mocked: Option<usize>,
+}
+
+impl Scene {
+    /// Notes what the model was sent, and gives the place of the entry that answers. What was lost is sent again here:
+    /// it stands where it stood the first time.
+    pub(crate) fn sent(&mut self, request: SentRequest) -> usize {
+        for _ in 0..std::mem::take(&mut self.lost_requests) {
+            self.requests.pop();
+            self.next_entry = self.entries.pop().unwrap_or(self.next_entry);
+        }
+        let place = self.next_entry;
+        self.requests.push(request);
+        self.entries.push(place);
+        self.next_entry += 1;
+        place
+    }
 }
 
 /// A task that a peer was given.
@@ -101,7 +120,8 @@ pub(crate) struct Inner {
     /// Whether this pass crashes where the script does not: then nobody scripted can know what happened.
     pub(crate) oracle: bool,
     pub(crate) by_oracle: Vec<QuestionId>,
-    pub(crate) wrong_given: Vec<QuestionId>,
+    /// Questions that were given a wrong answer last, with the answer's place.
+    pub(crate) wrong_given: Vec<(QuestionId, usize)>,
     /// The first thing that cannot be as the script wants it.
     pub(crate) problem: Option<String>,
     pub(crate) handle: Option<RunHandle>,
@@ -109,6 +129,8 @@ pub(crate) struct Inner {
     pub(crate) said: Vec<What>,
     /// The person's answer that a question was given last, in process.
     pub(crate) answered: BTreeMap<QuestionId, usize>,
+    /// The place of the answer that an open question will have.
+    pub(crate) promised: BTreeMap<QuestionId, usize>,
     /// Where people leave what they say, if they are not in the process.
     pub(crate) post: Option<PostOffice>,
     /// The keys of tools of which each run has an effect of its own.
@@ -137,6 +159,7 @@ impl Script {
             handle: None,
             said: Vec::new(),
             answered: BTreeMap::new(),
+            promised: BTreeMap::new(),
             post: None,
             once: once(&case.tools, &case.peers, ""),
         };

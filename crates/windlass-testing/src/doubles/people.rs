@@ -1,5 +1,6 @@
 //! Scripted people: they answer in the order asked.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
@@ -9,7 +10,7 @@ use windlass_runtime::{People, World, load};
 
 use crate::crash::CrashLog;
 use crate::fixture::{Asked, HumanAnswer, HumanReply};
-use crate::script::{Script, Timed};
+use crate::script::{Inner, Script, Timed};
 use crate::sim::SimWorld;
 
 /// The people of a case: they answer in the order asked.
@@ -47,6 +48,8 @@ fn asked_kind(kind: QuestionKind) -> Asked {
 }
 
 impl ScriptedPeople {
+    /// The answer to a question, by its place. From now on it is promised to that question: another one of its kind that
+    /// is open at the same time finds none there.
     fn entry(&self, state: &State, question: &OpenQuestion) -> Option<usize> {
         let call = self.call(state, question).map(|(_, call)| call);
         let call = call.as_ref();
@@ -58,12 +61,25 @@ impl ScriptedPeople {
                     })
                 })
         };
-        let script = self.script.lock();
-        let place = script.human.iter().position(|(answer, used)| !used && meant(answer))?;
+        let mut script = self.script.lock();
+        let others = promised_to_others(&script, state, question);
+        let free =
+            |place: usize| script.human.get(place).is_some_and(|(_, used)| !used && !others.contains(&place));
+        if let Some(place) = script.promised.get(&question.id).copied().filter(|place| free(*place)) {
+            return Some(place);
+        }
+        let first = |fits: &dyn Fn(&HumanAnswer) -> bool| {
+            let fitting = |(place, (answer, _)): (usize, &(HumanAnswer, bool))| {
+                (free(place) && meant(answer) && fits(answer)).then_some(place)
+            };
+            script.human.iter().enumerate().find_map(fitting)
+        };
+        let place = first(&|_| true)?;
         // An answer for this very call goes before one for any.
         let any = script.human.get(place).is_some_and(|(answer, _)| answer.call.is_none() && !answer.wrong);
-        let own = |(answer, used): &(HumanAnswer, bool)| !used && answer.call.is_some() && meant(answer);
-        Some(script.human.iter().position(own).filter(|_| any).unwrap_or(place))
+        let place = first(&|answer| answer.call.is_some()).filter(|_| any).unwrap_or(place);
+        script.promised.insert(question.id.clone(), place);
+        Some(place)
     }
 
     /// The call that a question is about, and its run: of the agent that really asks (E26).
@@ -113,7 +129,7 @@ impl ScriptedPeople {
     }
 
     async fn think(&self, state: &State, question: &OpenQuestion) -> Answer {
-        self.script.lock().wrong_given.retain(|given| *given != question.id);
+        self.script.lock().wrong_given.retain(|(given, _)| *given != question.id);
         let Some(place) = self.entry(state, question) else {
             if self.knows(question) {
                 return self.find_out(state, question);
@@ -147,16 +163,14 @@ impl ScriptedPeople {
     fn say(&self, entry: &HumanAnswer, place: usize, question: &OpenQuestion) -> Option<Answer> {
         let mut script = self.script.lock();
         if entry.wrong {
-            script.wrong_given.push(question.id.clone());
+            script.wrong_given.push((question.id.clone(), place));
         }
-        // A wrong answer that comes after the right one is late or the second: it must be refused too.
+        let late = late_after(&script, place);
         let after: Vec<HumanAnswer> = script
             .human
             .iter_mut()
             .skip(place + 1)
-            .take_while(|(next, used)| {
-                !entry.wrong && !used && next.wrong && next.asked == entry.asked && next.call == entry.call
-            })
+            .take(late)
             .map(|entry| {
                 entry.1 = true;
                 entry.0.clone()
@@ -174,6 +188,23 @@ impl ScriptedPeople {
         script.answered.insert(question.id.clone(), place);
         Some(answer_of(&entry.answer))
     }
+}
+
+/// How many wrong answers go with the right one at that place: one that comes after it is late or the second, and must
+/// be refused too.
+fn late_after(script: &Inner, place: usize) -> usize {
+    let Some((entry, _)) = script.human.get(place).filter(|(entry, _)| !entry.wrong) else { return 0 };
+    let late = |(next, used): &&(HumanAnswer, bool)| {
+        !used && next.wrong && next.asked == entry.asked && next.call == entry.call
+    };
+    script.human.iter().skip(place + 1).take_while(late).count()
+}
+
+/// The places of the answers that other open questions will have.
+fn promised_to_others(script: &Inner, state: &State, question: &OpenQuestion) -> BTreeSet<usize> {
+    let open = state.questions().iter().filter(|open| open.id != question.id);
+    let places = open.filter_map(|open| script.promised.get(&open.id).copied());
+    places.flat_map(|place| place..=place + late_after(script, place)).collect()
 }
 
 fn answer_of(reply: &HumanReply) -> Answer {

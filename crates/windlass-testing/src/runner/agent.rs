@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use windlass_core::{ModelChoice, Prices, ToolSpec};
+use windlass_core::ToolSpec;
 use windlass_runtime::agent_file::{
     AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, with_tools};
+use windlass_tools::command::CommandTool;
 use windlass_tools::{Tool, builtin};
 
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
-use crate::doubles::{AgentPeer, ScriptedPeer, ScriptedToolDouble, shared_model};
+use crate::doubles::{AbsentCommand, AgentPeer, OwnTool, ScriptedPeer, ScriptedToolDouble, scripted_model};
 use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimWorld;
@@ -57,8 +58,9 @@ pub(crate) fn build(
         }
     }
     if !case.hooks.is_empty() {
+        let total_ms = cast.read(part.agent)?.timeouts().total_ms;
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
-            builder = builder.known_model(name, shared_model(script, world));
+            builder = builder.known_model(name, scripted_model(script, world, total_ms));
         }
         builder = builder
             .step_hook(Arc::new(ScriptedHook { edits: case.hooks.clone(), turns: script.turns.clone() }));
@@ -116,7 +118,10 @@ impl Cast<'_> {
         };
         let mut file = file.clone();
         if own.is_some() && file.models.is_empty() {
-            file.models = self.read(parent.agent)?.models;
+            // They are its parent's, with the time that they have there.
+            let above = self.read(parent.agent)?;
+            file.timeout_settings.total_ms = Some(above.timeouts().total_ms);
+            file.models = above.models;
         }
         self.begin_file(&part, &file)
     }
@@ -147,15 +152,15 @@ impl Cast<'_> {
         file: &AgentFile,
     ) -> Result<AgentBuilder, String> {
         let (script, world) = (&part.script, self.world);
-        for choice in models(file, self.case.prices) {
-            builder = builder.model_with(choice, shared_model(script, world));
+        for entry in &file.models {
+            let mut choice = entry.choice();
+            choice.prices = choice.prices.or(self.case.prices);
+            let total_ms = entry.settings(file.timeouts()).timeouts.total_ms;
+            builder = builder.model_with(choice, scripted_model(script, world, total_ms));
         }
         let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
         for entry in &file.tools {
-            if let ToolEntry::Builtin(entry) = entry
-                && !stands_in(entry.tool.name())
-                && let Some(tool) = pure(entry.tool)
-            {
+            if let Some(tool) = own_tool(file, entry, script)?.filter(|tool| !stands_in(&tool.spec().name)) {
                 builder = builder.shared_tool(tool);
             }
         }
@@ -187,6 +192,7 @@ impl Cast<'_> {
             let name = &*tool.spec().name;
             !part.tools.iter().any(|scripted| scripted.name == *name)
         });
+        let own = own.map(|tool| counted(tool, &part.script));
         Ok(own.fold(builder, AgentBuilder::shared_tool).uses(&found.service))
     }
 
@@ -253,12 +259,24 @@ fn names(file: &AgentFile, tool: &str) -> bool {
     })
 }
 
-fn models(file: &AgentFile, prices: Option<Prices>) -> Vec<ModelChoice> {
-    let mut choices: Vec<_> = file.models.iter().map(ModelEntry::choice).collect();
-    for choice in &mut choices {
-        choice.prices = choice.prices.or(prices);
-    }
-    choices
+/// A tool of the agent's own, with what its file says of it: a built-in one that really runs, or a command that is only
+/// offered.
+fn own_tool(file: &AgentFile, entry: &ToolEntry, script: &Script) -> Result<Option<Arc<dyn Tool>>, String> {
+    Ok(match entry {
+        ToolEntry::Builtin(entry) => {
+            pure(entry.tool).map(|tool| counted(entry.overrides.apply(tool), script))
+        }
+        ToolEntry::Command(entry) => {
+            let tool = CommandTool::new(&entry.settings(), &file.folder).map_err(|error| refusal(&error))?;
+            let spec = entry.overrides.apply(Arc::new(tool)).spec().clone();
+            Some(Arc::new(AbsentCommand { spec, script: script.clone() }))
+        }
+        ToolEntry::Mcp(_) | ToolEntry::Service(_) => None,
+    })
+}
+
+fn counted(tool: Arc<dyn Tool>, script: &Script) -> Arc<dyn Tool> {
+    Arc::new(OwnTool { tool, script: script.clone() })
 }
 
 /// Built-in tools that need neither network nor files nor the time of day: the others need a scripted stand-in.

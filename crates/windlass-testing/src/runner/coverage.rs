@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{Fact, State, StateKind, accept, evolve, rebuild};
 
-use super::pass::Outcome;
+use super::outcome::Outcome;
 
 /// For each kind of state and of input that met: the kinds of facts that followed, over all appends.
 pub type Visited = BTreeMap<(StateKind, &'static str), BTreeSet<&'static str>>;

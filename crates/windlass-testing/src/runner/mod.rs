@@ -4,6 +4,7 @@ mod agent;
 mod check;
 mod coverage;
 mod hook;
+mod outcome;
 mod pass;
 mod record;
 mod seen;
@@ -16,7 +17,8 @@ use windlass_store::Batch;
 
 use crate::fixture::{Case, Crash, Mismatch, SentRequest};
 pub use coverage::Visited;
-use pass::{Mode, Outcome, Pass, Seed};
+use outcome::Outcome;
+use pass::{Mode, Pass, Seed};
 use record::RunRecord;
 
 /// How cases are run.
@@ -83,8 +85,10 @@ pub struct CaseFailure {
     pub difference: String,
     /// The events up to there.
     pub log: Vec<String>,
-    /// The last request that the model saw.
+    /// The request that the model saw: the one that the difference is about, else the last one up to there.
     pub request: Option<String>,
+    /// Which request that is, from 1; `None`: the last one of the pass.
+    pub request_number: Option<u32>,
 }
 
 impl fmt::Display for CaseFailure {
@@ -94,7 +98,10 @@ impl fmt::Display for CaseFailure {
             writeln!(f, "    {line}")?;
         }
         if let Some(request) = &self.request {
-            writeln!(f, "    last request to the model:")?;
+            match self.request_number {
+                Some(number) => writeln!(f, "    request {number} to the model:")?,
+                None => writeln!(f, "    last request to the model:")?,
+            }
             for line in request.lines() {
                 writeln!(f, "      {line}")?;
             }
@@ -114,6 +121,7 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
             difference,
             log: Vec::new(),
             request: None,
+            request_number: None,
         });
         return report;
     }
@@ -127,7 +135,7 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
         for point in points {
             let outcome = one(case, Pass { crash: point, ..Pass::plain(mode) }, &mut report);
             if let (Some(first), Some(second)) = (&plain, &outcome) {
-                same_events(case, first, second, &mut report);
+                same_events(first, second, &mut report);
             }
             plain = plain.or(outcome);
         }
@@ -172,7 +180,7 @@ pub fn appends_of_case(case: &Case) -> Result<Vec<(RunId, Vec<Batch>)>, String> 
     if let Some(key) = case.later() {
         return Err(format!("`{}` (line {}) is not available in this version", key.path, key.line));
     }
-    let outcome = pass::run(case, Pass::plain(Mode::Blocking))?;
+    let outcome = pass::run(case, Pass::plain(Mode::Blocking)).map_err(|stop| stop.message)?;
     Ok(outcome.runs.into_iter().map(|run| (run.state.run(), run.batches)).collect())
 }
 
@@ -214,7 +222,9 @@ fn everywhere(
         coverage::note(&mut report.visited, &outcome);
         if let Some(miss) = outcome.runs.iter().find_map(|run| sound(run).err()) {
             let (pass, difference, log) = (pass.to_string(), miss.to_string(), outcome.log());
-            report.failures.push(CaseFailure { pass, seed: None, difference, log, request: None });
+            let failure =
+                CaseFailure { pass, seed: None, difference, log, request: None, request_number: None };
+            report.failures.push(failure);
         }
     }
     report
@@ -222,39 +232,42 @@ fn everywhere(
 
 fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
     report.passes += 1;
-    let (outcome, fault) = match pass::run(case, pass) {
-        Ok(outcome) => {
-            let fault = check::all(case, pass, &outcome).err();
-            (Some(outcome), fault)
-        }
-        Err(refusal) => (None, check::refused(case, &refusal).err()),
+    let ended = pass::run(case, pass);
+    let fault = match &ended {
+        Ok(outcome) => check::all(case, pass, outcome).err(),
+        Err(stop) => check::stopped(case, pass, stop).err(),
     };
-    let log: Vec<String> = outcome.as_ref().map(Outcome::log).unwrap_or_default();
-    if let Some(outcome) = outcome.as_ref().filter(|_| pass.seed.is_none()) {
+    let log = ended.as_ref().map_or_else(|stop| stop.log.clone(), Outcome::log);
+    if let Some(outcome) = ended.as_ref().ok().filter(|_| pass.seed.is_none()) {
         coverage::note(&mut report.visited, outcome);
     }
     if let Some(fault) = fault {
+        let request = match &ended {
+            Ok(outcome) => outcome.request(fault.request),
+            Err(stop) => stop.before.request(fault.request),
+        };
         report.failures.push(CaseFailure {
             pass: pass.to_string(),
             seed: pass.seed.map(|seed| seed.number),
-            difference: fault.to_string(),
-            log: log.clone(),
-            request: outcome.as_ref().and_then(|outcome| outcome.requests.last()).map(SentRequest::describe),
+            difference: fault.miss.to_string(),
+            log: log.iter().take(fault.lines.unwrap_or(log.len())).cloned().collect(),
+            request: request.map(SentRequest::describe),
+            request_number: fault.request,
         });
     }
     if report.log.is_empty() {
         report.log = log;
     }
-    outcome
+    ended.ok()
 }
 
 /// Blocking and streaming must give the same events (E15).
-fn same_events(case: &Case, first: &Outcome, second: &Outcome, report: &mut CaseReport) {
-    let _ = case;
-    for (one, other) in first.runs.iter().zip(&second.runs) {
-        let difference = one.events.iter().zip(&other.events).find(|(one, other)| one != other);
-        let fault = match difference {
-            Some((one, other)) => Mismatch::new(record::line(one), record::line(other)),
+fn same_events(first: &Outcome, second: &Outcome, report: &mut CaseReport) {
+    for (place, (one, other)) in first.runs.iter().zip(&second.runs).enumerate() {
+        let differs = one.events.iter().zip(&other.events).enumerate().find(|(_, (one, other))| one != other);
+        let lines = differs.map(|(line, _)| second.lines_before(place) + line + 1);
+        let fault = match differs {
+            Some((_, (one, other))) => Mismatch::new(record::line(one), record::line(other)),
             None if one.events.len() != other.events.len() => Mismatch::new(
                 format!("{} events", one.events.len()),
                 format!("{} events", other.events.len()),
@@ -265,8 +278,9 @@ fn same_events(case: &Case, first: &Outcome, second: &Outcome, report: &mut Case
             pass: "streaming against blocking".to_owned(),
             seed: None,
             difference: fault.under("events").to_string(),
-            log: second.log(),
+            log: second.log().into_iter().take(lines.unwrap_or(usize::MAX)).collect(),
             request: None,
+            request_number: None,
         });
         return;
     }

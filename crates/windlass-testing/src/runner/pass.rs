@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::Value;
-use windlass_core::{Event, Fact, Message, RunId, SessionId, State, What};
+use windlass_core::{Event, Fact, Message, QuestionId, RunId, SessionId, State, What};
 use windlass_runtime::{
     Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, World, in_full as refusal, load,
+    load_until,
 };
 use windlass_store::{Batch, EventLog};
 
 use super::agent::build;
+use super::outcome::{Outcome, Stop};
 use super::record::{self, RunRecord};
 use super::seen::Seen;
 use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
-use crate::fixture::{Case, CaseInput, SentRequest};
+use crate::fixture::{Case, CaseInput, Mismatch};
 use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, GivenTask, PostOffice, Script, last_step, within};
 use crate::sim::SimWorld;
@@ -96,25 +98,11 @@ impl fmt::Display for Pass {
     }
 }
 
-/// What a pass leaves behind.
-#[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) runs: Vec<RunRecord>,
-    pub(crate) requests: Vec<SentRequest>,
-    /// What each peer was sent, by its path in the tree of agents.
-    pub(crate) peers: BTreeMap<String, Vec<SentRequest>>,
-    /// The tools of which each run has an effect of its own.
-    pub(crate) once: Vec<String>,
-    pub(crate) problem: Option<String>,
-    /// The number of the last event of each append, all runs together.
-    pub(crate) batch_ends: Vec<u64>,
-}
-
-impl Outcome {
-    /// The events of all runs, one line each.
-    pub(crate) fn log(&self) -> Vec<String> {
-        self.runs.iter().flat_map(|run| run.events.iter().map(record::line)).collect()
-    }
+/// What ends a pass before its time although nothing failed.
+struct Wrong {
+    miss: Mismatch,
+    /// The question that took a wrong answer.
+    question: QuestionId,
 }
 
 /// What stays the same over the runs and restarts of a pass.
@@ -125,10 +113,14 @@ struct Stage<'c> {
     script: Script,
     log: Arc<CrashLog>,
     agent: Agent,
+    /// The run that is under way.
+    current: Option<RunId>,
+    /// A wrong answer that was taken.
+    wrong: Option<Wrong>,
 }
 
-/// Runs the case once. `Err`: the agent or an input was refused, with the whole message.
-pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
+/// Runs the case once. `Err`: the agent or an input was refused, or something ended the pass before its time.
+pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Box<Stop>> {
     let world = SimWorld::default();
     let turns = pass.seed.map(|seed| Turns::of(seed.number)).unwrap_or_default();
     let script = Script::of(case, turns.clone());
@@ -140,38 +132,34 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, String> {
         let office = PostOffice { log: log.clone(), world: world.clone() };
         script.lock().post = plan.by_post.then_some(office);
     }
-    let agent = build(case, &script, &world, log.clone())?;
-    let mut stage = Stage { case, pass, world, script, log, agent };
+    let refused = |message| {
+        let before = Outcome::default();
+        Box::new(Stop { message, why: None, before, log: Vec::new(), request: None })
+    };
+    let agent = build(case, &script, &world, log.clone()).map_err(refused)?;
+    let mut stage = Stage { case, pass, world, script, log, agent, current: None, wrong: None };
     let mut runs = Vec::new();
-    let mut base: Option<State> = None;
     for place in 0..case.runs.len() {
-        let record = stage.run(place, base.as_ref())?;
-        base = Some(record.state.clone());
-        runs.push(record);
+        match stage.run(place) {
+            Ok(run) => runs.push(run),
+            Err(message) => return Err(stage.stop(runs, message)),
+        }
     }
-    let batch_ends = stage.log.append_ends();
-    let script = stage.script.lock();
-    let sent = |tasks: &Vec<GivenTask>| tasks.iter().map(|task| task.sent.clone()).collect();
-    Ok(Outcome {
-        runs,
-        requests: script.requests().to_vec(),
-        peers: script.tasks.iter().map(|(path, tasks)| (path.clone(), sent(tasks))).collect(),
-        once: script.once.clone(),
-        problem: script.problem.clone(),
-        batch_ends,
-    })
+    Ok(stage.outcome(runs))
 }
 
 impl Stage<'_> {
-    fn run(&mut self, place: usize, base: Option<&State>) -> Result<RunRecord, String> {
+    fn run(&mut self, place: usize) -> Result<RunRecord, String> {
         let (requests, executed) = {
             let script = self.script.lock();
             (script.requests().len(), script.executed.clone())
         };
         let begun = self.world.now();
+        self.current = None;
         let input = self.input(place)?;
         let first = self.prepare(&input)?;
         let mut id = first.id();
+        self.current = Some(id);
         let mut prepared = Some(first);
         let mut updates = Seen::default();
         let state = loop {
@@ -188,6 +176,7 @@ impl Stage<'_> {
                 let began = run != id || !start;
                 prepared = if began { self.restart(id)? } else { Some(self.prepare(&input)?) };
                 id = prepared.as_ref().map_or(id, Prepared::id);
+                self.current = Some(id);
                 continue;
             }
             match end {
@@ -204,13 +193,22 @@ impl Stage<'_> {
             }
         };
         let batches = self.batches(id);
+        let base = self.base(&batches)?;
+        let base = base.as_ref();
         if let Some(hole) = updates.hole.take() {
             self.script.problem(hole);
         }
         let mut script = self.script.lock();
         // What was lost and not sent again by now never will be.
         script.forget_lost();
-        if let Some(wrong) = script.wrong_given.first().filter(|wrong| received(&batches, wrong)) {
+        if let Some((wrong, entry)) =
+            script.wrong_given.first().filter(|(wrong, _)| received(&batches, wrong))
+        {
+            let line = script.human.get(*entry).map_or(0, |(answer, _)| answer.line);
+            let expected = format!("the answer in line {line} is refused, as `wrong: true` says");
+            let miss = Mismatch::new(expected, format!("question {wrong} accepted it"));
+            let miss = miss.under(&entry.to_string()).under("human");
+            self.wrong = Some(Wrong { miss, question: wrong.clone() });
             return Err(format!("a wrong answer to question {wrong} was accepted"));
         }
         let events = record::without_restarts(&batches, &script.by_oracle);
@@ -226,6 +224,43 @@ impl Stage<'_> {
             state,
             batches,
         })
+    }
+
+    fn outcome(&self, runs: Vec<RunRecord>) -> Outcome {
+        let batch_ends = self.log.append_ends();
+        let script = self.script.lock();
+        let sent = |tasks: &Vec<GivenTask>| tasks.iter().map(|task| task.sent.clone()).collect();
+        Outcome {
+            runs,
+            requests: script.requests().to_vec(),
+            peers: script.tasks.iter().map(|(path, tasks)| (path.clone(), sent(tasks))).collect(),
+            once: script.once.clone(),
+            problem: script.problem.clone(),
+            batch_ends,
+        }
+    }
+
+    /// The pass ends before its time. Only what is said to the first run before it begins can be refused.
+    fn stop(&mut self, runs: Vec<RunRecord>, message: String) -> Box<Stop> {
+        let begun = !runs.is_empty() || self.current.is_some();
+        let miss = || Mismatch::new("no error", message.as_str()).under(&format!("run {}", runs.len() + 1));
+        let batches = self.current.map(|run| self.batches(run)).unwrap_or_default();
+        let mut last: Vec<&Event> = batches.iter().flat_map(|batch| batch.events.iter()).collect();
+        let all = last.len();
+        let why = match self.wrong.take() {
+            Some(wrong) => {
+                let taken = last.iter().position(|event| takes(event, &wrong.question));
+                last.truncate(taken.map_or(all, |line| line + 1));
+                Some(wrong.miss)
+            }
+            None => begun.then(miss),
+        };
+        let cut = last.len() < all;
+        let events: Vec<&Event> = runs.iter().flat_map(|run| run.events.iter()).chain(last).collect();
+        let sent = events.iter().filter(|event| matches!(event.fact, Fact::TurnStarted(_))).count();
+        let log = events.into_iter().map(record::line).collect();
+        let request = cut.then_some(sent as u32);
+        Box::new(Stop { message, why, log, request, before: self.outcome(runs) })
     }
 
     /// An append was not written: whose part has to come again.
@@ -340,12 +375,22 @@ impl Stage<'_> {
         script.handle = Some(prepared.handle());
         if batches.is_empty() {
             script.said.clear();
+            script.promised.clear();
         }
         script.say_again(logged);
     }
 
     fn state(&self, run: windlass_core::RunId) -> Result<State, String> {
         self.sim(load(&*self.log, run))?.map_err(|error| refusal(&error))
+    }
+
+    /// What the run stands on, as its start says: the session's last run, or nothing.
+    fn base(&self, batches: &[Batch]) -> Result<Option<State>, String> {
+        let first = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
+        let Some(Fact::RunStarted(start)) = first else { return Ok(None) };
+        let Some(base) = &start.base else { return Ok(None) };
+        let state = self.sim(load_until(&*self.log, base.run, base.version))?;
+        state.map(Some).map_err(|error| refusal(&error))
     }
 
     fn batches(&self, run: windlass_core::RunId) -> Vec<Batch> {
@@ -360,10 +405,12 @@ impl Stage<'_> {
     }
 }
 
-fn received(batches: &[Batch], question: &windlass_core::QuestionId) -> bool {
-    batches.iter().flat_map(|batch| batch.events.iter()).any(
-        |event| matches!(&event.fact, windlass_core::Fact::InputReceived(received) if received.question == *question),
-    )
+fn received(batches: &[Batch], question: &QuestionId) -> bool {
+    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| takes(event, question))
+}
+
+fn takes(event: &Event, question: &QuestionId) -> bool {
+    matches!(&event.fact, Fact::InputReceived(received) if received.question == *question)
 }
 
 type Executed = BTreeMap<String, Vec<Execution>>;

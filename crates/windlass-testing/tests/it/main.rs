@@ -12,6 +12,7 @@ mod docs;
 mod edges;
 mod features;
 mod kit;
+mod runner;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,191 @@
+//! Scripted models: they give the case's entries, one a call.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::{StreamExt, stream};
+use windlass_core::{FailureKind, Millis, ModelFailure, ToolChoice};
+use windlass_models::{Delta, Deltas, Model, ModelRequest};
+use windlass_runtime::World;
+
+use super::pieces::{Pieces, pieces};
+use crate::fixture::{During, ModelEntry, SentRequest};
+use crate::fn_model::model_failure;
+use crate::script::{Script, Timed};
+use crate::sim::{SimWorld, step_aside};
+
+/// A model that gives the script's entries, one a call, whatever its purpose.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptedModel {
+    script: Script,
+    world: SimWorld,
+    /// How long a call may take, in milliseconds (E42).
+    total_ms: u64,
+}
+
+/// While a call is going on: if it is lost in a crash, its entry is given again.
+struct InFlight {
+    script: Script,
+    done: bool,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut script = self.script.lock();
+        if !self.done && script.crashing {
+            script.scene(self.script.path()).lost_requests += 1;
+        }
+    }
+}
+
+impl Model for ScriptedModel {
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn call(&self, request: ModelRequest) -> Deltas {
+        Box::pin(stream::once(answer(self.clone(), request)).flatten())
+    }
+}
+
+/// A call that is under way.
+struct Call {
+    script: Script,
+    world: SimWorld,
+    request: ModelRequest,
+    /// Which entry answers, from 1.
+    number: u32,
+    flight: InFlight,
+}
+
+async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
+    let (entry, call) = model.begin(request);
+    let script = &call.script;
+    let Some(entry) = entry else { return call.fail(beyond) };
+    if entry.tool_choice_unsupported
+        && matches!(call.request.choice, ToolChoice::Required | ToolChoice::Named(_))
+    {
+        // The entry answers the repeat.
+        script.lock().scene(script.path()).next_entry = call.number as usize - 1;
+        return call.fail(|call| {
+            let failed =
+                model_failure(&call.request, FailureKind::Unsupported, "tool_choice is not supported");
+            ModelFailure { status: Some(400), ..failed }
+        });
+    }
+    check_entry(script, &entry, &call.request, call.number);
+    let (cancelled, steered) = {
+        let mut inner = script.lock();
+        let root = script.is_root();
+        (root && inner.cancels(During::Model, call.number), root && inner.steers(call.number))
+    };
+    // What the script says that a call costs is paid, however it ends: it comes before anything that takes time.
+    let paid = stream::iter([Ok(Delta::Usage(entry.usage.unwrap_or_default()))]);
+    if cancelled {
+        // The call is going on when the request to stop comes, and goes on until it is stopped.
+        return Box::pin(paid.chain(Hanging(call.flight)));
+    }
+    if steered {
+        step_aside().await;
+    }
+    if entry.takes_ms == 0 {
+        return Box::pin(stream::iter(call.end(&entry).await));
+    }
+    let in_time = entry.takes_ms <= model.total_ms;
+    let due = call.due(entry.takes_ms.min(model.total_ms));
+    let rest = async move {
+        call.world.sleep_until(due).await;
+        stream::iter(if in_time { call.end(&entry).await } else { call.late(&entry, model.total_ms).await })
+    };
+    Box::pin(paid.chain(stream::once(rest).flatten()))
+}
+
+impl ScriptedModel {
+    /// The entry that answers, and the call that waits for it.
+    fn begin(&self, request: ModelRequest) -> (Option<ModelEntry>, Call) {
+        let (script, world) = (self.script.clone(), self.world.clone());
+        let flight = InFlight { script: script.clone(), done: false };
+        let (entry, place) = {
+            let mut inner = script.lock();
+            let scene = inner.scene(script.path());
+            let place = scene.sent(SentRequest::from(&request));
+            (scene.model.get(place).cloned(), place)
+        };
+        (entry, Call { script, world, request, number: place as u32 + 1, flight })
+    }
+}
+
+impl Call {
+    /// It fails at once.
+    fn fail(mut self, why: impl FnOnce(&Self) -> ModelFailure) -> Deltas {
+        self.flight.done = true;
+        let failed = why(&self);
+        Box::pin(stream::iter([Err(failed)]))
+    }
+
+    /// When it ends that takes so long.
+    fn due(&self, takes_ms: u64) -> Millis {
+        let work = Timed::Model(self.script.path().to_owned(), self.number as usize);
+        self.script.lock().due(work, self.world.now(), takes_ms)
+    }
+
+    /// It is over.
+    async fn end(mut self, entry: &ModelEntry) -> Pieces {
+        self.script.turns.rest().await;
+        self.flight.done = true;
+        pieces(entry, &self.request)
+    }
+
+    /// It took longer than it may, and is broken off.
+    async fn late(mut self, entry: &ModelEntry, total_ms: u64) -> Pieces {
+        self.script.turns.rest().await;
+        self.flight.done = true;
+        let words = format!("no end of the reply within {total_ms} ms");
+        let failed = model_failure(&self.request, FailureKind::Timeout, &words);
+        vec![Err(ModelFailure { usage: entry.usage.unwrap_or_default(), ..failed })]
+    }
+}
+
+/// There is no entry for a call.
+fn beyond(call: &Call) -> ModelFailure {
+    let (script, number) = (&call.script, call.number);
+    let mocked = script.lock().scene(script.path()).mocked;
+    if let Some(mocked) = mocked {
+        let words = windlass_models::mock::used_up(mocked);
+        return model_failure(&call.request, FailureKind::BadRequest, &words);
+    }
+    script.problem(format!("model call {number} is beyond the script, which has {} entries", number - 1));
+    model_failure(&call.request, FailureKind::BadRequest, "the script has no entry for this call")
+}
+
+/// The rest of a call that goes on until it is stopped.
+struct Hanging(#[expect(dead_code, reason = "it ends with the stream")] InFlight);
+
+impl futures_core::Stream for Hanging {
+    type Item = Result<Delta, ModelFailure>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Pending
+    }
+}
+
+fn check_entry(script: &Script, entry: &ModelEntry, request: &ModelRequest, number: u32) {
+    if let Some(purpose) = entry.purpose.filter(|purpose| *purpose != request.purpose) {
+        script.problem(format!(
+            "model call {number} is for {:?}, the script's entry for {purpose:?}",
+            request.purpose
+        ));
+    }
+    if let Some(by) = entry.by.as_ref().filter(|by| **by != *request.model.name) {
+        script.problem(format!(
+            "model call {number} went to {}, the script's entry is by {by}",
+            request.model.name
+        ));
+    }
+}
+
+/// A model that plays a script's part, with calls that may take so long, in milliseconds.
+pub(crate) fn scripted_model(script: &Script, world: &SimWorld, total_ms: u64) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel { script: script.clone(), world: world.clone(), total_ms })
+}
