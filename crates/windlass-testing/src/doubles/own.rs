@@ -1,4 +1,4 @@
-//! The agent's own tools, where no scripted one stands in for them: some really run, commands do not.
+//! The agent's own tools, where no scripted one stands in for them: some really run, others reach out of the case.
 
 use std::sync::Arc;
 
@@ -49,14 +49,14 @@ impl Tool for OwnTool {
     }
 }
 
-/// A command of the agent: the model is offered it, and no case runs it.
+/// A command, or a tool that reads files, clocks or the network: the model is offered it, and no case runs it.
 #[derive(Debug)]
-pub(crate) struct AbsentCommand {
+pub(crate) struct AbsentTool {
     pub(crate) spec: ToolSpec,
     pub(crate) script: Script,
 }
 
-impl Tool for AbsentCommand {
+impl Tool for AbsentTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -64,8 +64,8 @@ impl Tool for AbsentCommand {
     fn call(&self, _: ToolContext, _: Value) -> BoxFuture<'_, ToolResult> {
         let name = &self.spec.name;
         self.script.problem(format!(
-            "the tool `{name}` is a command, which no case runs: it needs an entry under `tools:` of the case"
+            "the tool `{name}` reaches out of the case and is not run: it needs an entry under `tools:` of the case"
         ));
-        Box::pin(std::future::ready(Err(ToolError::new("no case runs a command"))))
+        Box::pin(std::future::ready(Err(ToolError::new("no case runs this tool"))))
     }
 }

@@ -6,13 +6,12 @@ use windlass_core::ToolSpec;
 use windlass_runtime::agent_file::{
     AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
-use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, with_tools};
-use windlass_tools::command::CommandTool;
-use windlass_tools::{Tool, builtin};
+use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, local_tools, with_tools};
+use windlass_tools::Tool;
 
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
-use crate::doubles::{AbsentCommand, AgentPeer, OwnTool, ScriptedPeer, ScriptedToolDouble, scripted_model};
+use crate::doubles::{AbsentTool, AgentPeer, OwnTool, ScriptedPeer, ScriptedToolDouble, scripted_model};
 use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimWorld;
@@ -159,11 +158,8 @@ impl Cast<'_> {
             builder = builder.model_with(choice, scripted_model(script, world, total_ms));
         }
         let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
-        for entry in &file.tools {
-            if let Some(tool) = own_tool(file, entry, script)?.filter(|tool| !stands_in(&tool.spec().name)) {
-                builder = builder.shared_tool(tool);
-            }
-        }
+        let own = own_tools(file, script)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
+        builder = own.fold(builder, AgentBuilder::shared_tool);
         for entry in &file.tools {
             if let ToolEntry::Service(entry) = entry {
                 builder = Self::serve(builder, part, entry)?;
@@ -259,33 +255,22 @@ fn names(file: &AgentFile, tool: &str) -> bool {
     })
 }
 
-/// A tool of the agent's own, with what its file says of it: a built-in one that really runs, or a command that is only
-/// offered.
-fn own_tool(file: &AgentFile, entry: &ToolEntry, script: &Script) -> Result<Option<Arc<dyn Tool>>, String> {
-    Ok(match entry {
-        ToolEntry::Builtin(entry) => {
-            pure(entry.tool).map(|tool| counted(entry.overrides.apply(tool), script))
+/// The agent's own tools, with what its file says of them: built-in ones that need nothing really run, those that reach for
+/// files, the time, the network or a program are only offered.
+fn own_tools(file: &AgentFile, script: &Script) -> Result<Vec<Arc<dyn Tool>>, String> {
+    let local = |entry: &&ToolEntry| matches!(entry, ToolEntry::Builtin(_) | ToolEntry::Command(_));
+    let tools = local_tools(file).map_err(|error| refusal(&error))?;
+    let own = tools.into_iter().zip(file.tools.iter().filter(local)).map(|(tool, entry)| match entry {
+        ToolEntry::Builtin(entry) if matches!(entry.tool, Builtin::Calculate | Builtin::Ask) => {
+            counted(tool, script)
         }
-        ToolEntry::Command(entry) => {
-            let tool = CommandTool::new(&entry.settings(), &file.folder).map_err(|error| refusal(&error))?;
-            let spec = entry.overrides.apply(Arc::new(tool)).spec().clone();
-            Some(Arc::new(AbsentCommand { spec, script: script.clone() }))
-        }
-        ToolEntry::Mcp(_) | ToolEntry::Service(_) => None,
-    })
+        _ => Arc::new(AbsentTool { spec: tool.spec().clone(), script: script.clone() }),
+    });
+    Ok(own.collect())
 }
 
 fn counted(tool: Arc<dyn Tool>, script: &Script) -> Arc<dyn Tool> {
     Arc::new(OwnTool { tool, script: script.clone() })
-}
-
-/// Built-in tools that need neither network nor files nor the time of day: the others need a scripted stand-in.
-fn pure(tool: Builtin) -> Option<Arc<dyn Tool>> {
-    match tool {
-        Builtin::Calculate => Some(Arc::new(builtin::Calculate::new())),
-        Builtin::Ask => Some(Arc::new(builtin::Ask::new())),
-        Builtin::Now | Builtin::ReadFile | Builtin::ListFiles | Builtin::Fetch => None,
-    }
 }
 
 /// A scripted tool. What the agent's file says of the tool that it stands in for holds for it too.

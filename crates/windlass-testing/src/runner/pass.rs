@@ -21,7 +21,7 @@ use crate::crash::CrashLog;
 use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, Mismatch};
 use crate::schedule::{Plan, Turns};
-use crate::script::{Execution, GivenTask, PostOffice, Script, last_step, within};
+use crate::script::{Execution, GivenTask, Inner, PostOffice, Script, last_step, within};
 use crate::sim::SimWorld;
 
 /// What is said to a run that is steered wherever it stands.
@@ -158,13 +158,51 @@ impl Stage<'_> {
         self.current = None;
         let input = self.input(place)?;
         let first = self.prepare(&input)?;
+        let mut updates = Seen::default();
+        let (id, state) = self.play_out(first, &input, &mut updates)?;
+        let batches = self.batches(id);
+        let base = self.base(&batches)?;
+        let base = base.as_ref();
+        if let Some(hole) = updates.hole.take() {
+            self.script.problem(hole);
+        }
+        let mut script = self.script.lock();
+        // What was lost and not sent again by now never will be.
+        script.forget_lost();
+        if let Some((wrong, miss)) = accepted_wrong(&script, &batches) {
+            let refused = format!("a wrong answer to question {wrong} was accepted");
+            self.wrong = Some(Wrong { miss, question: wrong });
+            return Err(refused);
+        }
+        let events = record::without_restarts(&batches, &script.by_oracle);
+        Ok(RunRecord {
+            replay_differs: record::replay_differs(&state, base, &batches),
+            log_lines: record::log_lines(&state, base, &batches),
+            asked: record::asked(&events, &|run| self.batches(run)),
+            events,
+            updates: updates.updates,
+            requests: script.requests().len() - requests,
+            executed: since(&executed, &script.executed),
+            virtual_ms: self.world.now() - begun,
+            state,
+            batches,
+        })
+    }
+
+    /// Drives a run to where it comes to rest, through what the log loses. Gives also its id, which a start that was lost
+    /// changes.
+    fn play_out(
+        &mut self,
+        first: Prepared,
+        input: &RunMessages,
+        updates: &mut Seen,
+    ) -> Result<(RunId, State), String> {
         let mut id = first.id();
         self.current = Some(id);
         let mut prepared = Some(first);
-        let mut updates = Seen::default();
         let state = loop {
             let Some(next) = prepared.take() else { break self.state(id)? };
-            let end = self.drive(next, &mut updates);
+            let end = self.drive(next, updates);
             for (run, events) in self.log.take_dropped() {
                 self.lost(run, &events);
             }
@@ -174,7 +212,7 @@ impl Stage<'_> {
                 self.lost(run, &events);
                 let start = events.first().is_some_and(|event| matches!(event.fact, Fact::RunStarted(_)));
                 let began = run != id || !start;
-                prepared = if began { self.restart(id)? } else { Some(self.prepare(&input)?) };
+                prepared = if began { self.restart(id)? } else { Some(self.prepare(input)?) };
                 id = prepared.as_ref().map_or(id, Prepared::id);
                 self.current = Some(id);
                 continue;
@@ -192,38 +230,7 @@ impl Stage<'_> {
                 }
             }
         };
-        let batches = self.batches(id);
-        let base = self.base(&batches)?;
-        let base = base.as_ref();
-        if let Some(hole) = updates.hole.take() {
-            self.script.problem(hole);
-        }
-        let mut script = self.script.lock();
-        // What was lost and not sent again by now never will be.
-        script.forget_lost();
-        if let Some((wrong, entry)) =
-            script.wrong_given.first().filter(|(wrong, _)| received(&batches, wrong))
-        {
-            let line = script.human.get(*entry).map_or(0, |(answer, _)| answer.line);
-            let expected = format!("the answer in line {line} is refused, as `wrong: true` says");
-            let miss = Mismatch::new(expected, format!("question {wrong} accepted it"));
-            let miss = miss.under(&entry.to_string()).under("human");
-            self.wrong = Some(Wrong { miss, question: wrong.clone() });
-            return Err(format!("a wrong answer to question {wrong} was accepted"));
-        }
-        let events = record::without_restarts(&batches, &script.by_oracle);
-        Ok(RunRecord {
-            replay_differs: record::replay_differs(&state, base, &batches),
-            log_lines: record::log_lines(&state, base, &batches),
-            asked: record::asked(&events, &|run| self.batches(run)),
-            events,
-            updates: updates.updates,
-            requests: script.requests().len() - requests,
-            executed: since(&executed, &script.executed),
-            virtual_ms: self.world.now() - begun,
-            state,
-            batches,
-        })
+        Ok((id, state))
     }
 
     fn outcome(&self, runs: Vec<RunRecord>) -> Outcome {
@@ -403,6 +410,15 @@ impl Stage<'_> {
     fn sim<F: Future>(&self, future: F) -> Result<F::Output, String> {
         self.world.run(future, || false).ok_or_else(|| "nothing can go on".to_owned())
     }
+}
+
+/// A wrong answer that was taken, and how that is told.
+fn accepted_wrong(script: &Inner, batches: &[Batch]) -> Option<(QuestionId, Mismatch)> {
+    let (wrong, entry) = script.wrong_given.iter().find(|(wrong, _)| received(batches, wrong))?;
+    let line = script.human.get(*entry).map_or(0, |(answer, _)| answer.line);
+    let expected = format!("the answer in line {line} is refused, as `wrong: true` says");
+    let miss = Mismatch::new(expected, format!("question {wrong} accepted it"));
+    Some((wrong.clone(), miss.under(&entry.to_string()).under("human")))
 }
 
 fn received(batches: &[Batch], question: &QuestionId) -> bool {

@@ -163,7 +163,9 @@ fn a_command_is_offered_and_a_call_of_it_says_what_the_case_lacks() {
         format!("{wc}model: [ {{ calls: [ {{ name: wc, args: {{ path: a }} }} ] }}, {{ text: done }} ]\n");
     let failure = shown(&calls);
     assert!(
-        failure.contains("the tool `wc` is a command, which no case runs: it needs an entry under `tools:`"),
+        failure.contains(
+            "the tool `wc` reaches out of the case and is not run: it needs an entry under `tools:`"
+        ),
         "{failure}"
     );
     holds(&format!(
