@@ -7,7 +7,7 @@ mod people;
 mod pieces;
 
 pub(crate) use model::scripted_model;
-pub(crate) use own::{AbsentTool, OwnTool};
+pub(crate) use own::{AbsentTool, OwnTool, ScriptedNow};
 pub(crate) use peers::{AgentPeer, ScriptedPeer};
 pub(crate) use people::ScriptedPeople;
 

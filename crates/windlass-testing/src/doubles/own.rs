@@ -5,11 +5,13 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::{CallOutcome, ToolSpec};
+use windlass_runtime::World as _;
+use windlass_tools::builtin::Now;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use super::Working;
 use crate::script::Script;
-use crate::sim::step_aside;
+use crate::sim::{SimWorld, step_aside};
 
 /// A tool of the agent that really runs; it counts like a scripted one.
 #[derive(Debug)]
@@ -49,7 +51,24 @@ impl Tool for OwnTool {
     }
 }
 
-/// A command, or a tool that reads files, clocks or the network: the model is offered it, and no case runs it.
+/// `now` by the case's clock.
+#[derive(Debug)]
+pub(crate) struct ScriptedNow {
+    pub(crate) now: Now,
+    pub(crate) world: SimWorld,
+}
+
+impl Tool for ScriptedNow {
+    fn spec(&self) -> &ToolSpec {
+        self.now.spec()
+    }
+
+    fn call(&self, _: ToolContext, _: Value) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async { Ok(Now::says_at(self.world.now()).into()) })
+    }
+}
+
+/// A command, or a tool that reaches for files or the network: the model is offered it, and no case runs it.
 #[derive(Debug)]
 pub(crate) struct AbsentTool {
     pub(crate) spec: ToolSpec,

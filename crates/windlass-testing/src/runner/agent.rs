@@ -8,10 +8,13 @@ use windlass_runtime::agent_file::{
 };
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, local_tools, with_tools};
 use windlass_tools::Tool;
+use windlass_tools::builtin::Now;
 
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
-use crate::doubles::{AbsentTool, AgentPeer, OwnTool, ScriptedPeer, ScriptedToolDouble, scripted_model};
+use crate::doubles::{
+    AbsentTool, AgentPeer, OwnTool, ScriptedNow, ScriptedPeer, ScriptedToolDouble, scripted_model,
+};
 use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimWorld;
@@ -158,7 +161,7 @@ impl Cast<'_> {
             builder = builder.model_with(choice, scripted_model(script, world, total_ms));
         }
         let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
-        let own = own_tools(file, script)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
+        let own = own_tools(file, script, world)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
         builder = own.fold(builder, AgentBuilder::shared_tool);
         for entry in &file.tools {
             if let ToolEntry::Service(entry) = entry {
@@ -255,18 +258,27 @@ fn names(file: &AgentFile, tool: &str) -> bool {
     })
 }
 
-/// The agent's own tools, with what its file says of them: built-in ones that need nothing really run, those that reach for
-/// files, the time, the network or a program are only offered.
-fn own_tools(file: &AgentFile, script: &Script) -> Result<Vec<Arc<dyn Tool>>, String> {
+/// The agent's own tools, with what its file says of them: built-in ones that need nothing really run, `now` by the case's
+/// clock; those that reach for files, the network or a program are only offered.
+fn own_tools(file: &AgentFile, script: &Script, world: &SimWorld) -> Result<Vec<Arc<dyn Tool>>, String> {
     let local = |entry: &&ToolEntry| matches!(entry, ToolEntry::Builtin(_) | ToolEntry::Command(_));
     let tools = local_tools(file).map_err(|error| refusal(&error))?;
     let own = tools.into_iter().zip(file.tools.iter().filter(local)).map(|(tool, entry)| match entry {
-        ToolEntry::Builtin(entry) if matches!(entry.tool, Builtin::Calculate | Builtin::Ask) => {
-            counted(tool, script)
-        }
-        _ => Arc::new(AbsentTool { spec: tool.spec().clone(), script: script.clone() }),
+        ToolEntry::Builtin(entry) => match entry.tool {
+            Builtin::Calculate | Builtin::Ask => counted(tool, script),
+            Builtin::Now => {
+                let now = ScriptedNow { now: Now::new(), world: world.clone() };
+                counted(entry.overrides.apply(Arc::new(now)), script)
+            }
+            Builtin::ReadFile | Builtin::ListFiles | Builtin::Fetch => absent(&*tool, script),
+        },
+        _ => absent(&*tool, script),
     });
     Ok(own.collect())
+}
+
+fn absent(tool: &dyn Tool, script: &Script) -> Arc<dyn Tool> {
+    Arc::new(AbsentTool { spec: tool.spec().clone(), script: script.clone() })
 }
 
 fn counted(tool: Arc<dyn Tool>, script: &Script) -> Arc<dyn Tool> {

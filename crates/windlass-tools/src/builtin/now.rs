@@ -3,7 +3,7 @@
 use chrono::{DateTime, FixedOffset, Local, SecondsFormat, Utc};
 use futures_core::future::BoxFuture;
 use serde_json::{Value, json};
-use windlass_core::ToolSpec;
+use windlass_core::{Millis, ToolSpec};
 
 use crate::function::Properties;
 use crate::tool::{Tool, ToolContext, ToolResult};
@@ -29,6 +29,13 @@ impl Now {
         let mut spec = super::spec("now", description, Properties::new());
         spec.poll = true;
         Self { spec }
+    }
+
+    /// What it says at that time (milliseconds since 1970) where the local time is UTC: for clocks other than the machine's.
+    /// A time that no calendar has is the first one of 1970.
+    pub fn says_at(at: Millis) -> String {
+        let time = i64::try_from(at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
+        told(time.fixed_offset()).to_string()
     }
 }
 
