@@ -57,7 +57,7 @@ pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: Resul
     if !parts.is_empty() {
         messages.push(Arc::new(Message::system(parts.join("\n").trim_start_matches('\n'))));
     }
-    let others = prompt.iter().filter(|message| !matches!(***message, Message::System { .. }));
+    let others = prompt.iter().filter(|message| !message.instructs());
     messages.extend(others.map(|message| match fenced_message(message, results) {
         Cow::Borrowed(_) => message.clone(),
         Cow::Owned(written) => Arc::new(written),

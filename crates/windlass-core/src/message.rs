@@ -202,6 +202,11 @@ impl From<String> for Content {
 }
 
 impl Message {
+    /// Whether it is a system message.
+    pub fn instructs(&self) -> bool {
+        matches!(self, Self::System { .. })
+    }
+
     /// A user message of plain text.
     pub fn user(text: impl Into<Text>) -> Self {
         Self::User { content: Content::Text(text.into()) }

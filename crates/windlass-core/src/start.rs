@@ -71,6 +71,21 @@ pub enum RunInput {
     Fork(Fork),
 }
 
+impl RunInput {
+    /// The prompt with the system messages of whoever gave this, right behind the agent's own (KAOS).
+    #[must_use]
+    pub fn instruct(&self, prompt: &Arc<Vec<Arc<Message>>>) -> Arc<Vec<Arc<Message>>> {
+        let Self::Messages(messages) = self else { return prompt.clone() };
+        if !messages.iter().any(|message| message.instructs()) {
+            return prompt.clone();
+        }
+        let own = usize::from(prompt.first().is_some_and(|first| first.instructs()));
+        let callers = messages.iter().filter(|message| message.instructs());
+        let all = prompt.iter().take(own).chain(callers).chain(prompt.iter().skip(own));
+        Arc::new(all.cloned().collect())
+    }
+}
+
 /// See [`Fact::RunStarted`](crate::Fact::RunStarted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {

@@ -359,13 +359,25 @@ impl Agent {
     /// The start of a run as this agent would have made it, with its policy, prompt and tools.
     /// `input` is what the line of forks that it stands in began with.
     pub(crate) fn start_again(&self, start: &RunStarted, input: &RunInput) -> Result<RunStarted, Error> {
+        let prompt = self.prompt(&self.seen_input(input))?;
+        let forks = matches!(start.input, RunInput::Fork(_));
         Ok(RunStarted {
-            prompt: self.prompt(&self.seen_input(input))?,
+            // A fork is given no messages of its own that could bring them.
+            prompt: if forks { self.instructed(prompt, input) } else { prompt },
             tools: self.tools(),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
             ..start.clone()
         })
+    }
+
+    /// A prompt with the system messages of whoever called, where they stand there (KAOS).
+    pub(crate) fn instructed(
+        &self,
+        prompt: Arc<Vec<Arc<Message>>>,
+        input: &RunInput,
+    ) -> Arc<Vec<Arc<Message>>> {
+        if self.policy().merges_system { input.instruct(&prompt) } else { prompt }
     }
 
     /// The policy with some limits raised.

@@ -220,7 +220,7 @@ pub(crate) fn context_of(state: &State) -> Vec<Message> {
     let Some(memory) = &state.policy().memory else { return Vec::new() };
     let finished = state.history().len() - 1;
     let results = state.policy().results;
-    let said = |at: usize| state.history().get(at).filter(|said| !matches!(***said, Message::System { .. }));
+    let said = |at: usize| state.history().get(at).filter(|said| !said.instructs());
     let places = (0..finished).rev().filter_map(said).take(memory.context_limit as usize);
     let mut messages: Vec<_> = places.map(|message| fenced_message(message, results).into_owned()).collect();
     messages.reverse();

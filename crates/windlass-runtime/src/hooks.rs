@@ -219,8 +219,7 @@ impl Step {
             Arc::new(std::iter::once(first).chain(others.cloned().map(set)).collect())
         });
         let prompt = (self.instructions != before.instructions).then(|| {
-            let instructs = |message: &Arc<Message>| matches!(**message, Message::System { .. });
-            let own = usize::from(state.prompt().first().is_some_and(instructs));
+            let own = usize::from(state.prompt().first().is_some_and(|first| first.instructs()));
             let system = Arc::new(Message::system(self.instructions.as_str()));
             Arc::new(std::iter::once(system).chain(state.prompt().iter().skip(own).cloned()).collect())
         });

@@ -338,12 +338,13 @@ impl Agent {
         let start = start_of(&**self.log(), run).await?;
         let input = crate::forks::first_input(&**self.log(), &start).await?;
         let own = self.start_again(&start, &input)?;
+        let given = matches!(start.input, RunInput::Messages(_));
         let adjusted = Adjusted {
             agent: Some(self.agent_ref().clone()),
             policy: Some(own.policy),
             tools: Some(self.refresh()),
             models: Some(self.known_models(None)),
-            prompt: Some(own.prompt),
+            prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
         };
         Ok((state, What::Adopted { holder, epoch, adjusted: Box::new(adjusted) }))
     }

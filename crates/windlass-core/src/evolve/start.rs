@@ -31,11 +31,10 @@ impl State {
             }
             RunInput::Messages(messages) => {
                 let merges = self.policy.merges_system;
-                let (system, messages): (Vec<_>, Vec<_>) = messages
-                    .iter()
-                    .partition(|message| merges && matches!(message.as_ref(), Message::System { .. }));
-                self.instructed(&system);
-                for message in messages {
+                if merges {
+                    self.prompt = start.input.instruct(&self.prompt);
+                }
+                for message in messages.iter().filter(|message| !merges || !message.instructs()) {
                     if let Message::Assistant(said) = &**message {
                         said.calls.iter().for_each(|call| self.call_ids.insert_mut(call.id.clone()));
                     }
@@ -56,16 +55,5 @@ impl State {
                 }
             }
         }
-    }
-
-    /// The caller's instructions stand behind the agent's own.
-    fn instructed(&mut self, system: &[&Arc<Message>]) {
-        if system.is_empty() {
-            return;
-        }
-        let own = self.prompt.first().is_some_and(|first| matches!(**first, Message::System { .. }));
-        let behind = usize::from(own);
-        let prompt = Arc::make_mut(&mut self.prompt);
-        prompt.splice(behind..behind, system.iter().map(|message| Arc::clone(message)));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, CallOutcome, Effect, Fact, RunId, Status};
-use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions};
+use windlass_core::{CallId, CallOutcome, Effect, Fact, Message, Policy, Preset, RunId, Status};
+use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, Run};
 
-use crate::ground::{Ground, assert_valid};
+use crate::ground::{Ground, assert_sound, assert_valid};
 use crate::scenarios::{SCENARIOS, Scenario, calls_then_answers, slow_tool};
 
 fn base(scenario: &Scenario) -> (Ground, Agent, RunId) {
@@ -211,4 +211,32 @@ fn a_changed_agent_applies_only_where_it_is_asked_for() {
     let fork = ground.wait(careful.fork(run, how, DriveOptions::default())).unwrap();
     let waiting = ground.drive(fork.prepared, |_| false).unwrap();
     assert_eq!(waiting.questions().len(), 1, "the changed agent asks a person first");
+}
+
+/// K17: what the caller instructed stands behind the agent's own words, in forks as in the run itself.
+#[test]
+fn k17_a_fork_keeps_what_the_caller_instructed() {
+    let ground = Ground::new();
+    let build = |words: &str| {
+        let policy = Policy::preset(Preset::Text).unwrap();
+        ground.agent(calls_then_answers(&[])).instructions(words).policy(policy).build().unwrap()
+    };
+    let (agent, other) = (build("Look."), build("Look twice."));
+    let input = vec![Message::system("Be brief."), Message::user("Go on.")];
+    let prepared = ground.wait(agent.prepare(input, DriveOptions::default())).unwrap();
+    let run = prepared.id();
+    let ended = ground.drive(prepared, |_| false).unwrap();
+    let words_of = |message: &Message| match message {
+        Message::System { text } => text.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let prompt = |run: &Run| run.state().prompt().iter().map(|said| words_of(said)).collect::<Vec<_>>();
+    assert_eq!(prompt(&ended), ["Look.", "Be brief."]);
+    for (agent, changed, words) in [(&agent, false, "Look."), (&other, true, "Look twice.")] {
+        let how = ForkOptions { changed, ..options(1) };
+        let fork = ground.wait(agent.fork(run, how, DriveOptions::default())).unwrap();
+        let ended = ground.drive(fork.prepared, |_| false).unwrap();
+        assert_eq!(prompt(&ended), [words, "Be brief."]);
+        assert_sound(&ground, &ended);
+    }
 }
