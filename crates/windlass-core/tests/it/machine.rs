@@ -478,3 +478,32 @@ fn a12_a_branch_of_a_hook_that_has_gone_is_no_tool_call() {
     let steps = steps.map(|(kind, pick, more)| Step { kind, pick, more, waits: 0 }).to_vec();
     Machine::new(policy).driven(steps);
 }
+
+/// Found by random runs: an agent was gone when its call began, and was there again when the failed call was tried again.
+#[test]
+fn a_call_that_failed_as_a_tool_is_tried_again_as_the_agent_that_is_there_now() {
+    let mut policy = windlass_core::Policy::preset(windlass_core::Preset::Chat).unwrap();
+    policy.batch = windlass_core::Batch::Serial;
+    policy.malformed = windlass_core::Malformed::FeedBack(0);
+    policy.retries = 1;
+    policy.retry_wait_ms = 1;
+    policy.parse_retries = 0;
+    policy.repetition = None;
+    policy.limits.clear();
+    policy.transport.retries = 0;
+    let steps = [
+        (0, 42583, 31719),
+        (0, 0, 26272),
+        (200, 10640, 0),
+        (0, 0, 394),
+        (0, 0, 1),
+        (200, 2745, 0),
+        (0, 0, 7218),
+        (0, 0, 0),
+    ];
+    let steps = steps.map(|(kind, pick, more)| Step { kind, pick, more, waits: 0 }).to_vec();
+    let kinds: Vec<_> =
+        Machine::new(policy).driven(steps).events.iter().map(|event| event.fact.kind()).collect();
+    let retried = kinds.iter().position(|kind| *kind == "CallRetried").unwrap();
+    assert!(kinds[retried..].contains(&"DelegationStarted"), "{kinds:?}");
+}

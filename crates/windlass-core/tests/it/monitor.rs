@@ -144,8 +144,9 @@ impl Monitor {
                 })?;
             }
             Fact::DelegationStarted(started) => {
+                // Of a call that failed as a tool: its agent was gone then, and is there again.
                 self.step(&started.call, Seen::Running, fact, |seen| {
-                    matches!(seen, Seen::Wanted | Seen::Allowed | Seen::Running | Seen::Asking)
+                    matches!(seen, Seen::Wanted | Seen::Allowed | Seen::Running | Seen::Asking | Seen::Failed)
                 })?;
             }
             Fact::DelegationFinished(finished) => {
