@@ -44,15 +44,16 @@ pub(crate) fn readable(fault: &str) -> bool {
 /// The messages before the conversation, with the offered tools and agents described in the system prompt.
 pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: Results) -> Vec<Arc<Message>> {
     let mut system = prompt.iter().filter_map(|message| match &**message {
-        Message::System { text } => Some(text.to_string()),
+        Message::System { text } => Some(&**text),
         _ => None,
     });
-    let mut parts: Vec<String> = system.next().into_iter().collect();
-    parts.extend(sections(tools));
-    let callers: Vec<String> = system.collect();
-    if !callers.is_empty() {
-        parts.push(format!("\n{CALLERS_SECTION}\n{}\n{AGENT_WINS}", callers.join("\n\n")));
-    }
+    let own = system.next();
+    let sections = sections(tools);
+    let callers: Vec<&str> = system.collect();
+    let callers =
+        (!callers.is_empty()).then(|| format!("\n{CALLERS_SECTION}\n{}\n{AGENT_WINS}", callers.join("\n\n")));
+    let parts: Vec<&str> =
+        own.into_iter().chain(sections.iter().chain(&callers).map(String::as_str)).collect();
     let mut messages = Vec::with_capacity(prompt.len() + 1);
     if !parts.is_empty() {
         messages.push(Arc::new(Message::system(parts.join("\n").trim_start_matches('\n'))));

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{History, Message, ModelChoice, Purpose, Reply, ToolChoice, nearest};
+use windlass_core::{History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, nearest};
 
 use crate::tour::Tour;
 use crate::{Model, ModelError, ModelRequest, OpenAiChat, OpenAiConfig, PrefixCell, Timeouts, assemble};
-use windlass_core::Secret;
 
 mod auto;
 

@@ -8,10 +8,9 @@ use futures_util::future::join_all;
 use minijinja::Environment;
 use serde_json::Value;
 use tokio::sync::watch;
-use windlass_core::Secret;
 use windlass_core::{
-    AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, SessionId, State,
-    Text, ToolSpec, Wire,
+    AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, Secret, SessionId,
+    State, Text, ToolSpec, Wire,
 };
 use windlass_models::Model;
 use windlass_store::{EventLog, Holder};

@@ -8,10 +8,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use windlass_core::Secret;
 use windlass_core::{
-    AgentRef, Discovery, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Stop,
-    Text, ToolSpec,
+    AgentRef, Discovery, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Secret,
+    Stop, Text, ToolSpec,
 };
 use windlass_models::Model;
 use windlass_store::{EventLog, Holder, MemoryLog};

@@ -11,10 +11,9 @@ use futures_core::future::BoxFuture;
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
-use windlass_core::Secret;
 use windlass_core::{
     ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request,
-    State, Stop, Text, ToolChoice, ToolSpec, Usage, View, What, Wire, fenced_prompt, plain_schema,
+    Secret, State, Stop, Text, ToolChoice, ToolSpec, Usage, View, What, Wire, fenced_prompt, plain_schema,
     transcript,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};

@@ -2,8 +2,7 @@
 
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
-use windlass_core::Secret;
-use windlass_core::{FailureKind, Usage};
+use windlass_core::{FailureKind, Secret, Usage};
 use windlass_models::{Delta, MAX_REPLY_BYTES, Model, OpenAiChat, OpenAiConfig};
 
 use crate::server::*;

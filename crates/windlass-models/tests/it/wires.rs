@@ -1,8 +1,7 @@
 //! What goes over the wire when all is well.
 
 use futures_util::StreamExt;
-use windlass_core::Secret;
-use windlass_core::Usage;
+use windlass_core::{Secret, Usage};
 use windlass_models::{Delta, Model, ModelError, OpenAiChat, OpenAiConfig};
 
 use crate::server::*;

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass_core::Merge;
-use windlass_core::Secret;
+use windlass_core::{Merge, Secret};
 
 use super::address::Address;
 use super::reading::Reading;

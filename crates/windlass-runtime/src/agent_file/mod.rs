@@ -22,8 +22,7 @@ mod tools;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use windlass_core::Secret;
-use windlass_core::{Message, Preset, ToolSpec, Transport};
+use windlass_core::{Message, Preset, Secret, ToolSpec, Transport};
 use windlass_models::{mock, resolve::Env};
 
 use crate::yaml::{self, Field, MapReader, Node, YamlError};

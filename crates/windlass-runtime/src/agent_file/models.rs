@@ -1,7 +1,6 @@
 //! The models of a file.
 
-use windlass_core::Secret;
-use windlass_core::{ModelChoice, Prices};
+use windlass_core::{ModelChoice, Prices, Secret};
 use windlass_models::{ModelSettings, Timeouts};
 
 use super::address::Address;

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use windlass_core::Secret;
-use windlass_core::{Effect, nearest};
+use windlass_core::{Effect, Secret, nearest};
 use windlass_tools::command::{CommandSettings, CommandTool};
 use windlass_tools::{ToolOverrides, ToolSetError, valid_name};
 
