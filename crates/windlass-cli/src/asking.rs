@@ -10,7 +10,7 @@ use windlass_core::{Answer, OpenQuestion, QuestionKind, State};
 use windlass_runtime::People;
 
 use crate::answers;
-use crate::out::{self, Style};
+use crate::out::{self, Stream, Style};
 use crate::stdin::{self, Stdin};
 
 /// Somebody at a terminal, who is asked one question at a time.
@@ -57,7 +57,7 @@ impl Terminal {
         }
     }
 
-    async fn put(&self, state: &State, question: &OpenQuestion) -> Option<Answer> {
+    async fn put(&self, question: &OpenQuestion) -> Option<Answer> {
         // What happened before is shown first.
         tokio::task::yield_now().await;
         self.wanted.notify_one();
@@ -65,20 +65,23 @@ impl Terminal {
         if self.left.load(Ordering::Relaxed) {
             return None;
         }
+        // A question that cannot be seen is not put.
+        out::room(Stream::Out).await;
+        out::room(Stream::Err).await;
         stdin.forget();
-        show(state, question);
+        show(question);
         loop {
-            prompt("> ");
+            out::prompt("> ");
             // A terminal that cannot be read is nobody.
             let Some(line) = stdin.line().await.unwrap_or(None) else { break };
             match typed(question, line.trim(), &mut stdin).await {
                 Ok(Typed::Answer(answer)) => return Some(answer),
-                Ok(Typed::Unclear(expected)) => out::note(expected),
+                Ok(Typed::Unclear(expected)) => out::say(expected),
                 Ok(Typed::Later) | Err(_) => break,
             }
         }
         self.left.store(true, Ordering::Relaxed);
-        out::note("");
+        out::say("");
         None
     }
 }
@@ -88,9 +91,9 @@ impl People for Terminal {
         !self.left.load(Ordering::Relaxed)
     }
 
-    fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {
+    fn ask<'p>(&'p self, _state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {
         Box::pin(async {
-            match self.put(state, question).await {
+            match self.put(question).await {
                 Some(answer) => answer,
                 None => std::future::pending().await,
             }
@@ -99,38 +102,25 @@ impl People for Terminal {
 
     fn ask_or_leave<'p>(
         &'p self,
-        state: &'p State,
+        _state: &'p State,
         question: &'p OpenQuestion,
     ) -> BoxFuture<'p, Option<Answer>> {
-        Box::pin(self.put(state, question))
+        Box::pin(self.put(question))
     }
 }
 
-fn prompt(text: &str) {
-    use io::Write as _;
-    let mut stderr = io::stderr().lock();
-    // A terminal that cannot be written to shows no prompt either.
-    let _unseen = write!(stderr, "{text}").and_then(|()| stderr.flush());
-}
-
-fn show(state: &State, question: &OpenQuestion) {
+fn show(question: &OpenQuestion) {
     if out::within_line() {
         // As above: nobody reads stdout.
-        let _unseen = out::piece("\n");
+        let _unseen = out::answer("\n");
     }
-    let call = question.call.as_ref().and_then(|call| state.open_call(call));
-    let title = match (question.kind, call) {
-        (QuestionKind::Approval, Some(call)) => format!("May {} run?", call.call.name),
-        _ => question.text.to_string(),
-    };
-    out::note(format_args!("{}: {}", out::styled(Style::Bold, question.id.as_str()), out::plain(&title)));
-    if let (QuestionKind::Approval, Some(call)) = (question.kind, call) {
-        out::note(format_args!("  {}", out::plain(call.args())));
-    }
+    // The question says what is to run, wherever it comes from: its call may be one of an agent below.
+    let (id, text) = (question.id.as_str(), &*question.text);
+    out::say_styled(&[(Style::Bold, id), (Style::Plain, ": "), (Style::Plain, text)]);
     for (place, suggestion) in (1..).zip(&question.suggestions) {
-        out::note(format_args!("  {place}. {}", out::plain(suggestion)));
+        out::say(format_args!("  {place}. {suggestion}"));
     }
-    out::note(out::styled(Style::Dim, choices(question.kind)));
+    out::say_styled(&[(Style::Dim, choices(question.kind))]);
 }
 
 fn choices(kind: QuestionKind) -> &'static str {
@@ -151,7 +141,7 @@ async fn typed(question: &OpenQuestion, line: &str, stdin: &mut Stdin) -> io::Re
         (QuestionKind::Approval, "y" | "yes" | "approve") => "approve".to_owned(),
         (QuestionKind::Approval, "n" | "no" | "deny") => format!("deny {rest}"),
         (QuestionKind::Approval, "e" | "edit" | "args") if rest.is_empty() => {
-            prompt("arguments (JSON): ");
+            out::prompt("arguments (JSON): ");
             let Some(args) = stdin.line().await? else { return Ok(Typed::Later) };
             format!("args {args}")
         }

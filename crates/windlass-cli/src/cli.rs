@@ -29,7 +29,8 @@ Exit codes:
    70  the log or Windlass itself failed
    75  the run waits for an answer; stderr says how to give it
   124  a limit cut the run
-  130  cancelled
+  130  cancelled (Ctrl-C)
+  129, 131, 143  ended by SIGHUP, SIGQUIT, SIGTERM: tools were stopped, the run can be resumed
 
 Environment:
   WINDLASS_HOME    where the log and the settings are kept (default: the user's data folder)

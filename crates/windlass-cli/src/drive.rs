@@ -1,16 +1,18 @@
 //! Brings a run to its end before somebody's eyes, and says how it ended.
 
+use std::cell::Cell;
 use std::pin::pin;
 
-use futures_util::future::{Either, join, select};
+use futures_util::future::{Either, select};
 use windlass_core::{LimitKind, RunId, RunStanding, Status};
-use windlass_runtime::{Prepared, Run, RunHandle};
+use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
 use crate::asking::Terminal;
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupt, Interrupts};
+use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
 
 /// What is needed to say which command goes on with a run.
@@ -22,8 +24,8 @@ pub(crate) struct Words {
     pub(crate) file: Option<String>,
 }
 
-/// Drives the run until it has ended or waits for somebody. The first Ctrl-C cancels it; the second one leaves it as its
-/// last durable event left it.
+/// Drives the run until it has ended or waits for somebody. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it
+/// down, to be resumed. A second signal leaves it as its last durable event left it.
 pub(crate) async fn drive(
     prepared: Prepared,
     view: &mut View,
@@ -31,18 +33,53 @@ pub(crate) async fn drive(
     words: &Words,
 ) -> Result<Run, Failure> {
     let (run, handle) = (prepared.id(), prepared.handle());
-    let mut updates = prepared.updates();
-    let show = async {
-        while let Some(update) = updates.next().await {
-            view.update(&update);
+    let mut show = pin!(shown(prepared.updates(), view));
+    let (mut all_shown, stopped) = (false, Cell::new(None));
+    let ended = {
+        let mut work = pin!(prepared.drive());
+        let mut stop = pin!(stop(&handle, interrupts, &stopped));
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut work => break ended?,
+                again = &mut stop => return Err(left(run, words, again.exit())),
+                () = &mut show, if !all_shown => all_shown = true,
+            }
         }
     };
-    let work = pin!(join(prepared.drive(), show));
-    let stop = pin!(stop(&handle, interrupts));
-    match select(work, stop).await {
-        Either::Left(((run, ()), _)) => run.map_err(Failure::from),
-        Either::Right(((), _)) => Err(left(run, words)),
+    if let (RunStanding::Running, Some(stopped)) = (ended.standing(), stopped.get()) {
+        return Err(left(run, words, stopped.exit()));
     }
+    if all_shown {
+        return Ok(ended);
+    }
+    // The run has ended; what is left of it is shown to whoever still reads.
+    let most = async {
+        if stopped.get().is_some() {
+            tokio::time::sleep(out::UNREAD).await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = show => Ok(ended),
+        () = most => Ok(ended),
+        interrupt = interrupts.next() => Err(unread(run, words, interrupt.exit())),
+    }
+}
+
+/// Shows what comes, as fast as somebody reads it. Facts are all shown; pieces that come faster are left out.
+async fn shown(mut updates: Updates, view: &mut View) {
+    while let Some(update) = updates.next().await {
+        out::room(Stream::Out).await;
+        view.update(&update);
+    }
+}
+
+fn unread(run: RunId, words: &Words, exit: Exit) -> Failure {
+    out::hurry();
+    Failure::new(exit, format!("run {run} has ended, but not all of it was read"))
+        .hint(format!("`windlass runs show{} {run}` shows it", words.log))
 }
 
 /// As [`drive`]; what is typed meanwhile steers the run.
@@ -73,20 +110,29 @@ pub(crate) async fn drive_and_listen(
     }
 }
 
-/// Cancels at the first Ctrl-C, ends at the second.
-async fn stop(handle: &RunHandle, interrupts: &mut Interrupts) {
-    interrupts.next().await;
+/// Cancels or lays down at the first signal, ends at the second.
+async fn stop(
+    handle: &RunHandle,
+    interrupts: &mut Interrupts,
+    stopped: &Cell<Option<Interrupt>>,
+) -> Interrupt {
+    let interrupt = interrupts.next().await;
+    stopped.set(Some(interrupt));
+    out::hurry();
     let again = pin!(interrupts.next());
     let cancel = pin!(async {
-        // A run that is over or being stopped needs no second word.
-        let _over = handle.cancel(Some("Ctrl-C".into())).await;
-        std::future::pending::<()>().await;
+        match interrupt {
+            // A run that is over or being stopped needs no second word.
+            Interrupt::Cancel => drop(handle.cancel(Some("Ctrl-C".into())).await),
+            Interrupt::Leave(_) => handle.leave(),
+        }
+        std::future::pending::<Interrupt>().await
     });
-    select(cancel, again).await;
+    select(cancel, again).await.factor_first().0
 }
 
-fn left(run: RunId, words: &Words) -> Failure {
-    Failure::new(Exit::Cancelled, format!("run {run} was left before it had ended"))
+fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
+    Failure::new(exit, format!("run {run} was left before it had ended"))
         .hint(format!("`windlass runs resume{} {run}` goes on with it", words.log))
 }
 
@@ -99,7 +145,7 @@ pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
             exit => Err(ended(run, status, exit, words)),
         },
         RunStanding::Suspended => Err(suspended(run, words)),
-        RunStanding::Running => Err(left(id, words)),
+        RunStanding::Running => Err(left(id, words, Exit::Cancelled)),
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is said when something goes wrong: one `error:` line, its causes, hints, and an exit code.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io;
 use std::process::ExitCode;
 
+use windlass_core::mask;
 use windlass_models::ModelError;
 use windlass_runtime::agent_file::AgentFileError;
 use windlass_runtime::{AssembleError, Error};
@@ -33,6 +35,29 @@ pub(crate) enum Exit {
     Limit = 124,
     /// Somebody stopped it.
     Cancelled = 130,
+    /// SIGHUP ended the process.
+    HungUp = 129,
+    /// SIGQUIT ended the process.
+    Quit = 131,
+    /// SIGTERM ended the process.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// Whether a signal ended the process, and no run was cancelled.
+    pub(crate) fn is_left(self) -> bool {
+        matches!(self, Self::HungUp | Self::Quit | Self::Terminated)
+    }
+
+    /// The signal's name.
+    pub(crate) fn signal(self) -> &'static str {
+        match self {
+            Self::HungUp => "SIGHUP",
+            Self::Quit => "SIGQUIT",
+            Self::Terminated => "SIGTERM",
+            _ => "a signal",
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -53,7 +78,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), details: Vec::new(), causes: Vec::new(), hints: Vec::new() }
+        Self { exit, message: masked(message), details: Vec::new(), causes: Vec::new(), hints: Vec::new() }
     }
 
     /// An error with its causes. A cause that only repeats what was said is left out.
@@ -62,6 +87,7 @@ impl Failure {
         let mut source = error.source();
         while let Some(cause) = source {
             let text = cause.to_string();
+            let text = masked(text);
             if text != failure.message && failure.causes.last() != Some(&text) {
                 failure.causes.push(text);
             }
@@ -76,19 +102,19 @@ impl Failure {
     }
 
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
-        self.causes.push(cause.into());
+        self.causes.push(masked(cause));
         self
     }
 
     /// More of what happened.
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.details.push(detail.into());
+        self.details.push(masked(detail));
         self
     }
 
     /// What to do about it. The same advice is given once.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        let hint = hint.into();
+        let hint = masked(hint);
         if !self.hints.contains(&hint) {
             self.hints.push(hint);
         }
@@ -112,15 +138,15 @@ impl Failure {
         if self.message.is_empty() {
             return;
         }
-        out::note(format_args!("{} {}", out::styled(Style::Error, "error:"), out::plain(&self.message)));
+        out::say_styled(&[(Style::Error, "error:"), (Style::Plain, " "), (Style::Plain, &self.message)]);
         for detail in &self.details {
-            out::note(format_args!("  {}", out::plain(detail)));
+            out::say(format_args!("  {detail}"));
         }
         for cause in &self.causes {
-            out::note(format_args!("  caused by: {}", out::plain(cause)));
+            out::say(format_args!("  caused by: {cause}"));
         }
         for hint in &self.hints {
-            out::note(format_args!("{} {hint}", out::styled(Style::Hint, "hint:")));
+            out::say_styled(&[(Style::Hint, "hint:"), (Style::Plain, " "), (Style::Plain, hint)]);
         }
     }
 
@@ -134,6 +160,27 @@ impl Failure {
             "hints": self.hints,
         })
     }
+}
+
+/// An error may quote a server, and servers like to repeat what they were given (E53).
+fn masked(text: impl Into<String>) -> String {
+    let text = text.into();
+    match mask(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(masked) => masked,
+    }
+}
+
+/// Says what is wrong with the command line, or gives the help that it asks for.
+pub(crate) fn misused(error: &clap::Error) -> Result<Exit, Failure> {
+    let text = error.render().to_string();
+    let text = text.trim_end();
+    if error.use_stderr() {
+        out::say(text);
+        return Ok(Exit::Usage);
+    }
+    out::line(text)?;
+    Ok(Exit::Good)
 }
 
 impl From<io::Error> for Failure {

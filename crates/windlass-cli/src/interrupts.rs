@@ -1,36 +1,94 @@
-//! Ctrl-C.
+//! Signals that ask the process to end: Ctrl-C cancels, the others only leave.
 
-use std::future::Future;
+use std::fs;
+use std::future::{Future, poll_fn};
+use std::task::{Context, Poll};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::{Exit, Failure};
+use crate::out;
 
-/// Listens for Ctrl-C (SIGINT), from here on to the end of the process.
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupt {
+    /// Ctrl-C (SIGINT): the run is cancelled.
+    Cancel,
+    /// SIGTERM, SIGHUP, SIGQUIT: the process ends, and the run can be resumed.
+    Leave(Exit),
+}
+
+impl Interrupt {
+    /// How a process ends that it stops.
+    pub(crate) fn exit(self) -> Exit {
+        match self {
+            Self::Cancel => Exit::Cancelled,
+            Self::Leave(exit) => exit,
+        }
+    }
+
+    /// What is said where there is no run.
+    pub(crate) fn failure(self) -> Failure {
+        match self {
+            Self::Cancel => Failure::new(Exit::Cancelled, "cancelled"),
+            Self::Leave(exit) => Failure::new(exit, format!("ended by {}", exit.signal())),
+        }
+    }
+}
+
+/// Listens for these signals, from here on to the end of the process.
 #[derive(Debug)]
-pub(crate) struct Interrupts(Signal);
+pub(crate) struct Interrupts(Vec<(Interrupt, Signal)>);
 
 impl Interrupts {
     pub(crate) fn listen() -> Result<Self, Failure> {
         let failed = |error: std::io::Error| {
             Failure::new(Exit::Internal, "cannot listen for Ctrl-C").cause(error.to_string())
         };
-        signal(SignalKind::interrupt()).map(Self).map_err(failed)
+        // Who takes the signal must be there to act on it: no reader may keep this process waiting.
+        out::never_wait();
+        let ignored = ignored();
+        let ends = [
+            (Interrupt::Cancel, SignalKind::interrupt(), false),
+            (Interrupt::Leave(Exit::Terminated), SignalKind::terminate(), false),
+            // `nohup` and shells that start something in the background say that these are not meant for it.
+            (Interrupt::Leave(Exit::HungUp), SignalKind::hangup(), true),
+            (Interrupt::Leave(Exit::Quit), SignalKind::quit(), true),
+        ];
+        let heard = ends.into_iter().filter(|(_, kind, optional)| {
+            !optional || ignored & 1_u64.wrapping_shl(kind.as_raw_value().cast_unsigned() - 1) == 0
+        });
+        let listening = heard.map(|(interrupt, kind, _)| Ok((interrupt, signal(kind).map_err(failed)?)));
+        listening.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Ends at the next Ctrl-C.
-    pub(crate) async fn next(&mut self) {
-        // `None` would mean that no signal can come any more.
-        if self.0.recv().await.is_none() {
-            std::future::pending::<()>().await;
+    /// Ends at the next signal.
+    pub(crate) async fn next(&mut self) -> Interrupt {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Interrupt> {
+        for (interrupt, signal) in &mut self.0 {
+            // `None` would mean that no signal can come any more.
+            if let Poll::Ready(Some(())) = signal.poll_recv(context) {
+                return Poll::Ready(*interrupt);
+            }
         }
+        Poll::Pending
     }
 
-    /// Does this unless Ctrl-C comes first: for what is done before there is a run.
+    /// Does this unless a signal comes first: for what is done before there is a run.
     pub(crate) async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             done = work => Ok(done),
-            () = self.next() => Err(Failure::new(Exit::Cancelled, "cancelled")),
+            interrupt = self.next() => Err(interrupt.failure()),
         }
     }
+}
+
+/// The signals that this process was started to ignore, a bit each (proc(5): `SigIgn`). None where nobody can say.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -3,6 +3,8 @@
 //! `cli` owns the words, `commands` has one file a command, `drive` brings a run to its end before somebody's eyes,
 //! `failure` owns what is said when something goes wrong, and with which exit code.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod agents;
 mod answers;
 mod asking;
@@ -13,6 +15,7 @@ mod failure;
 mod from_env;
 mod home;
 mod interrupts;
+mod limits;
 mod notes;
 mod out;
 mod overrides;
@@ -29,11 +32,27 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match commands::run(cli::Cli::parse()) {
-        Ok(exit) => exit.into(),
+    out::hook_panics();
+    let done = match cli::Cli::try_parse() {
+        Ok(cli) => commands::run(cli),
+        Err(error) => failure::misused(&error),
+    };
+    let exit = match done {
+        Ok(exit) => exit,
         Err(failure) => {
             failure.show();
+            failure.exit
+        }
+    };
+    match out::close() {
+        Err(out::Unshown::Signal(exit)) => exit.into(),
+        Err(out::Unshown::Broken(error)) if exit == failure::Exit::Good => {
+            let failure = failure::Failure::from(error);
+            failure.show();
+            // What is broken stays so; the error itself is waited for.
+            let _told = out::close();
             failure.exit.into()
         }
+        Ok(()) | Err(out::Unshown::Broken(_)) => exit.into(),
     }
 }

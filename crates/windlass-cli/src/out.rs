@@ -1,10 +1,31 @@
-//! Writing to stdout and stderr: never panics, never depends on colour, and lets no control sequences through.
+//! The only way to stdout and stderr: never panics, never depends on colour, lets no text steer the terminal, and keeps
+//! nobody waiting who drives a run (see [`printer`]).
+//!
+//! Everything but [`exact`], [`json`] and an [`answer`] for a pipe goes through [`plain`]. Clippy refuses `print!` and the
+//! standard streams in the rest of the crate (`clippy.toml`, `main.rs`).
+#![expect(clippy::disallowed_methods, reason = "this is the module that the ban points to")]
+
+mod closing;
+mod plain;
+mod printer;
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use windlass_core::mask;
+
+pub(crate) use closing::{UNREAD, Unshown, close, hurry};
+pub(crate) use plain::plain;
+use plain::{in_json, on_one_line};
+pub(crate) use printer::{Stream, left_out, never_wait};
+use printer::{Weight, is_live, printer};
+
+/// How long a panic waits to be written: a tenth of a second.
+const PANIC_WAIT: Duration = Duration::from_millis(100);
 
 /// Whether the last thing on stdout was a piece of a line.
 static WITHIN_LINE: AtomicBool = AtomicBool::new(false);
@@ -12,42 +33,120 @@ static WITHIN_LINE: AtomicBool = AtomicBool::new(false);
 /// A line on stdout.
 ///
 /// # Errors
-/// As of writing; a reader that went away is an error of kind `BrokenPipe`.
+/// As of writing, possibly an earlier line's; a reader that went away is an error of kind `BrokenPipe`.
 pub(crate) fn line(text: impl fmt::Display) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}")
+    whole(Stream::Out, &format!("{}\n", plain(&text.to_string())))
 }
 
-/// A piece of text on stdout, shown at once.
-pub(crate) fn piece(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    if !text.is_empty() {
-        WITHIN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
+/// A piece of an answer on stdout, shown at once: byte for byte, unless stdout is a terminal.
+pub(crate) fn answer(text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
     }
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    WITHIN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
+    let text = if stdout_is_terminal() { plain(text) } else { Cow::Borrowed(text) };
+    whole(Stream::Out, &text)
 }
 
-/// Whether the last piece of text on stdout did not end its line.
+/// Whether the last piece of an answer on stdout did not end its line.
 pub(crate) fn within_line() -> bool {
     WITHIN_LINE.load(Ordering::Relaxed)
 }
 
 /// A JSON value on a line of its own on stdout, shown at once.
 pub(crate) fn json(value: &serde_json::Value) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{value}")?;
-    stdout.flush()
+    whole(Stream::Out, &format!("{}\n", in_json(&value.to_string())))
 }
 
-/// A line on stderr. If nobody can read it, nobody misses it.
+/// A line of an export on stdout. It is JSON already, and a pipe gets it byte for byte.
+pub(crate) fn exact(json: &str) -> io::Result<()> {
+    let json = if stdout_is_terminal() { in_json(json) } else { Cow::Borrowed(json) };
+    whole(Stream::Out, &format!("{json}\n"))
+}
+
+/// A line on stderr. If nobody can read it, nobody misses it: it is left out where stderr is not read while a run is
+/// driven.
 pub(crate) fn note(text: impl fmt::Display) {
-    let _unread = writeln!(io::stderr().lock(), "{text}");
+    note_styled(&[(Style::Plain, &text.to_string())]);
+}
+
+/// A line like [`note`], each part in its style.
+pub(crate) fn note_styled(parts: &[(Style, &str)]) {
+    let printer = printer();
+    // Where both streams are one, who shows a run has waited for room.
+    let spare = is_live() && !printer.is_shared();
+    let weight = if spare { Weight::Spare } else { Weight::Whole };
+    let _unread = printer.put(Stream::Err, styled(parts).as_bytes(), weight);
+}
+
+/// A line on stderr that is never left out: what went wrong, what is asked.
+pub(crate) fn say(text: impl fmt::Display) {
+    say_styled(&[(Style::Plain, &text.to_string())]);
+}
+
+/// A line like [`say`], each part in its style.
+pub(crate) fn say_styled(parts: &[(Style, &str)]) {
+    let _unread = whole(Stream::Err, &styled(parts));
+}
+
+/// Text on stderr that somebody goes on with on the same line.
+pub(crate) fn prompt(text: &str) {
+    let _unseen = whole(Stream::Err, &plain(text));
+}
+
+fn whole(stream: Stream, text: &str) -> io::Result<()> {
+    printer().put(stream, text.as_bytes(), Weight::Whole)
+}
+
+/// Whether that stream takes more now.
+pub(crate) fn has_room(stream: Stream) -> bool {
+    printer().has_room(stream)
+}
+
+/// Ends once that stream takes more: whoever drives a run waits here before it shows more of it.
+pub(crate) async fn room(stream: Stream) {
+    printer().room(stream).await;
+}
+
+/// Ends once everything is written: before somebody else writes to the terminal.
+pub(crate) async fn drained() {
+    printer().drained().await;
+}
+
+/// Log lines on stderr, each on one line and without secrets, since parts that know of no secrets log, too. They are left
+/// out while nobody reads them.
+#[derive(Debug)]
+pub(crate) struct LogLines;
+
+impl io::Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let text = format!("{}\n", on_one_line(&mask(text.trim_end())));
+        printer().put(Stream::Err, text.as_bytes(), Weight::Spare).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Panics are told through the printer, too: the usual hook waits for whoever reads stderr.
+pub(crate) fn hook_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        note(mask(&panic.to_string()));
+        let trace = std::backtrace::Backtrace::capture();
+        if trace.status() == std::backtrace::BacktraceStatus::Captured {
+            note(trace);
+        }
+        printer().drained_within(PANIC_WAIT);
+    }));
 }
 
 /// What a piece of text is, for terminals with colours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Style {
+    /// Nothing special.
+    Plain,
     /// Beside the point.
     Dim,
     /// What something is called.
@@ -58,18 +157,30 @@ pub(crate) enum Style {
     Hint,
 }
 
-/// The text in its style, where stderr is a terminal and `NO_COLOR` is not set.
-pub(crate) fn styled(style: Style, text: &str) -> Cow<'_, str> {
-    if !colours() {
-        return Cow::Borrowed(text);
+impl Style {
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Dim => Some("2"),
+            Self::Bold => Some("1"),
+            Self::Error => Some("1;31"),
+            Self::Hint => Some("1;36"),
+        }
     }
-    let code = match style {
-        Style::Dim => "2",
-        Style::Bold => "1",
-        Style::Error => "1;31",
-        Style::Hint => "1;36",
-    };
-    Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
+}
+
+/// A line of such parts, in their styles where stderr is a terminal and `NO_COLOR` is not set.
+fn styled(parts: &[(Style, &str)]) -> String {
+    let mut text = String::new();
+    for (style, part) in parts {
+        let part = plain(part);
+        let _infallible = match style.code().filter(|_| colours()) {
+            Some(code) => write!(text, "\x1b[{code}m{part}\x1b[0m"),
+            None => write!(text, "{part}"),
+        };
+    }
+    text.push('\n');
+    text
 }
 
 fn colours() -> bool {
@@ -77,19 +188,18 @@ fn colours() -> bool {
     *COLOURS.get_or_init(|| {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        io::stderr().is_terminal() && !set("NO_COLOR") && !dumb
+        stderr_is_terminal() && !set("NO_COLOR") && !dumb
     })
 }
 
-/// The text without control characters other than line ends and tabs: what a model or tool says must not steer the
-/// terminal (ECMA-48 control sequences all begin with one).
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    let bad = |char: char| char.is_control() && !matches!(char, '\n' | '\t');
-    if text.contains(bad) { Cow::Owned(text.replace(bad, "")) } else { Cow::Borrowed(text) }
+/// Whether somebody may look at stdout right now.
+pub(crate) fn stdout_is_terminal() -> bool {
+    static TERMINAL: OnceLock<bool> = OnceLock::new();
+    *TERMINAL.get_or_init(|| io::stdout().is_terminal())
 }
 
-/// What somebody else said, for stdout: without control sequences on a terminal, as it is elsewhere.
-pub(crate) fn for_stdout(text: &str) -> Cow<'_, str> {
+/// Whether somebody may look at stderr right now.
+pub(crate) fn stderr_is_terminal() -> bool {
     static TERMINAL: OnceLock<bool> = OnceLock::new();
-    if *TERMINAL.get_or_init(|| io::stdout().is_terminal()) { plain(text) } else { Cow::Borrowed(text) }
+    *TERMINAL.get_or_init(|| io::stderr().is_terminal())
 }

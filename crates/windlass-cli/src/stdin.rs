@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
 
+use crate::out;
+
 /// The longest line that is taken, in bytes.
 const MAX_LINE: usize = 1024 * 1024;
 /// The most bytes that an input on stdin may have.
@@ -103,5 +105,5 @@ pub(crate) fn whole() -> io::Result<String> {
 
 /// Whether somebody sits at a terminal who can be asked.
 pub(crate) fn somebody() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+    io::stdin().is_terminal() && out::stderr_is_terminal()
 }

@@ -17,6 +17,7 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use windlass_core::mask_url_parts;
 
 pub(crate) use lines::Correlated;
 use sending::Sending;
@@ -39,6 +40,7 @@ impl Telemetry {
         {
             return None;
         }
+        mask_credentials();
         match Self::install() {
             Ok(telemetry) => Some(telemetry),
             Err(error) => {
@@ -76,6 +78,18 @@ impl Telemetry {
             names.into_iter().filter_map(|name| Some((name.to_lowercase(), std::env::var(name).ok()?)));
         let fields: HashMap<String, String> = fields.collect();
         global::get_text_map_propagator(|propagator| propagator.extract(&fields))
+    }
+}
+
+/// The SDK reads headers and addresses by itself; what it sends there must not be logged or repeated (E53).
+fn mask_credentials() {
+    for kind in ["", "TRACES_", "METRICS_", "LOGS_"] {
+        let given =
+            |what: &str| std::env::var(format!("OTEL_EXPORTER_OTLP_{kind}{what}")).unwrap_or_default();
+        mask_url_parts(&given("ENDPOINT"));
+        for (_, value) in given("HEADERS").split(',').filter_map(|header| header.split_once('=')) {
+            mask_url_parts(&format!("?header={value}"));
+        }
     }
 }
 

@@ -141,7 +141,7 @@ struct Paper {
 impl Paper {
     fn piece(&mut self, text: &str) {
         if self.broken.is_none() {
-            self.broken = out::piece(text).err();
+            self.broken = out::answer(text).err();
         }
     }
 }

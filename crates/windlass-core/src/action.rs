@@ -10,6 +10,7 @@ use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::outcome::CallOutcome;
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, Reply, Usage};
+use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
 /// Work that should be going on: in the imperative.
@@ -128,6 +129,9 @@ pub enum What {
         holder: Text,
         /// The lease's fencing number.
         epoch: u64,
+        /// Whether a person lets the run go on ([`State::is_given_up`](crate::State::is_given_up)).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_hand: bool,
     },
     /// A holder takes over a run that came from elsewhere: what it works with is the holder's own from here on.
     Adopted {
@@ -137,6 +141,9 @@ pub enum What {
         epoch: u64,
         /// The agent, its policy, tools, models and instructions.
         adjusted: Box<Adjusted>,
+        /// Whether a person lets the run go on ([`State::is_given_up`](crate::State::is_given_up)).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_hand: bool,
     },
     /// A model call brought a reply.
     Replied {
@@ -230,6 +237,9 @@ pub enum What {
     ToolsChanged {
         /// All tools from now on.
         tools: Arc<Vec<ToolSpec>>,
+        /// All seals from now on; `None`: as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seals: Option<Arc<Seals>>,
     },
     /// A timer's time came.
     TimerFired {

@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
+use crate::ledger::Amount;
 use crate::policy::Wire;
 use crate::reply::Usage;
+
+/// The most bytes of one reply, where its model has no other bound (16 MiB).
+pub const MAX_REPLY_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A model to ask, in the order of fallbacks, with its settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,6 +23,9 @@ pub struct ModelChoice {
     /// The most tokens that one reply may have; `None`: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// The most bytes that one reply may have: text, reasoning and arguments together; `None`: [`MAX_REPLY_BYTES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_reply_bytes: Option<u64>,
     /// Texts that end a reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<Text>,
@@ -41,6 +48,13 @@ pub struct ModelChoice {
     /// tools, so that nobody asks again (K41).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
+}
+
+impl ModelChoice {
+    /// The most bytes that one reply may have.
+    pub fn max_reply_bytes(&self) -> u64 {
+        self.max_reply_bytes.unwrap_or(MAX_REPLY_BYTES)
+    }
 }
 
 /// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.
@@ -81,6 +95,9 @@ pub struct Carried {
     /// The cost as it stood, in pico-dollars, for limits on cost.
     #[serde(default)]
     pub cost: u64,
+    /// What was reserved for model calls that were lost with their process, for limits on tokens and cost.
+    #[serde(default, skip_serializing_if = "Amount::is_zero")]
+    pub reserved: Amount,
     /// The time as it stood, in milliseconds, for a limit on seconds.
     #[serde(default)]
     pub elapsed_ms: u64,

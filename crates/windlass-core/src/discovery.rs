@@ -21,6 +21,10 @@ const NOTHING: &str = "No tools found matching your query. Try different keyword
 const SHORTEST_WORD: usize = 2;
 /// The most bytes of a query that are looked at.
 const MOST_QUERY: usize = 1_024;
+/// The most bytes of a tool's description that are looked at.
+const MOST_ABOUT: usize = 2_048;
+/// How many pairs of words one search compares. Of the tools beyond, only equal words count.
+const MOST_PAIRS: usize = 1_000_000;
 
 /// The tool that finds tools, as models are told of it, in acorn's words.
 pub fn search_tools() -> &'static ToolSpec {
@@ -39,7 +43,7 @@ pub fn search_tools() -> &'static ToolSpec {
         });
         let about = "Search for available tools by keyword. Returns tool schemas that you can then call \
                      directly. Use this to discover what tools are available for a task.";
-        let mut spec = ToolSpec::new(SEARCH_TOOLS, about, parameters);
+        let mut spec = ToolSpec::read_only(SEARCH_TOOLS, about, parameters);
         (spec.kind, spec.origin) = (ToolKind::Search, "windlass".into());
         spec
     })
@@ -49,17 +53,17 @@ pub fn search_tools() -> &'static ToolSpec {
 /// fit as well by name; or that there is none.
 pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
     let query = args.get("query").and_then(Value::as_str).unwrap_or_default();
-    let query = query.get(..query.floor_char_boundary(MOST_QUERY)).unwrap_or_default();
     let limit = match args.get("limit") {
         None => SEARCH_USUAL,
         // Below 0 there is as little to show as at 0.
         Some(limit) => limit.as_u64().unwrap_or(0),
     };
-    let query = words(query);
+    let query = words(query, MOST_QUERY);
+    let mut pairs = MOST_PAIRS;
     let own = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Search | ToolKind::Read | ToolKind::Finish(_));
     let sought = tools.iter().filter(|tool| tool.offered && !own(tool) && !tool.name.starts_with("__"));
     let mut found: Vec<(u64, &ToolSpec)> =
-        sought.map(|tool| (score(&query, tool), tool)).filter(|(score, _)| *score > 0).collect();
+        sought.map(|tool| (score(&query, tool, &mut pairs), tool)).filter(|(score, _)| *score > 0).collect();
     found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.name.cmp(&b.name)));
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     if found.is_empty() {
@@ -71,22 +75,25 @@ pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
     serde_json::to_string_pretty(&Value::Array(shown.collect())).unwrap_or_default()
 }
 
-/// The words of a text: runs of letters and digits, lower case, each once.
-fn words(text: &str) -> BTreeSet<String> {
-    let text = text.to_ascii_lowercase();
+/// The words at the beginning of a text: runs of letters and digits, lower case, each once.
+fn words(text: &str, most: usize) -> BTreeSet<String> {
+    let text = text.get(..text.floor_char_boundary(most)).unwrap_or_default().to_ascii_lowercase();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words.filter(|word| word.len() >= SHORTEST_WORD).map(str::to_owned).collect()
 }
 
 /// How well a tool fits, in halves: two for each word in common, one for each pair of other words of which one is part
-/// of the other; and for words of the name four more if they are equal, two if one is part of the other.
-fn score(query: &BTreeSet<String>, tool: &ToolSpec) -> u64 {
-    let name = words(&tool.name);
-    let all: BTreeSet<String> = name.union(&words(&tool.description)).cloned().collect();
+/// of the other; and for words of the name four more if they are equal, two if one is part of the other. `left`: how many
+/// pairs may still be compared.
+fn score(query: &BTreeSet<String>, tool: &ToolSpec, left: &mut usize) -> u64 {
+    let name = words(&tool.name, MOST_ABOUT);
+    let all: BTreeSet<String> = name.union(&words(&tool.description, MOST_ABOUT)).cloned().collect();
     let common = query.intersection(&all).count() as u64;
+    let Some(fewer) = left.checked_sub(query.len() * all.len()) else { return 2 * common };
+    *left = fewer;
     let part = |one: &str, other: &str| one.contains(other) || other.contains(one);
-    let left: Vec<&String> = all.difference(query).collect();
-    let pairs = query.difference(&all).flat_map(|word| left.iter().filter(move |other| part(word, other)));
+    let others: Vec<&String> = all.difference(query).collect();
+    let pairs = query.difference(&all).flat_map(|word| others.iter().filter(move |other| part(word, other)));
     let score = 2 * common + pairs.count() as u64;
     if score == 0 {
         return 0;

@@ -22,6 +22,7 @@ use crate::outcome::Status;
 use crate::policy::{AtLimit, LimitKind, Policy};
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, StopReason, Usage};
+use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
 pub use crate::start::{AgentRef, Base, RunInput, RunResumed, RunStarted};
@@ -203,6 +204,9 @@ pub struct TurnStarted {
     pub model: u32,
     /// Which try this is with this model, from 1.
     pub attempt: u32,
+    /// Whether this try is made once more, because the process died during it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Which calls are allowed.
     #[serde(default)]
     pub choice: ToolChoice,
@@ -306,6 +310,9 @@ pub struct Adjusted {
     /// The values of all policy slots from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Arc<Policy>>,
+    /// All seals from here on; `None`: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seals: Option<Arc<Seals>>,
     /// The agent that goes on from here with a run from elsewhere; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRef>,
@@ -366,13 +373,24 @@ pub struct LimitReached {
     pub limit: LimitKind,
     /// Its value, in the limit's unit ([`LimitKind::unit`]).
     pub max: u64,
-    /// The value reached, in the same unit.
+    /// The value reached, in the same unit: of tokens and cost what was used, and what is reserved.
     pub reached: u64,
+    /// How much of that is reserved for model calls that were lost with their process, and no usage.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub reserved: u64,
+    /// How much the next model call would have reserved, where what is left was too little for it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub needed: u64,
     /// What follows.
     pub then: AtLimit,
     /// What the model is told before its closing call, if it gets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 /// See [`Fact::LimitRaised`].

@@ -5,13 +5,12 @@ mod start;
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::event::{
-    Adjusted, CallDecided, CallFinished, Decision, Event, Fact, InputRequested, LimitReached, OutputRejected,
-    TurnCompleted, TurnFailed, TurnStarted,
+    Adjusted, CallDecided, CallFinished, CallHeld, Decision, Event, Fact, InputRequested, LimitReached,
+    OutputRejected, TurnCompleted, TurnFailed, TurnStarted,
 };
 use crate::ids::CallId;
+use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
@@ -35,14 +34,14 @@ impl State {
         let seq = self.version;
         match &event.fact {
             Fact::RunStarted(start) => self.started(start, event.at, seq),
-            Fact::RunResumed(_) => {}
+            Fact::RunResumed(resumed) => {
+                self.behind_ms = resumed.clock_behind_ms.unwrap_or(0);
+                self.taken_over(resumed.by_hand);
+            }
             Fact::TurnStarted(turn) => self.turn_started(turn, seq),
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
-            Fact::CallHeld(held) => {
-                let digest = held.digest.clone();
-                self.stage(&held.call, Stage::Held { digest });
-            }
+            Fact::CallHeld(held) => self.call_held(held),
             Fact::CallDecided(decided) => self.call_decided(decided),
             Fact::CallStarted(started) => {
                 if started.attempt == 1 {
@@ -79,12 +78,7 @@ impl State {
                 }
             }
             Fact::DelegationFinished(finished) => {
-                self.usage.add(&finished.usage);
-                self.cost = match (self.cost, finished.cost) {
-                    (Some(cost), Some(more)) => Some(cost.saturating_add(more)),
-                    (cost, None) if finished.usage.total() == 0 => cost,
-                    _ => None,
-                };
+                self.ledger.add(&finished.usage, finished.cost);
                 let (call, outcome) = (finished.call.clone(), finished.outcome.clone());
                 self.call_finished(&CallFinished { call, outcome, note: None, limit: None });
             }
@@ -150,6 +144,10 @@ impl State {
         if let Some(note) = &turn.note {
             self.history.push(Arc::new(Message::user(note.clone())));
         }
+        if turn.turn != self.turn && self.closing.is_some() {
+            let beyond = Some(self.beyond(turn.model));
+            self.closing.iter_mut().for_each(|closing| closing.beyond = beyond);
+        }
         self.turn = turn.turn;
         self.phase = Phase::Calling(Calling {
             seq,
@@ -162,17 +160,12 @@ impl State {
     }
 
     fn count(&mut self, usage: &Usage) {
-        self.usage.add(usage);
         let asked = match &self.phase {
             Phase::Calling(calling) => calling.model as usize,
             _ => 0,
         };
         let prices = self.models.get(asked).and_then(|model| model.prices);
-        self.cost = match (self.cost, prices) {
-            (Some(cost), Some(prices)) => Some(cost.saturating_add(prices.cost(usage))),
-            (cost, None) if usage.total() == 0 => cost,
-            _ => None,
-        };
+        self.ledger.count(usage, prices);
     }
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
@@ -209,6 +202,7 @@ impl State {
                 reached: self.reach(call, by_hook),
                 call: call.clone(),
                 edited: None,
+                allowed: None,
                 stage: Stage::Queued,
                 attempt: 0,
                 failed: 0,
@@ -271,16 +265,31 @@ impl State {
         }
     }
 
+    fn call_held(&mut self, held: &CallHeld) {
+        let Some(gate) = self.open_call(&held.call).map(|open| self.gate(open)) else { return };
+        let gate = Arc::new(gate.under(&held.digest));
+        if let Some(call) = self.call_mut(&held.call) {
+            call.allowed = None;
+            call.stage = Stage::Held { gate };
+        }
+    }
+
     fn call_decided(&mut self, decided: &CallDecided) {
+        let Some(call) = self.call_mut(&decided.call) else { return };
+        match &decided.decision {
+            Decision::Approved => {}
+            Decision::Edited { args } => call.edited = Some(args.clone()),
+            Decision::Denied { .. } | Decision::Forbidden { .. } => return,
+        }
+        let asked = std::mem::replace(&mut call.stage, Stage::Queued);
+        let edited = matches!(decided.decision, Decision::Edited { .. });
+        let allowed = match asked {
+            Stage::Held { gate } if !edited => Some(gate),
+            // Allowed is what runs with these arguments.
+            _ => self.open_call(&decided.call).map(|open| Arc::new(self.gate(open))),
+        };
         if let Some(call) = self.call_mut(&decided.call) {
-            match &decided.decision {
-                Decision::Approved => call.stage = Stage::Queued,
-                Decision::Edited { args } => {
-                    call.edited = Some(args.clone());
-                    call.stage = Stage::Queued;
-                }
-                Decision::Denied { .. } | Decision::Forbidden { .. } => {}
-            }
+            call.allowed = allowed;
         }
     }
 
@@ -405,6 +414,9 @@ impl State {
         if let Some(tools) = adjusted.tools.as_ref().or(adjusted.policy.as_ref().map(|_| &self.own_tools)) {
             self.offer_tools(tools.clone());
         }
+        if adjusted.seals.is_some() {
+            self.seals.clone_from(&adjusted.seals);
+        }
         if let Some(models) = &adjusted.models {
             self.models = models.clone();
         }
@@ -423,8 +435,15 @@ impl State {
         self.cut = None;
         // A question about another limit is moot: this one has cut the loop.
         self.questions.retain(|open| !matches!(open.kind, QuestionKind::Limit(_)));
-        self.closing =
-            Some(Closing { reached: reached.clone(), seq, at, stopping, text_asked: false, called: false });
+        self.closing = Some(Closing {
+            reached: reached.clone(),
+            seq,
+            at,
+            stopping,
+            text_asked: false,
+            called: false,
+            beyond: None,
+        });
         self.streaks.rejected = 0;
     }
 
@@ -441,7 +460,7 @@ fn same_args(one: &str, other: &str) -> bool {
     let dense = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
     one == other
         || dense(one) == dense(other)
-            && match (serde_json::from_str::<Value>(one), serde_json::from_str::<Value>(other)) {
+            && match (json::read(one), json::read(other)) {
                 (Ok(one), Ok(other)) => one == other,
                 _ => false,
             }

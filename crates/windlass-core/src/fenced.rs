@@ -5,13 +5,18 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::forms::ReadCall;
 use crate::ids::Text;
+use crate::json::compact;
 use crate::message::{AssistantMessage, Content, Message};
 use crate::policy::Results;
 use crate::reply::ReplyCall;
+use crate::steps::{Scan, Steps};
 use crate::tool::{ToolKind, ToolSpec};
 
 const TOOL_FENCE: &str = "```tool_call";
@@ -144,85 +149,110 @@ fn with_blocks(said: &AssistantMessage) -> String {
 }
 
 /// The calls in a text, tools before delegations, and the text that is left. `None`: there is no block.
-pub(crate) fn blocks_in(text: &str) -> Option<(Vec<ReadCall>, Text)> {
-    let (tools, left) = take_blocks(text, TOOL_FENCE, tool_call);
-    let (delegations, left) = take_blocks(&left, DELEGATE_FENCE, delegation);
-    let calls: Vec<ReadCall> = tools.into_iter().chain(delegations).take(MOST_BLOCKS).collect();
+///
+/// Arguments are taken over where they stand: no value is made of them, so that reading a reply costs its length once.
+pub(crate) fn blocks_in(text: &str, steps: &Steps) -> Option<(Vec<ReadCall>, Text)> {
+    let (mut calls, left) = take_blocks(text, TOOL_FENCE, MOST_BLOCKS, steps);
+    let room = MOST_BLOCKS - calls.len();
+    let (delegations, left) = take_blocks(&left, DELEGATE_FENCE, room, steps);
+    calls.extend(delegations);
     (!calls.is_empty()).then(|| (calls, left.trim().into()))
 }
 
-fn take_blocks(
-    text: &str,
-    fence: &str,
-    read: fn(Result<Map<String, Value>, String>) -> ReadCall,
-) -> (Vec<ReadCall>, String) {
-    let (mut calls, mut left, mut rest) = (Vec::new(), String::new(), text);
-    while let Some((before, after)) = rest.split_once(fence) {
+/// At most so many blocks, and the text around them: what follows the last of them is text.
+fn take_blocks<'t>(text: &'t str, fence: &str, most: usize, steps: &Steps) -> (Vec<ReadCall>, Cow<'t, str>) {
+    let mut scan = Scan::new(text, steps);
+    let (mut calls, mut left) = (Vec::new(), String::new());
+    while calls.len() < most
+        && let Some(before) = scan.until(fence)
+    {
         left.push_str(before);
-        // A fence of another name that begins the same way is text.
-        let opened = after.split_once('\n').filter(|(info, _)| info.trim().is_empty());
-        let Some((_, body)) = opened else {
-            left.push_str(fence);
-            rest = after;
+        let info = scan.pass_while(|c| c != '\n' && c.is_whitespace());
+        if !scan.take("\n") {
+            // A fence of another name that begins the same way is text.
+            left.extend([fence, info]);
             continue;
-        };
-        let (body, after) = match closing(body) {
-            Some((body, after)) => (Ok(body), after),
-            None => (Err("the block is not closed by a line of ```".to_owned()), ""),
-        };
-        calls.push(read(body.and_then(object)));
-        rest = after;
+        }
+        let body = closing(&mut scan);
+        calls.push(if fence == TOOL_FENCE { tool_call(body, steps) } else { delegation(body, steps) });
     }
-    left.push_str(rest);
-    (calls, left)
+    if calls.is_empty() {
+        return (calls, Cow::Borrowed(text));
+    }
+    left.push_str(scan.rest());
+    (calls, Cow::Owned(left))
 }
 
-/// The body up to the fence that closes it, and what follows.
-fn closing(body: &str) -> Option<(&str, &str)> {
-    if let Some(after) = body.strip_prefix("```") {
-        return Some(("", after));
+/// The body up to the fence that closes it. A block that is not closed takes all that follows.
+fn closing<'t>(scan: &mut Scan<'t, '_>) -> Result<&'t str, String> {
+    if scan.take("```") {
+        return Ok("");
     }
-    body.split_once("\n```")
+    scan.until("\n```").ok_or_else(|| {
+        let _unclosed = scan.pass(scan.rest().len());
+        "the block is not closed by a line of ```".to_owned()
+    })
 }
 
-fn object(body: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str::<Value>(body.trim()) {
-        Ok(Value::Object(map)) => Ok(map),
+/// The JSON object in a block, of the fields that count.
+fn object<'t, T: Deserialize<'t>>(body: Result<&'t str, String>, steps: &Steps) -> Result<T, String> {
+    let body = body?.trim();
+    steps.add(body.len());
+    if body.starts_with('{') {
+        return serde_json::from_str(body).map_err(|error| format!("the block is not valid JSON: {error}"));
+    }
+    match serde_json::from_str::<IgnoredAny>(body) {
         Ok(_) => Err("the block must hold one JSON object".to_owned()),
         Err(error) => Err(format!("the block is not valid JSON: {error}")),
     }
 }
 
-fn tool_call(body: Result<Map<String, Value>, String>) -> ReadCall {
-    let map = match body {
-        Ok(map) => map,
-        Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), false),
-    };
-    let name = map.get("tool").and_then(Value::as_str).unwrap_or_default();
-    if name.is_empty() {
-        return faulty("tool_call", NO_NAME.to_owned(), false);
-    }
-    let args = match map.get("arguments") {
-        None | Some(Value::Null) => "{}".to_owned(),
-        Some(args) => args.to_string(),
-    };
-    ReadCall {
-        call: ReplyCall { id: None, name: name.into(), args: args.into() },
-        delegate: false,
-        fault: None,
-    }
+#[derive(Deserialize)]
+struct ToolBlock<'t> {
+    #[serde(borrow)]
+    tool: Option<&'t RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'t RawValue>,
 }
 
-fn delegation(body: Result<Map<String, Value>, String>) -> ReadCall {
-    let map = match body {
-        Ok(map) => map,
+#[derive(Deserialize)]
+struct DelegateBlock<'t> {
+    #[serde(borrow)]
+    agent: Option<&'t RawValue>,
+    #[serde(borrow)]
+    task: Option<&'t RawValue>,
+}
+
+/// A field that is a text and not empty.
+fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Words<'t>(#[serde(borrow)] Cow<'t, str>);
+    let Words(text) = serde_json::from_str(field?.get()).ok()?;
+    (!text.is_empty()).then_some(text)
+}
+
+fn tool_call(body: Result<&str, String>, steps: &Steps) -> ReadCall {
+    let block: ToolBlock<'_> = match object(body, steps) {
+        Ok(block) => block,
+        Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), false),
+    };
+    let Some(name) = text_of(block.tool) else {
+        return faulty("tool_call", NO_NAME.to_owned(), false);
+    };
+    let args = block.arguments.map_or_else(|| "{}".to_owned(), |args| compact(args.get(), steps));
+    let call = ReplyCall { id: None, name: (&*name).into(), args: args.into() };
+    ReadCall { call, delegate: false, fault: None }
+}
+
+fn delegation(body: Result<&str, String>, steps: &Steps) -> ReadCall {
+    let block: DelegateBlock<'_> = match object(body, steps) {
+        Ok(block) => block,
         Err(fault) => return faulty("delegate", format!("Invalid delegation: {fault}"), true),
     };
-    let field = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    match (field("agent"), field("task")) {
-        (Some(agent), Some(task)) => {
-            let args = json!({ "task": task }).to_string();
-            let call = ReplyCall { id: None, name: agent.into(), args: args.into() };
+    match (text_of(block.agent), text_of(block.task), block.task) {
+        (Some(agent), Some(_), Some(task)) => {
+            let args = format!("{{\"task\":{}}}", task.get());
+            let call = ReplyCall { id: None, name: (&*agent).into(), args: args.into() };
             ReadCall { call, delegate: true, fault: None }
         }
         _ => faulty("delegate", NO_TARGET.to_owned(), true),

@@ -5,10 +5,16 @@
 //! `<|python_tag|>…<|eom_id|>`, `<|python_start|>…<|python_end|>`) and acorn's
 //! `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, whose body may also be JSON (Hermes).
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::ids::Text;
+use crate::json::compact;
 use crate::reply::ReplyCall;
+use crate::steps::{Scan, Steps};
 use crate::tool::ToolSpec;
 
 /// The most calls that one reply's text may hold.
@@ -33,10 +39,13 @@ impl From<ReplyCall> for ReadCall {
 }
 
 /// The calls that the whole text, or without text the whole reasoning, is made of.
+///
+/// Arguments are taken over where they stand: no value is made of them, so that reading a reply costs its length once.
 pub(crate) fn calls_in(
     text: Option<&str>,
     reasoning: Option<&str>,
     tools: &[ToolSpec],
+    steps: &Steps,
 ) -> Option<Vec<ReplyCall>> {
     let source = match text.map(str::trim) {
         Some(text) if !text.is_empty() => text,
@@ -48,215 +57,253 @@ pub(crate) fn calls_in(
         return None;
     }
     let offered = |name: &str| tools.iter().any(|tool| tool.offered && *tool.name == *name);
-    let mut rest = source;
+    let mut scan = Scan::new(source, steps);
     let mut calls = Vec::new();
-    while !rest.is_empty() {
-        let (call, after) = one(rest)?;
-        if !offered(&call.name) || calls.len() >= MOST_CALLS {
+    while !scan.is_empty() {
+        if calls.len() >= MOST_CALLS {
             return None;
         }
-        calls.push(call);
-        rest = after.trim_start();
+        calls.push(one(&mut scan, &offered)?);
+        scan.skip_space();
     }
     (!calls.is_empty()).then_some(calls)
 }
 
-fn one(text: &str) -> Option<(ReplyCall, &str)> {
-    if let Some(rest) = text.strip_prefix("<tool_call>") {
-        let (body, after) = rest.split_once("</tool_call>")?;
-        return Some((tagged(body.trim())?, after));
+/// Whether a tool of that name is offered.
+type Offered<'o> = dyn Fn(&str) -> bool + 'o;
+
+fn one(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+    if scan.take("<tool_call>") {
+        let body = scan.until("</tool_call>")?;
+        return tagged(&mut Scan::new(body.trim(), scan.steps()), offered);
     }
-    if let Some(rest) = text.strip_prefix("<|python_tag|>") {
-        let (body, after) = rest.split_once("<|eom_id|>").unwrap_or((rest, ""));
-        return Some((whole(body.trim())?, after));
+    if scan.take("<|python_tag|>") {
+        let body = match scan.until("<|eom_id|>") {
+            Some(body) => body,
+            None => scan.pass(scan.rest().len())?,
+        };
+        return whole(&mut Scan::new(body.trim(), scan.steps()), offered);
     }
-    if let Some(rest) = text.strip_prefix("<|python_start|>") {
-        let (body, after) = rest.split_once("<|python_end|>")?;
-        return Some((whole(body.trim())?, after));
+    if scan.take("<|python_start|>") {
+        let body = scan.until("<|python_end|>")?;
+        return whole(&mut Scan::new(body.trim(), scan.steps()), offered);
     }
-    if text.starts_with('{') { json(text) } else { python(text) }
+    json_or_python(scan, offered)
 }
 
-fn whole(body: &str) -> Option<ReplyCall> {
-    let (call, after) = if body.starts_with('{') { json(body)? } else { python(body)? };
-    after.trim().is_empty().then_some(call)
+fn json_or_python(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+    if scan.peek() == Some('{') { json(scan, offered) } else { python(scan, offered) }
 }
 
-fn call(name: &str, args: &Map<String, Value>) -> Option<ReplyCall> {
-    let args = serde_json::to_string(args).ok()?;
-    Some(ReplyCall { id: None, name: name.into(), args: args.into() })
+fn whole(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+    let call = json_or_python(scan, offered)?;
+    scan.skip_space();
+    scan.is_empty().then_some(call)
+}
+
+fn call(name: &str, args: String) -> ReplyCall {
+    ReplyCall { id: None, name: name.into(), args: args.into() }
 }
 
 /// `{"type":"function","name":…,"parameters":{…}}`, also with `arguments`, also without `type`.
-fn json(text: &str) -> Option<(ReplyCall, &str)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
-    let map = values.next()?.ok()?;
-    let after = text.get(values.byte_offset()..)?;
-    let known = ["type", "name", "parameters", "arguments"];
-    let function = map.get("type").is_none_or(|kind| kind == "function");
-    if !function || map.keys().any(|key| !known.contains(&key.as_str())) {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonCall<'t> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'t, str>>,
+    #[serde(borrow)]
+    name: Cow<'t, str>,
+    #[serde(borrow)]
+    parameters: Option<&'t RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'t RawValue>,
+}
+
+fn json(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+    let mut values = serde_json::Deserializer::from_str(scan.rest()).into_iter::<JsonCall<'_>>();
+    let read = values.next();
+    let end = values.byte_offset();
+    scan.pass(end)?;
+    let read = read?.ok()?;
+    if read.kind.is_some_and(|kind| kind != "function") || !offered(&read.name) {
         return None;
     }
-    let name = map.get("name")?.as_str()?;
-    let args = map.get("parameters").or_else(|| map.get("arguments"))?.as_object()?;
-    Some((call(name, args)?, after))
+    let args = read.parameters.or(read.arguments)?.get();
+    args.starts_with('{').then(|| call(&read.name, compact(args, scan.steps())))
 }
 
 /// acorn's keys and values, or Hermes' JSON, between the tags.
-fn tagged(body: &str) -> Option<ReplyCall> {
-    if body.starts_with('{') {
-        let (call, after) = json(body)?;
-        return after.trim().is_empty().then_some(call);
+fn tagged(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+    if scan.peek() == Some('{') {
+        return whole(scan, offered);
     }
-    let (name, mut rest) = match body.find("<arg_key>") {
-        Some(at) => (body.get(..at)?, body.get(at..)?),
-        None => (body, ""),
-    };
-    let mut args = Map::new();
-    while !rest.is_empty() {
-        let (key, after) = rest.strip_prefix("<arg_key>")?.split_once("</arg_key>")?;
-        let (value, after) = after.trim_start().strip_prefix("<arg_value>")?.split_once("</arg_value>")?;
-        let value = serde_json::from_str(value.trim()).unwrap_or_else(|_| Value::String(value.to_owned()));
-        args.insert(key.trim().to_owned(), value);
-        rest = after.trim_start();
+    let name = scan.pass_while(|c| c != '<').trim();
+    if !offered(name) {
+        return None;
     }
-    call(name.trim(), &args)
+    let mut args = Args::default();
+    while !scan.is_empty() {
+        let key = if scan.take("<arg_key>") { scan.until("</arg_key>")? } else { return None };
+        scan.skip_space();
+        let value = if scan.take("<arg_value>") { scan.until("</arg_value>")? } else { return None };
+        let out = args.key(key.trim())?;
+        scan.steps().add(value.len());
+        match serde_json::from_str::<&RawValue>(value.trim()) {
+            Ok(value) => out.push_str(&compact(value.get(), scan.steps())),
+            Err(_) => quoted(out, value)?,
+        }
+        scan.skip_space();
+    }
+    Some(call(name, args.finish()))
 }
 
 /// `name(arg="v", other=2)`.
-fn python(text: &str) -> Option<(ReplyCall, &str)> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))?;
-    let (name, rest) = text.split_at(end);
-    let mut reader = Reader { rest: rest.strip_prefix('(')? };
-    let mut args = Map::new();
+fn python(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+    let name = scan.pass_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    if !scan.take("(") || !offered(name) {
+        return None;
+    }
+    let mut args = Args::default();
     loop {
-        reader.skip_space();
-        if reader.take(')') {
-            break;
+        scan.skip_space();
+        if scan.take(")") {
+            return Some(call(name, args.finish()));
         }
-        let key = reader.identifier()?;
-        reader.skip_space();
-        if !reader.take('=') {
+        let key = scan.pass_while(|c| c.is_ascii_alphanumeric() || c == '_');
+        scan.skip_space();
+        if key.is_empty() || !scan.take("=") {
             return None;
         }
-        args.insert(key, reader.value(0)?);
-        reader.skip_space();
-        if !reader.take(',') && !reader.rest.starts_with(')') {
-            return None;
-        }
+        value(scan, args.key(key)?, 0)?;
+        between(scan, ")")?;
     }
-    Some((call(name, &args)?, reader.rest))
 }
 
-struct Reader<'t> {
-    rest: &'t str,
+/// A comma, unless the end comes next.
+fn between(scan: &mut Scan<'_, '_>, end: &str) -> Option<()> {
+    scan.skip_space();
+    (scan.take(",") || scan.rest().starts_with(end)).then_some(())
 }
 
-impl Reader<'_> {
-    fn skip_space(&mut self) {
-        self.rest = self.rest.trim_start();
-    }
+/// Arguments that are being written as a JSON object.
+#[derive(Default)]
+struct Args<'t> {
+    json: String,
+    keys: BTreeSet<&'t str>,
+}
 
-    fn take(&mut self, wanted: char) -> bool {
-        match self.rest.strip_prefix(wanted) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn identifier(&mut self) -> Option<String> {
-        let end = self.rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
-        let (name, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        (!name.is_empty()).then(|| name.to_owned())
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Value> {
-        if depth > MOST_DEPTH {
+impl<'t> Args<'t> {
+    /// Begins a member. `None`: there is one of that name.
+    fn key(&mut self, name: &'t str) -> Option<&mut String> {
+        if !self.keys.insert(name) {
             return None;
         }
-        self.skip_space();
-        match self.rest.chars().next()? {
-            quote @ ('"' | '\'') => self.string(quote).map(Value::String),
-            '[' => self.list(depth),
-            '{' => self.map(depth),
-            _ => self.word(),
-        }
+        self.json.push(if self.json.is_empty() { '{' } else { ',' });
+        quoted(&mut self.json, name)?;
+        self.json.push(':');
+        Some(&mut self.json)
     }
 
-    fn string(&mut self, quote: char) -> Option<String> {
-        self.take(quote);
-        let mut text = String::new();
-        let mut chars = self.rest.char_indices();
-        while let Some((at, c)) = chars.next() {
-            match c {
-                '\\' => text.push(match chars.next()?.1 {
-                    'n' => '\n',
-                    't' => '\t',
-                    'r' => '\r',
-                    other => other,
-                }),
-                c if c == quote => {
-                    self.rest = self.rest.get(at + c.len_utf8()..)?;
-                    return Some(text);
-                }
-                c => text.push(c),
-            }
-        }
-        None
+    fn finish(mut self) -> String {
+        self.json.push_str(if self.json.is_empty() { "{}" } else { "}" });
+        self.json
     }
+}
 
-    fn list(&mut self, depth: usize) -> Option<Value> {
-        self.take('[');
-        let mut items = Vec::new();
-        loop {
-            self.skip_space();
-            if self.take(']') {
-                return Some(Value::Array(items));
-            }
-            items.push(self.value(depth + 1)?);
-            self.skip_space();
-            if !self.take(',') && !self.rest.starts_with(']') {
-                return None;
-            }
-        }
-    }
+fn quoted(out: &mut String, text: &str) -> Option<()> {
+    out.push_str(&serde_json::to_string(text).ok()?);
+    Some(())
+}
 
-    fn map(&mut self, depth: usize) -> Option<Value> {
-        self.take('{');
-        let mut map = Map::new();
-        loop {
-            self.skip_space();
-            if self.take('}') {
-                return Some(Value::Object(map));
-            }
-            let Value::String(key) = self.value(depth + 1)? else { return None };
-            self.skip_space();
-            if !self.take(':') {
-                return None;
-            }
-            map.insert(key, self.value(depth + 1)?);
-            self.skip_space();
-            if !self.take(',') && !self.rest.starts_with('}') {
-                return None;
-            }
-        }
+/// A value as Python writes it, written as JSON.
+fn value(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
+    if depth > MOST_DEPTH {
+        return None;
     }
+    scan.skip_space();
+    match scan.peek()? {
+        quote @ ('"' | '\'') => string(scan, out, quote),
+        '[' => list(scan, out, depth),
+        '{' => map(scan, out, depth),
+        _ => word(scan, out),
+    }
+}
 
-    fn word(&mut self) -> Option<Value> {
-        let end = self.rest.find(|c: char| matches!(c, ',' | ')' | ']' | '}') || c.is_whitespace())?;
-        let (word, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        match word {
-            "True" | "true" => Some(Value::Bool(true)),
-            "False" | "false" => Some(Value::Bool(false)),
-            "None" | "null" => Some(Value::Null),
-            number => serde_json::from_str::<serde_json::Number>(number).ok().map(Value::Number),
+fn string(scan: &mut Scan<'_, '_>, out: &mut String, quote: char) -> Option<()> {
+    scan.pass(1)?;
+    let mut text = String::new();
+    let mut chars = scan.rest().char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => text.push(match chars.next()?.1 {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                other => other,
+            }),
+            c if c == quote => {
+                scan.pass(at + c.len_utf8())?;
+                return quoted(out, &text);
+            }
+            c => text.push(c),
         }
     }
+    scan.pass(scan.rest().len())?;
+    None
+}
+
+fn list(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
+    scan.pass(1)?;
+    out.push('[');
+    let mut first = true;
+    loop {
+        scan.skip_space();
+        if scan.take("]") {
+            out.push(']');
+            return Some(());
+        }
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        value(scan, out, depth + 1)?;
+        between(scan, "]")?;
+    }
+}
+
+fn map(scan: &mut Scan<'_, '_>, out: &mut String, depth: usize) -> Option<()> {
+    scan.pass(1)?;
+    out.push('{');
+    let mut first = true;
+    loop {
+        scan.skip_space();
+        if scan.take("}") {
+            out.push('}');
+            return Some(());
+        }
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        let quote = scan.peek().filter(|c| matches!(c, '"' | '\''))?;
+        string(scan, out, quote)?;
+        scan.skip_space();
+        if !scan.take(":") {
+            return None;
+        }
+        out.push(':');
+        value(scan, out, depth + 1)?;
+        between(scan, "}")?;
+    }
+}
+
+fn word(scan: &mut Scan<'_, '_>, out: &mut String) -> Option<()> {
+    let word = scan.pass_while(|c| !(matches!(c, ',' | ')' | ']' | '}') || c.is_whitespace()));
+    match word {
+        "True" | "true" => out.push_str("true"),
+        "False" | "false" => out.push_str("false"),
+        "None" | "null" => out.push_str("null"),
+        number => out.push_str(&serde_json::from_str::<serde_json::Number>(number).ok()?.to_string()),
+    }
+    Some(())
 }
 
 #[cfg(test)]

@@ -9,6 +9,10 @@ use sha2::{Digest, Sha256};
 /// Milliseconds since the Unix epoch. The core never reads a clock: every [`Input`](crate::Input) brings its time.
 pub type Millis = u64;
 
+/// By how much a clock must lie behind the latest time of a run to count as set back, in milliseconds: machines that share a
+/// log differ by less.
+pub const CLOCK_JUMP_MS: Millis = 1_000;
+
 /// A shared, immutable text.
 pub type Text = Arc<str>;
 

@@ -9,9 +9,12 @@ mod evolve;
 mod fenced;
 mod forking;
 mod forms;
+mod gate;
 mod history;
 mod ids;
+mod json;
 mod kind;
+mod ledger;
 mod message;
 mod narrate;
 mod nearest;
@@ -25,9 +28,12 @@ mod rebuild;
 mod reply;
 mod results;
 mod schema;
+mod seals;
 mod secret;
+mod shown;
 mod start;
 mod state;
+mod steps;
 mod stored;
 mod tool;
 mod transcript;
@@ -42,8 +48,8 @@ mod tests;
 
 pub use action::*;
 pub use args::{check_args, check_value};
-pub use choice::{Carried, ModelChoice, Prices};
-pub use decide::{accept, decide};
+pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
+pub use decide::{MAX_CALLS, accept, decide};
 pub use discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
 pub use event::*;
 pub use evolve::evolve;
@@ -51,7 +57,9 @@ pub use fenced::{fenced_message, fenced_prompt};
 pub use forking::{Fork, StartedCall};
 pub use history::*;
 pub use ids::*;
+pub use json::MAX_VALUES;
 pub use kind::StateKind;
+pub use ledger::{Amount, LOST_ATTEMPTS};
 pub use message::*;
 pub use narrate::{LogLine, narrate};
 pub use nearest::nearest;
@@ -63,9 +71,17 @@ pub use question::*;
 pub use reach::{BRANCH_ERROR, BRANCH_TOOL, MAX_STEP_BRANCHES, Merge, PARENT_TOOL};
 pub use rebuild::{Difference, rebuild, replay};
 pub use reply::*;
-pub use schema::plain_schema;
-pub use secret::Secret;
+pub use schema::{
+    Checker, MAX_CHECK_STEPS, MAX_PLAIN_VALUES, Misfit, SchemaFault, UncheckedPattern, plain_schema,
+};
+pub use seals::{Sealed, Seals};
+pub use secret::{
+    Masker, SECRET_MARGIN, Secret, StreamMask, looks_like_a_key, mask, mask_and_cut, mask_json,
+    mask_url_parts,
+};
+pub use shown::{shown_name, shown_value};
 pub use state::{Branched, Counters, OpenQuestion, Request, RunStanding, State};
+pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
 pub use transcript::{SUMMARY_PROMPT, transcript};

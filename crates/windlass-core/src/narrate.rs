@@ -22,6 +22,7 @@ pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
             if turn.purpose == Purpose::Act
                 && turn.attempt == 1
                 && turn.model == 0
+                && !turn.again
                 && state.closing.is_none() =>
         {
             (log.turn.as_ref()?, false)

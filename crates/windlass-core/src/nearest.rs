@@ -1,50 +1,84 @@
 //! "Did you mean": the nearest of a set of names.
+//!
+//! The names that are looked for come from models, those that there are partly from tool servers. To compare two names
+//! takes as many steps as the product of their lengths, so long names are cut, and a search has a budget.
 
 /// How many names are given at most.
 const MOST: usize = 3;
 /// The similarity (Jaro-Winkler, 0 to 1) from which two names are close.
 const CLOSE: f64 = 0.8;
+/// How many bytes of a name are compared. Names of tools have at most 64.
+const COMPARED_BYTES: usize = 128;
+/// How many steps of comparing one search may take, or those of one reply together.
+const MOST_STEPS: usize = 2_000_000;
 
-/// At most three names that are close to the given one, the nearest first.
+/// The steps that may still be taken to compare names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparing {
+    left: usize,
+}
+
+impl Default for Comparing {
+    fn default() -> Self {
+        Self { left: MOST_STEPS }
+    }
+}
+
+/// At most three names that are close to the given one, the nearest first. Among very many names only the first ones
+/// are compared.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
-    let close = ranked(name, names).into_iter().take_while(|(similarity, _)| *similarity >= CLOSE);
+    let ranked = Comparing::default().ranked(name, names);
+    let close = ranked.into_iter().take_while(|(similarity, _)| *similarity >= CLOSE);
     close.take(MOST).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// The close names; where there are none, the three that are least far: somebody who asks for a tool that does not exist
-/// must learn of one that does (E6).
-pub(crate) fn nearest_or_any<'n>(
-    name: &str,
-    names: impl IntoIterator<Item = &'n str> + Clone,
-) -> Vec<String> {
-    let close = nearest(name, names.clone());
-    if close.is_empty() {
-        return ranked(name, names).into_iter().take(MOST).map(|(_, name)| name.to_owned()).collect();
+impl Comparing {
+    /// The close names; where there are none, the three that are least far: somebody who asks for a tool that does not
+    /// exist must learn of one that does (E6). With no steps left, the first ones that there are.
+    pub(crate) fn nearest_or_any<'n>(
+        &mut self,
+        name: &str,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Vec<String> {
+        let mut ranked = self.ranked(name, names);
+        let close = ranked.iter().take_while(|(similarity, _)| *similarity >= CLOSE).count();
+        ranked.truncate(if close == 0 { MOST } else { close.min(MOST) });
+        ranked.into_iter().map(|(_, name)| name.to_owned()).collect()
     }
-    close
+
+    /// Names with their similarity, the nearest first, equal ones in their own order. What is not compared any more
+    /// comes last.
+    fn ranked<'n>(&mut self, name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<(f64, &'n str)> {
+        let wanted = cut(name).to_lowercase();
+        let mut ranked: Vec<(f64, &str)> =
+            names.into_iter().map(|candidate| (self.similarity(&wanted, candidate), candidate)).collect();
+        ranked.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
+        ranked
+    }
+
+    fn similarity(&mut self, wanted: &str, candidate: &str) -> f64 {
+        let lower = cut(candidate).to_lowercase();
+        let Some(left) = self.left.checked_sub(wanted.len() * lower.len() + 1) else { return 0.0 };
+        self.left = left;
+        let similarity = strsim::jaro_winkler(wanted, &lower);
+        let part = !wanted.is_empty() && (lower.contains(wanted) || wanted.contains(&lower));
+        // The similarity of short names says little: one slip of the pen (`mx`, `fro`) makes them look far apart.
+        let slip = wanted.len().min(lower.len()) > 1 && strsim::osa_distance(wanted, &lower) == 1;
+        let least = if part {
+            0.9
+        } else if slip {
+            CLOSE
+        } else {
+            0.0
+        };
+        similarity.max(least)
+    }
 }
 
-/// All names with their similarity, the nearest first, equal ones in their own order.
-fn ranked<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<(f64, &'n str)> {
-    let wanted = name.to_lowercase();
-    let mut ranked: Vec<(f64, &str)> = names
-        .into_iter()
-        .map(|candidate| {
-            let lower = candidate.to_lowercase();
-            let similarity = strsim::jaro_winkler(&wanted, &lower);
-            let part = !wanted.is_empty() && (lower.contains(&wanted) || wanted.contains(&lower));
-            // The similarity of short names says little: one slip of the pen (`mx`, `fro`) makes them look far apart.
-            let slip = wanted.len().min(lower.len()) > 1 && strsim::osa_distance(&wanted, &lower) == 1;
-            let least = if part {
-                0.9
-            } else if slip {
-                CLOSE
-            } else {
-                0.0
-            };
-            (similarity.max(least), candidate)
-        })
-        .collect();
-    ranked.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
-    ranked
+/// The beginning of a name.
+fn cut(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(COMPARED_BYTES)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use crate::args::{given_args, parse_args};
 use crate::event::InputReceived;
+use crate::gate::Gate;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
@@ -22,6 +26,8 @@ pub struct OpenCall {
     pub(crate) failed: u32,
     pub(crate) repeat: u32,
     pub(crate) note: Option<Text>,
+    /// What a person has allowed: the call runs as long as nothing of it changes.
+    pub(crate) allowed: Option<Arc<Gate>>,
     /// The run whose key the call has: the one that first started it.
     pub(crate) key_run: Option<RunId>,
     /// What the base of a fork has made of it.
@@ -65,6 +71,14 @@ impl OpenCall {
         self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
     }
 
+    /// What a person is asked about just now, or has allowed.
+    pub(crate) fn asked_with(&self) -> Option<&Gate> {
+        match &self.stage {
+            Stage::Held { gate } => Some(gate),
+            _ => self.allowed.as_deref(),
+        }
+    }
+
     /// Where another agent does the call and has asked something: its run, and the question there (E26).
     pub fn asks(&self) -> Option<(RunId, &QuestionId)> {
         match &self.stage {
@@ -76,8 +90,13 @@ impl OpenCall {
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
     pub fn args(&self) -> &str {
         let own = self.reached.as_ref().map_or(&self.call.args, |reached| &reached.args);
-        let args = self.edited.as_ref().unwrap_or(own).trim();
-        if args.is_empty() { "{}" } else { args }
+        given_args(self.edited.as_ref().unwrap_or(own))
+    }
+
+    /// The arguments that it runs with. This is the one reading of them: what is checked, shown to people and given to
+    /// the tool. Of two fields of one name the last one counts.
+    pub fn value(&self) -> Value {
+        parse_args(self.args()).unwrap_or_default()
     }
 }
 
@@ -87,7 +106,7 @@ pub(crate) enum Stage {
     /// Nothing stands against it: it runs as soon as there is room.
     Queued,
     /// It waits for a person's decision.
-    Held { digest: Text },
+    Held { gate: Arc<Gate> },
     /// The tool itself is a question to a person.
     Asking,
     /// It runs.
@@ -114,6 +133,14 @@ impl State {
     /// The calls that have started and have no result yet: running, or in doubt after a crash.
     pub fn started_calls(&self) -> impl Iterator<Item = &OpenCall> {
         self.open_calls().filter(|open| matches!(open.stage, Stage::Running { .. } | Stage::Doubted { .. }))
+    }
+
+    /// The runs that other agents do tasks of this one in, and that have not brought their result.
+    pub fn delegated_runs(&self) -> impl Iterator<Item = RunId> {
+        self.open_calls().filter_map(|open| match &open.stage {
+            Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. } => Some(*run),
+            _ => None,
+        })
     }
 
     /// The calls of the current turn that have no result yet.

@@ -36,6 +36,8 @@ pub enum FailKind {
     Refused,
     /// The provider's filter cut the replies off.
     Filtered,
+    /// A reply was longer than its model's `max_reply_bytes`.
+    TooLarge,
     /// The model neither called a tool nor answered.
     NoCall,
     /// The model's calls could not be understood.
@@ -77,6 +79,7 @@ names!(FailKind {
     Truncated => "truncated",
     Refused => "refused",
     Filtered => "filtered",
+    TooLarge => "too_large",
     NoCall => "no_call",
     Malformed => "malformed",
     Parse => "parse",

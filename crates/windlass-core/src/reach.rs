@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::ids::{RunId, Text};
+use crate::json::read;
 use crate::message::ToolCall;
 use crate::open_call::OpenCall;
 use crate::state::State;
@@ -69,7 +70,7 @@ impl ToolSpec {
                     available branches and their exact input parameter names. Do NOT guess parameter names. After \
                     discovery, call with 'name' set to the branch name and the branch's required input parameters \
                     using the exact names from the discovery response.";
-        let mut spec = Self::new(BRANCH_TOOL, text, parameters);
+        let mut spec = Self::read_only(BRANCH_TOOL, text, parameters);
         spec.kind = ToolKind::Branch;
         spec.origin = "branches".into();
         spec.offered = branches.iter().any(|branch| branch.offered);
@@ -80,7 +81,7 @@ impl ToolSpec {
     /// A branch, as [`ToolSpec::branches`] describes it. `input`: JSON Schema of its typed input.
     pub fn one_branch(name: impl Into<Text>, description: impl Into<Text>, input: Option<&Value>) -> Self {
         let any = || json!({ "type": "object" });
-        let mut spec = Self::new(name, description, input.map_or_else(any, Value::clone));
+        let mut spec = Self::read_only(name, description, input.map_or_else(any, Value::clone));
         spec.kind = ToolKind::Delegate;
         spec.origin = "branches".into();
         spec
@@ -95,7 +96,7 @@ impl ToolSpec {
         });
         let text = "Call a tool from the parent module. Call with no args to list available parent tools. Call with \
                     name and the tool's args to execute it.";
-        let mut spec = Self::new(PARENT_TOOL, text, parameters);
+        let mut spec = Self::read_only(PARENT_TOOL, text, parameters);
         spec.kind = ToolKind::Parent;
         spec.origin = "the agent above".into();
         spec.reaches = Arc::new(tools);
@@ -144,7 +145,7 @@ impl State {
     /// What a call means, if its tool reaches others by name. A hook reaches branches that no model is offered, too.
     pub(crate) fn reach(&self, call: &ToolCall, by_hook: bool) -> Option<Reached> {
         let tool = self.tool(&call.name).filter(|tool| tool.kind.reaches())?;
-        let mut args: Map<String, Value> = serde_json::from_str(&call.args).ok()?;
+        let Value::Object(mut args) = read(&call.args).ok()? else { return None };
         let name = args.shift_remove(NAME)?;
         let known = tool.reaches.iter().find(|other| name.as_str() == Some(&*other.name));
         let target = known.filter(|other| other.offered || by_hook)?;
@@ -162,7 +163,7 @@ impl State {
     /// It names one that is not there.
     pub fn listing(&self, open: &OpenCall) -> Result<String, String> {
         let Some(tool) = self.tool(&open.call.name) else { return Ok(String::new()) };
-        let args: Value = serde_json::from_str(open.args()).unwrap_or_default();
+        let args = open.value();
         match args.get(NAME) {
             Some(name) => Err(not_there(tool, name)),
             None if tool.kind == ToolKind::Branch => Ok(branches_xml(tool)),

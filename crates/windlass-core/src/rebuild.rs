@@ -4,7 +4,10 @@ use serde_json::Value;
 
 use crate::action::{Found, HookEnd, Input, StepEdits, What, Work};
 use crate::decide::{RAW_OUTPUT, decide};
-use crate::event::{DelegationFinished, Event, Fact, InputRequested, RunEnded, TurnCompleted, TurnFailed};
+use crate::event::{
+    CallHeld, CallStarted, DelegationFinished, Event, Fact, InputRequested, RunEnded, TurnCompleted,
+    TurnFailed,
+};
 use crate::ids::{ActionId, CallId};
 use crate::open_call::Stage;
 use crate::outcome::{FailKind, Status};
@@ -33,7 +36,11 @@ pub struct Difference {
 /// was, all are given: one of them fits if [`accept`](crate::accept) makes exactly these events of it.
 pub fn rebuild(state: &State, events: &[Event]) -> Vec<Input> {
     let Some(first) = events.first() else { return Vec::new() };
-    let input = |what| Input { at: first.at, what };
+    let behind = match &first.fact {
+        Fact::RunResumed(resumed) => resumed.clock_behind_ms.unwrap_or(0),
+        _ => 0,
+    };
+    let input = |what| Input { at: first.at.saturating_sub(behind), what };
     let mut inputs: Vec<Input> = causes(state, events).into_iter().map(input).collect();
     inputs.extend(stepped(state, events).map(input));
     if let Fact::TurnFailed(failed) = &first.fact {
@@ -78,19 +85,20 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
     match &first.fact {
         Fact::RunStarted(start) => vec![What::Start(Box::new(start.clone()))],
         Fact::RunResumed(resumed) => {
+            let (holder, epoch, by_hand) = (resumed.holder.clone(), resumed.epoch, resumed.by_hand);
             if let Some(Fact::Adjusted(adjusted)) = events.get(1).map(|event| &event.fact) {
-                let (holder, epoch) = (resumed.holder.clone(), resumed.epoch);
-                return vec![What::Adopted { holder, epoch, adjusted: Box::new(adjusted.clone()) }];
+                return vec![What::Adopted { holder, epoch, adjusted: Box::new(adjusted.clone()), by_hand }];
             }
-            vec![What::Resumed { holder: resumed.holder.clone(), epoch: resumed.epoch }]
+            vec![What::Resumed { holder, epoch, by_hand }]
         }
         Fact::TurnCompleted(turn) => replied(state, turn),
         // The two ways in which a turn fails: its call did, or its time was over.
         Fact::TurnFailed(_) | Fact::TurnStarted(_) | Fact::LimitReached(_) | Fact::RunEnded(_) => {
             timers(state)
         }
-        Fact::CallStarted(started) => {
-            let checked = checked(state, &started.call, Found::NotHappened);
+        // A call goes on, or is held because it has changed since it was allowed.
+        Fact::CallStarted(CallStarted { call, .. }) | Fact::CallHeld(CallHeld { call, .. }) => {
+            let checked = checked(state, call, Found::NotHappened);
             timers(state).into_iter().chain(checked).collect()
         }
         Fact::CallRetried(retried) => ended(state, &retried.call, &retried.outcome).into_iter().collect(),
@@ -110,7 +118,8 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
         }
         Fact::Steered(steered) => vec![What::Steer { text: steered.text.clone() }],
         Fact::Adjusted(adjusted) => {
-            adjusted.tools.iter().map(|tools| What::ToolsChanged { tools: tools.clone() }).collect()
+            let (tools, seals) = (adjusted.tools.clone(), adjusted.seals.clone());
+            tools.into_iter().map(|tools| What::ToolsChanged { tools, seals: seals.clone() }).collect()
         }
         Fact::CancelRequested(request) => vec![What::Cancel { reason: request.reason.clone() }],
         // Another agent had a question when it was to stop: what it was plays no part any more.
@@ -125,8 +134,7 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
             delegation(state, &started.call).map(asked).into_iter().collect()
         }
         // These only ever follow another fact.
-        Fact::CallHeld(_)
-        | Fact::CallDecided(_)
+        Fact::CallDecided(_)
         | Fact::CallDoubted(_)
         | Fact::HistoryEdited(_)
         | Fact::StepBranched(_)

@@ -149,6 +149,8 @@ pub enum FailureKind {
     Cut,
     /// The reply is not what the wire promises.
     Protocol,
+    /// The reply is longer than the model's `max_reply_bytes`.
+    TooLarge,
     /// 400, 413 or 422: the request itself is at fault.
     BadRequest,
     /// 401 or 403.

@@ -8,6 +8,9 @@ use crate::open_call::OpenCall;
 use crate::outcome::CallOutcome;
 use crate::policy::{Policy, Results};
 
+/// How many bytes of an unknown tool's name are shown to the model that called it.
+const SHOWN_NAME: usize = 200;
+
 /// The tool message of a call.
 pub(crate) fn tool_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
     let call = &open.call;
@@ -174,7 +177,10 @@ fn failure_text(name: &str, outcome: &CallOutcome) -> Failure {
                 [] => String::new(),
                 names => format!(". The nearest tools: {}", names.join(", ")),
             };
-            Failure::Error(format!("Tool '{name}' not found{hint}"))
+            // A name that no tool has may be of any length.
+            let shown = name.get(..name.floor_char_boundary(SHOWN_NAME)).unwrap_or_default();
+            let more = if shown.len() < name.len() { "…" } else { "" };
+            Failure::Error(format!("Tool '{shown}{more}' not found{hint}"))
         }
         CallOutcome::Denied { reason, by_policy: true } => Failure::Error(match reason {
             Some(pattern) => format!("Tool denied by policy: {name} (rule {pattern})"),

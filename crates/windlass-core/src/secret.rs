@@ -1,22 +1,52 @@
-//! Owns [`Secret`]: a key or password that never appears in logs, events, errors or the model's context (E53).
+//! Owns [`Secret`]: a key or password that never appears in logs, events, errors or the model's context (E53), and
+//! [`mask`], which keeps texts of others free of them.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+
+mod masker;
+mod matcher;
+mod patterns;
+mod stream;
+mod url;
+mod views;
+
+pub use masker::{Masker, SECRET_MARGIN, mask, mask_and_cut, mask_json};
+pub use stream::StreamMask;
+pub use url::{looks_like_a_key, mask_url_parts};
 
 /// What stands where a secret stood.
 const MASK: &str = "***";
 
-/// A secret shorter than this many bytes is not masked in texts: it would blot out ordinary words.
-const MIN_MASKED_BYTES: usize = 4;
-
 /// A key or password. It cannot be serialised, and its `Debug` and `Display` forms print `***`.
+///
+/// A secret that was made is known to the process's [`Masker`] from then on: whatever a tool, a model or a server says of it
+/// is masked before it is stored or shown. So a new source of credentials has nothing else to do.
+///
+/// ```
+/// use windlass_core::{Secret, mask};
+///
+/// let _key = Secret::new("sk-0123456789abcdef");
+/// assert_eq!(mask("the key is sk-0123456789abcdef"), "the key is ***");
+/// assert_eq!(mask("c2stMDEyMzQ1Njc4OWFiY2RlZg== in base64"), "*** in base64");
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes a secret.
+    /// The least number of bytes of a secret that is masked: a shorter one would blot out ordinary words.
+    pub const MIN_MASKED_BYTES: usize = 6;
+
+    /// Takes a secret, and has it masked from now on.
     pub fn new(value: impl Into<Arc<str>>) -> Self {
+        let secret = Self(value.into());
+        Masker::of_process().add(&secret);
+        secret
+    }
+
+    /// Takes a value that prints as `***` like a secret, but is not masked in texts: a setting that stands where secrets
+    /// may stand, such as `production`.
+    pub fn unmasked(value: impl Into<Arc<str>>) -> Self {
         Self(value.into())
     }
 
@@ -25,13 +55,9 @@ impl Secret {
         &self.0
     }
 
-    /// The text with each exact occurrence of the secret replaced by `***`. A secret of less than four bytes is left
-    /// in place.
-    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.0.len() < MIN_MASKED_BYTES || !text.contains(&*self.0) {
-            return Cow::Borrowed(text);
-        }
-        Cow::Owned(text.replace(&*self.0, MASK))
+    /// Whether it is long enough to be masked.
+    pub fn is_masked(&self) -> bool {
+        self.0.trim().len() >= Self::MIN_MASKED_BYTES
     }
 }
 

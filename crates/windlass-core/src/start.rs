@@ -11,6 +11,7 @@ use crate::forking::Fork;
 use crate::ids::{RunId, SessionId, Text};
 use crate::message::Message;
 use crate::policy::Policy;
+use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
 /// Which agent a run belongs to: enough to refuse a changed one.
@@ -115,6 +116,9 @@ pub struct RunStarted {
     /// JSON Schema of the typed output, if the agent has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<Value>>,
+    /// The seals of the tools: what approvals are bound to beside the tools' descriptions. `None`: nothing is sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seals: Option<Arc<Seals>>,
     /// The span that tells of the run, where somebody watches: W3C Trace Context's `traceparent`. Of no consequence for
     /// what the run does; a take-over in another process goes on with the same trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,4 +132,12 @@ pub struct RunResumed {
     pub holder: Text,
     /// The lease's fencing number.
     pub epoch: u64,
+    /// By how many milliseconds the clock that took the run over lay behind the run's latest time: it was set back since, or
+    /// the one before was ahead. The run goes on from its latest time. `None`: no more than
+    /// [`CLOCK_JUMP_MS`](crate::CLOCK_JUMP_MS).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_behind_ms: Option<crate::ids::Millis>,
+    /// Whether a person let the run go on, however many attempts at its model call were lost before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
 }

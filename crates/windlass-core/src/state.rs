@@ -16,12 +16,14 @@ use crate::choice::{Carried, ModelChoice};
 use crate::event::{AgentRef, Purpose, RunEnded, ToolChoice};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
+use crate::ledger::Ledger;
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
 use crate::policy::{LimitKind, Policy, Preset, Stop, Wire};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
+use crate::seals::Seals;
 use crate::stored::Ref;
 use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
@@ -44,6 +46,8 @@ pub struct State {
     pub(crate) run: RunId,
     pub(crate) version: u64,
     pub(crate) clock: Millis,
+    /// By how much the clock that took the run over last lay behind.
+    pub(crate) behind_ms: Millis,
     pub(crate) started_at: Millis,
     pub(crate) agent: Option<AgentRef>,
     pub(crate) session: Option<SessionId>,
@@ -53,6 +57,8 @@ pub struct State {
     pub(crate) own_tools: Arc<Vec<ToolSpec>>,
     /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
     pub(crate) tools: Arc<Vec<ToolSpec>>,
+    /// What approvals are bound to beside the tools' descriptions.
+    pub(crate) seals: Option<Arc<Seals>>,
     /// Those of them that requests show.
     pub(crate) shown: Arc<Vec<ToolSpec>>,
     /// The stored payloads of the conversation, by handle.
@@ -65,10 +71,7 @@ pub struct State {
     pub(crate) phase: Phase,
     pub(crate) turn: u32,
     pub(crate) counters: Counters,
-    pub(crate) usage: Usage,
-    pub(crate) carried: Usage,
-    pub(crate) cost: Option<u64>,
-    pub(crate) carried_cost: u64,
+    pub(crate) ledger: Ledger,
     pub(crate) carried_ms: Millis,
     pub(crate) steering: Vec<Text>,
     pub(crate) questions: Vec<OpenQuestion>,
@@ -155,6 +158,7 @@ impl State {
             run,
             version: 0,
             clock: 0,
+            behind_ms: 0,
             started_at: 0,
             agent: None,
             session: None,
@@ -162,6 +166,7 @@ impl State {
             policy: empty_policy(),
             own_tools: Arc::default(),
             tools: Arc::default(),
+            seals: None,
             shown: Arc::default(),
             stored: RedBlackTreeMapSync::new_sync(),
             models: Arc::default(),
@@ -172,10 +177,7 @@ impl State {
             phase: Phase::New,
             turn: 0,
             counters: Counters::default(),
-            usage: Usage::default(),
-            carried: Usage::default(),
-            cost: Some(0),
-            carried_cost: 0,
+            ledger: Ledger::default(),
             carried_ms: 0,
             steering: Vec::new(),
             questions: Vec::new(),
@@ -289,12 +291,12 @@ impl State {
 
     /// Tokens used by this run.
     pub fn usage(&self) -> &Usage {
-        &self.usage
+        &self.ledger.usage
     }
 
     /// Cost of this run in pico-dollars; `None` where a price is unknown.
     pub fn cost(&self) -> Option<u64> {
-        self.cost
+        self.ledger.cost()
     }
 
     /// What limits count.
@@ -404,14 +406,8 @@ impl State {
 
     /// What a run takes over that goes on where this one was cut by a limit.
     pub fn carried(&self) -> Carried {
-        let mut usage = self.usage;
-        usage.add(&self.carried);
-        Carried {
-            counters: self.counters,
-            usage,
-            cost: self.cost.unwrap_or(0).saturating_add(self.carried_cost),
-            elapsed_ms: self.elapsed(self.clock),
-        }
+        let (usage, cost, reserved) = self.ledger.carried_on();
+        Carried { counters: self.counters, usage, cost, reserved, elapsed_ms: self.elapsed(self.clock) }
     }
 
     pub(crate) fn action(&self, seq: u64) -> ActionId {

@@ -101,7 +101,7 @@ pub fn read_result() -> &'static ToolSpec {
             "additionalProperties": false,
         });
         let about = "Reads a part of a long result of which only the beginning and the end were shown.";
-        let mut spec = ToolSpec::new(READ_RESULT, about, parameters);
+        let mut spec = ToolSpec::read_only(READ_RESULT, about, parameters);
         (spec.kind, spec.origin) = (ToolKind::Read, "windlass".into());
         spec
     })

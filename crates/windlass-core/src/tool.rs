@@ -6,18 +6,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::ids::Text;
-use crate::schema::plain_schema;
+use crate::schema::{Checker, SchemaFault, plain_schema};
 
 /// What running a tool twice would do; decides what happens to a call that had started when the process died.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing: may run again.
-    #[default]
     ReadOnly,
     /// A repeat with the same idempotency key has no further effect: may run again.
     Idempotent,
-    /// Each run has an effect of its own: after a crash its `check` settles it, else a person is asked.
+    /// Each run has an effect of its own: after a crash its `check` settles it, else a person is asked. The default:
+    /// nobody has said that a repeat does no harm.
+    #[default]
     Once,
 }
 
@@ -113,8 +114,19 @@ pub struct ToolSpec {
     /// Where it comes from, for messages about clashing names: `builtin`, `command`, `mcp files`, ….
     #[serde(default)]
     pub origin: Text,
+    /// The schema as it was taken in, made at the first use.
     #[serde(skip)]
-    validator: OnceLock<Result<jsonschema::Validator, String>>,
+    checked: OnceLock<Arc<Checked>>,
+    /// That of the spec that this one was cloned from.
+    #[serde(skip)]
+    before: Option<Arc<Checked>>,
+}
+
+/// What became of a schema when it was taken in.
+#[derive(Debug)]
+struct Checked {
+    parameters: Arc<Value>,
+    checker: Result<Checker, SchemaFault>,
 }
 
 fn is_none(reaches: &Arc<Vec<ToolSpec>>) -> bool {
@@ -148,13 +160,18 @@ impl ToolSpec {
                 }
             }
         };
-        let mut spec = Self::new(FINISH_TOOL, text, parameters);
+        let mut spec = Self::read_only(FINISH_TOOL, text, parameters);
         spec.kind = ToolKind::Finish(form);
         spec.origin = "the agent's output".into();
         spec
     }
 
-    /// A tool with defaults: read-only, offered, run by the edge.
+    /// A tool that changes nothing: a call of it may run again. Otherwise as [`ToolSpec::new`].
+    pub fn read_only(name: impl Into<Text>, description: impl Into<Text>, parameters: Value) -> Self {
+        Self { effect: Effect::ReadOnly, ..Self::new(name, description, parameters) }
+    }
+
+    /// A tool with defaults: effect `once`, offered, run by the edge.
     pub fn new(name: impl Into<Text>, description: impl Into<Text>, parameters: Value) -> Self {
         Self {
             name: name.into(),
@@ -171,24 +188,24 @@ impl ToolSpec {
             has_check: false,
             reaches: Arc::default(),
             origin: "".into(),
-            validator: OnceLock::new(),
+            checked: OnceLock::new(),
+            before: None,
         }
     }
 
-    /// The compiled schema, made at the first use.
+    /// What checks arguments: the schema is taken in at the first use, once for all clones that keep it.
     ///
     /// # Errors
-    /// The schema is no valid JSON Schema.
-    pub fn validator(&self) -> Result<&jsonschema::Validator, &str> {
-        self.validator
-            .get_or_init(|| {
-                jsonschema::options()
-                    .with_draft(jsonschema::Draft::Draft202012)
-                    .build(&self.parameters)
-                    .map_err(|error| error.to_string())
+    /// The schema is no JSON Schema, or costs too much.
+    pub fn checker(&self) -> Result<&Checker, &SchemaFault> {
+        let kept = self.before.as_ref().filter(|kept| Arc::ptr_eq(&kept.parameters, &self.parameters));
+        let checked = kept.unwrap_or_else(|| {
+            self.checked.get_or_init(|| {
+                let (parameters, checker) = (self.parameters.clone(), Checker::new(&self.parameters));
+                Arc::new(Checked { parameters, checker })
             })
-            .as_ref()
-            .map_err(String::as_str)
+        });
+        checked.checker.as_ref()
     }
 }
 
@@ -221,7 +238,8 @@ impl Clone for ToolSpec {
             has_check: self.has_check,
             reaches: self.reaches.clone(),
             origin: self.origin.clone(),
-            validator: OnceLock::new(),
+            checked: OnceLock::new(),
+            before: self.checked.get().or(self.before.as_ref()).cloned(),
         }
     }
 }

@@ -7,6 +7,9 @@ use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Map, Number, Value};
 
 use crate::schema::resolved;
+use crate::steps::Steps;
+
+mod shape;
 
 /// How many elements and texts a reply's XML may have.
 const MOST_NODES: u32 = 100_000;
@@ -44,11 +47,11 @@ impl Writer<'_> {
         let properties = schema.and_then(|schema| resolved(schema, self.root).get("properties")?.as_object());
         let known = properties.into_iter().flat_map(Map::keys).filter(|key| map.contains_key(*key));
         let others = map.keys().filter(|key| properties.is_none_or(|known| !known.contains_key(*key)));
-        let fields: Vec<(String, Value, Option<Value>)> = known
+        let fields: Vec<(&String, &Value, Option<&Value>)> = known
             .chain(others)
             .filter_map(|key| {
                 let value = map.get(key).filter(|value| !value.is_null())?;
-                Some((key.clone(), value.clone(), properties.and_then(|known| known.get(key)).cloned()))
+                Some((key, value, properties.and_then(|known| known.get(key))))
             })
             .collect();
         if fields.is_empty() {
@@ -56,9 +59,9 @@ impl Writer<'_> {
             return;
         }
         self.open(tag);
-        for (key, value, schema) in &fields {
+        for (key, value, schema) in fields {
             self.line(tag.depth + 1);
-            self.field(key, value, schema.as_ref(), tag.depth + 1);
+            self.field(key, value, schema, tag.depth + 1);
         }
         self.line(tag.depth);
         self.close(tag);
@@ -80,11 +83,11 @@ impl Writer<'_> {
             Value::Array(items) if items.is_empty() => self.empty(tag),
             Value::Object(map) => self.object(tag, map, schema),
             Value::Array(items) => {
-                let item = schema.and_then(|schema| resolved(schema, self.root).get("items")).cloned();
+                let item = schema.and_then(|schema| resolved(schema, self.root).get("items"));
                 self.open(tag);
                 for value in items {
                     self.line(tag.depth + 1);
-                    self.value(&tag.item(), value, item.as_ref());
+                    self.value(&tag.item(), value, item);
                 }
                 self.line(tag.depth);
                 self.close(tag);
@@ -97,7 +100,7 @@ impl Writer<'_> {
 
     fn string(&mut self, tag: &Tag, text: &str) {
         let wrapped = text.contains('<').then(|| format!("<w>{text}</w>"));
-        match wrapped.as_deref().and_then(|text| parse(text).ok()) {
+        match wrapped.as_deref().and_then(|text| parse(text, &Steps::default()).ok()) {
             Some(document) => {
                 self.open(tag);
                 self.embedded(document.root_element(), tag.depth);
@@ -201,95 +204,115 @@ pub fn xml_form(root: &str, schema: &Value) -> String {
 /// # Errors
 /// There is no such element, or it is not well-formed.
 pub fn from_xml(root: &str, text: &str, schema: &Value) -> Result<Value, String> {
+    read(root, text, schema, &Steps::default())
+}
+
+fn read(root: &str, text: &str, schema: &Value, steps: &Steps) -> Result<Value, String> {
     let (open, close) = (format!("<{root}"), format!("</{root}>"));
+    steps.add(text.len());
     let start = text.find(&open).ok_or_else(|| format!("there is no <{root}> element in the reply"))?;
     let end = text.rfind(&close).ok_or_else(|| format!("the <{root}> element is not closed"))? + close.len();
     let part = text.get(start..end).ok_or_else(|| format!("</{root}> comes before <{root}>"))?;
-    let document = parse(part).map_err(|error| format!("the XML is not well-formed: {error}"))?;
-    Ok(object_of(document.root_element(), schema, schema))
+    let document = parse(part, steps).map_err(|error| format!("the XML is not well-formed: {error}"))?;
+    Ok(Typed { root: schema, steps }.object(document.root_element(), schema))
 }
 
-fn parse(text: &str) -> Result<Document<'_>, roxmltree::Error> {
-    Document::parse_with_options(
-        text,
-        ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() },
-    )
+fn parse<'t>(text: &'t str, steps: &Steps) -> Result<Document<'t>, String> {
+    // The parser compares each attribute and namespace of an element with all others, and values are read by recursion.
+    shape::check(text, steps)?;
+    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    Document::parse_with_options(text, options).map_err(|error| error.to_string())
 }
 
-fn object_of(node: Node<'_, '_>, schema: &Value, root: &Value) -> Value {
-    let properties = resolved(schema, root).get("properties").and_then(Value::as_object);
-    let mut map = Map::new();
-    for child in node.children().filter(Node::is_element) {
-        let tag = child.tag_name().name();
-        let key = properties
-            .and_then(|known| known.keys().find(|key| tag_name(key) == tag))
-            .map_or_else(|| tag.to_owned(), Clone::clone);
-        let field = properties.and_then(|known| known.get(&key));
-        let Some(value) = value_of(child, field, root) else { continue };
-        match map.get_mut(&key) {
-            // A field that comes several times is a list.
-            Some(Value::Array(items)) => items.push(value),
-            Some(earlier) => *earlier = Value::Array(vec![earlier.take(), value]),
-            None => {
-                map.insert(key, value);
+/// Reads values, typed by a schema.
+struct Typed<'r> {
+    root: &'r Value,
+    steps: &'r Steps,
+}
+
+impl Typed<'_> {
+    fn object(&self, node: Node<'_, '_>, schema: &Value) -> Value {
+        let root = self.root;
+        let properties = resolved(schema, root).get("properties").and_then(Value::as_object);
+        let mut map = Map::new();
+        for child in node.children().filter(Node::is_element) {
+            let tag = child.tag_name().name();
+            self.steps.add(1 + properties.map_or(0, Map::len));
+            let key = properties
+                .and_then(|known| known.keys().find(|key| tag_name(key) == tag))
+                .map_or_else(|| tag.to_owned(), Clone::clone);
+            let field = properties.and_then(|known| known.get(&key));
+            let Some(value) = self.value(child, field) else { continue };
+            match map.get_mut(&key) {
+                // A field that comes several times is a list.
+                Some(Value::Array(items)) => items.push(value),
+                Some(earlier) => *earlier = Value::Array(vec![earlier.take(), value]),
+                None => {
+                    map.insert(key, value);
+                }
             }
         }
+        Value::Object(map)
     }
-    Value::Object(map)
-}
 
-/// `None`: an empty element of a field that is neither a list, an object nor a text is absent.
-fn value_of(node: Node<'_, '_>, schema: Option<&Value>, root: &Value) -> Option<Value> {
-    let schema = schema.map(|schema| resolved(schema, root));
-    let kinds: Vec<&str> = match schema.and_then(|schema| schema.get("type")) {
-        Some(Value::String(kind)) => vec![kind],
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let is = |kind: &str| kinds.contains(&kind);
-    let mut elements = node.children().filter(Node::is_element).peekable();
-    if elements.peek().is_some() {
-        let items = elements.clone().all(|child| child.tag_name().name() == "item");
-        if is("array") || (kinds.is_empty() && items) {
-            let item = schema.and_then(|schema| schema.get("items"));
-            return Some(elements.map(|child| value_of(child, item, root).unwrap_or_default()).collect());
-        }
-        if is("string") && !is("object") {
-            return Some(Value::String(inner(node)));
-        }
-        return Some(object_of(node, schema.unwrap_or(&Value::Null), root));
-    }
-    let text = node.children().filter(Node::is_text).filter_map(|child| child.text()).collect::<String>();
-    let text = text.trim();
-    if text.is_empty() {
-        return match () {
-            () if is("array") => Some(Value::Array(Vec::new())),
-            () if is("object") => Some(Value::Object(Map::new())),
-            () if is("null") => Some(Value::Null),
-            () if is("string") => Some("".into()),
-            () => None,
+    /// `None`: an empty element of a field that is neither a list, an object nor a text is absent.
+    fn value(&self, node: Node<'_, '_>, schema: Option<&Value>) -> Option<Value> {
+        let root = self.root;
+        self.steps.add(1);
+        let schema = schema.map(|schema| resolved(schema, root));
+        let kinds: Vec<&str> = match schema.and_then(|schema| schema.get("type")) {
+            Some(Value::String(kind)) => vec![kind],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
         };
-    }
-    let scalar = || -> Option<Value> {
-        if is("boolean") {
-            match text.to_ascii_lowercase().as_str() {
-                "true" | "1" | "yes" => return Some(true.into()),
-                "false" | "0" | "no" => return Some(false.into()),
-                _ => {}
+        let is = |kind: &str| kinds.contains(&kind);
+        let mut elements = node.children().filter(Node::is_element).peekable();
+        if elements.peek().is_some() {
+            let items = elements.clone().all(|child| child.tag_name().name() == "item");
+            if is("array") || (kinds.is_empty() && items) {
+                let item = schema.and_then(|schema| schema.get("items"));
+                return Some(elements.map(|child| self.value(child, item).unwrap_or_default()).collect());
             }
+            if is("string") && !is("object") {
+                let text = inner(node);
+                self.steps.add(text.len());
+                return Some(Value::String(text));
+            }
+            return Some(self.object(node, schema.unwrap_or(&Value::Null)));
         }
-        if (is("integer") || is("number"))
-            && let Ok(number) = text.parse::<Number>()
-        {
-            return Some(number.into());
+        let text = node.children().filter(Node::is_text).filter_map(|child| child.text()).collect::<String>();
+        self.steps.add(text.len());
+        let text = text.trim();
+        if text.is_empty() {
+            return match () {
+                () if is("array") => Some(Value::Array(Vec::new())),
+                () if is("object") => Some(Value::Object(Map::new())),
+                () if is("null") => Some(Value::Null),
+                () if is("string") => Some("".into()),
+                () => None,
+            };
         }
-        (is("null") && text == "null").then_some(Value::Null)
-    };
-    if is("array") {
-        let item = schema.and_then(|schema| schema.get("items"));
-        return Some(vec![leaf(text, item, root)].into());
+        let scalar = || -> Option<Value> {
+            if is("boolean") {
+                match text.to_ascii_lowercase().as_str() {
+                    "true" | "1" | "yes" => return Some(true.into()),
+                    "false" | "0" | "no" => return Some(false.into()),
+                    _ => {}
+                }
+            }
+            if (is("integer") || is("number"))
+                && let Ok(number) = text.parse::<Number>()
+            {
+                return Some(number.into());
+            }
+            (is("null") && text == "null").then_some(Value::Null)
+        };
+        if is("array") {
+            let item = schema.and_then(|schema| schema.get("items"));
+            return Some(vec![leaf(text, item, root)].into());
+        }
+        Some(scalar().unwrap_or_else(|| choice(text, schema)))
     }
-    Some(scalar().unwrap_or_else(|| choice(text, schema)))
 }
 
 /// A text where a list of items was expected: its one item.

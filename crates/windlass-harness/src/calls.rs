@@ -185,7 +185,7 @@ fn is_due(home: &Home, phase: Phase, step: &Step, over: bool) -> bool {
         && match phase {
             Phase::Run => *step == Step::Run,
             Phase::Answer => matches!(step, Step::Answer(..)),
-            Phase::Resume => home.folder().join("half-way").exists() && *step == Step::Resume,
+            Phase::Resume => home.folder().join("half-way").exists() && matches!(step, Step::Resume(_)),
         }
 }
 

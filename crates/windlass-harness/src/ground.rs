@@ -38,7 +38,7 @@ impl Ground {
             .tempdir_in(&above)
             .map_err(HarnessError::file("make a folder in", &above))?;
         let mut servers = Vec::new();
-        for scene in [Scene::Tools, Scene::Approval, Scene::Short, Scene::Pages] {
+        for scene in Scene::ALL {
             let mock = Mock::start(scene.script()).map_err(HarnessError::system("start a model server"))?;
             servers.push((scene, mock));
         }

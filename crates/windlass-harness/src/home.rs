@@ -22,6 +22,8 @@ pub struct Receipt {
     pub tool: String,
     /// Its argument.
     pub n: u32,
+    /// The run's id, as the tool was told.
+    pub run: String,
     /// The call's id, as the tool was told.
     pub call: String,
     /// The idempotency key.
@@ -42,10 +44,10 @@ pub struct Home {
 pub enum Step {
     /// `windlass run`.
     Run,
-    /// `windlass runs resume`.
-    Resume,
-    /// `windlass runs answer`: the question and the answer's words.
-    Answer(String, Vec<String>),
+    /// `windlass runs resume`: the run.
+    Resume(String),
+    /// `windlass runs answer`: the run, the question and the answer's words.
+    Answer(String, String, Vec<String>),
 }
 
 impl Step {
@@ -53,7 +55,7 @@ impl Step {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Run => "run",
-            Self::Resume => "resume",
+            Self::Resume(_) => "resume",
             Self::Answer(..) => "answer",
         }
     }
@@ -105,9 +107,9 @@ impl Home {
             if self.data.join("agents.json").exists() { &[] } else { &["--with", "agent.yaml"] };
         match step {
             Step::Run => command.args(["run", "agent.yaml", INPUT]),
-            Step::Resume => command.args(["runs", "resume"]).args(with).arg("last"),
-            Step::Answer(question, words) => {
-                command.args(["runs", "answer"]).args(with).args(["last", question]).args(words)
+            Step::Resume(run) => command.args(["runs", "resume"]).args(with).arg(run),
+            Step::Answer(run, question, words) => {
+                command.args(["runs", "answer"]).args(with).args([run, question]).args(words)
             }
         };
         command
@@ -151,10 +153,12 @@ impl Home {
         let text = fs::read_to_string(self.folder.join("receipts")).unwrap_or_default();
         let read = |line: &str| {
             let mut words = line.split(' ');
-            let (tool, n, call, key) = (words.next()?, words.next()?, words.next()?, words.next()?);
+            let (tool, n, run) = (words.next()?, words.next()?, words.next()?);
+            let (call, key) = (words.next()?, words.next()?);
             Some(Receipt {
                 tool: tool.to_owned(),
                 n: n.parse().ok()?,
+                run: run.to_owned(),
                 call: call.to_owned(),
                 key: key.to_owned(),
             })

@@ -3,7 +3,8 @@
 //!
 //! A model server on the loopback address and tools that leave receipts stand around it ([`Scene`]); a run lives over as
 //! many processes as it takes, and is checked after each ([`Life`]). What happens to a process is its [`Fate`]: a kill at
-//! a random time ([`kills()`]), a fault at a system call ([`calls()`]), a disk without room ([`disks()`]). Two more parts work
+//! a random time ([`kills()`]), a fault at a system call ([`calls()`]), a fault around the start of
+//! a tool ([`windows()`]), a disk without room ([`disks()`]). Two more parts work
 //! on the files alone: [`prefixes()`] and [`power()`]. Linux only: strace, `/proc`, tmpfs.
 mod calls;
 mod chance;
@@ -20,6 +21,7 @@ mod power;
 mod prefixes;
 mod scene;
 mod sound;
+mod windows;
 
 pub use calls::calls;
 pub use chance::Chance;
@@ -30,9 +32,10 @@ pub use home::{Home, Receipt, Step};
 pub use kills::{KillPlan, KillReport, kills};
 pub use life::{Ending, Fate, Life, Lived, Story, reference, undisturbed};
 pub use look::{Look, all, newest};
-pub use mock::{Mock, Reply, Script, ScriptedCall};
+pub use mock::{Asked, Mock, Reply, Script, ScriptedCall};
 pub use page::Matrix;
 pub use power::power;
 pub use prefixes::{Files, Lengths, played, prefixes, scripted};
 pub use scene::{INPUT, Kind, Scene};
 pub use sound::{kept, not_again, receipts};
+pub use windows::windows;

@@ -31,16 +31,19 @@ pub struct Ending {
     pub text: Option<String>,
     /// Its whole conversation.
     pub conversation: Value,
+    /// How many runs it and its family are.
+    pub runs: usize,
 }
 
 impl Ending {
-    fn of(look: &Look) -> Option<Self> {
+    pub(crate) fn of(look: &Look) -> Option<Self> {
         let end = look.state.ended()?;
         let messages: Vec<_> = look.state.history().iter().collect();
         Some(Self {
             status: end.status.name().to_owned(),
             text: end.text.as_deref().map(str::to_owned),
             conversation: json!(messages),
+            runs: look.all().count(),
         })
     }
 }
@@ -208,11 +211,11 @@ impl<'h> Life<'h> {
         let Some(look) = &self.before else { return Ok(Step::Run) };
         // An answer that waits in the inbox was given already.
         match look.state.questions().first().filter(|_| look.posts == 0) {
-            None => Ok(Step::Resume),
+            None => Ok(Step::Resume(look.run.to_string())),
             Some(question) => {
                 self.story.asked.insert(question.kind.name());
                 let words = self.answer(look, question)?;
-                Ok(Step::Answer(question.id.to_string(), words))
+                Ok(Step::Answer(look.run.to_string(), question.id.to_string(), words))
             }
         }
     }
@@ -220,12 +223,27 @@ impl<'h> Life<'h> {
     /// A person who looks before they speak.
     fn answer(&self, look: &Look, question: &OpenQuestion) -> Result<Vec<String>, HarnessError> {
         let call = question.call.as_ref().and_then(|call| look.state.open_call(call));
+        // A question of another agent is put here as one about the task that it was handed.
+        if let Some((run, asked)) = call.and_then(|call| call.asks()) {
+            let child = self.before.iter().flat_map(Look::all).find(|look| look.run == run);
+            let asked = child.and_then(|child| {
+                let question = child.state.questions().iter().find(|open| open.id == *asked)?;
+                Some((child, question))
+            });
+            return match asked {
+                Some((child, question)) => self.answer(child, question),
+                None => {
+                    Err(self.home.broken("asked", format!("nobody asked this in run {run}: {question:?}")))
+                }
+            };
+        }
         match (question.kind, call) {
             (QuestionKind::Approval, Some(_)) => Ok(vec!["approve".to_owned()]),
             (QuestionKind::Outcome, Some(call)) => {
                 // Whoever asked has made sure that nothing of the call is alive any more.
-                let receipt =
-                    self.home.receipts()?.into_iter().find(|receipt| receipt.call == call.call.id.as_str());
+                let (run, call) = (look.run.to_string(), call.call.id.as_str());
+                let mut receipts = self.home.receipts()?.into_iter();
+                let receipt = receipts.find(|receipt| receipt.run == run && receipt.call == call);
                 Ok(match receipt {
                     Some(receipt) => {
                         vec!["result".to_owned(), format!("{} {} done", receipt.tool, receipt.n)]

@@ -20,12 +20,25 @@ pub struct Look {
     pub state: State,
     /// How many inputs wait in its inbox.
     pub posts: usize,
+    /// The runs that it, or one of these, handed tasks to.
+    pub family: Vec<Look>,
 }
 
 impl Look {
     /// All events in order.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.batches.iter().flat_map(|batch| batch.events.iter())
+    }
+
+    /// It and its family.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.family)
+    }
+
+    /// Whether another run started it.
+    fn is_child(&self) -> bool {
+        let first = self.events().next().map(|event| &event.fact);
+        matches!(first, Some(Fact::RunStarted(start)) if start.parent.is_some())
     }
 
     /// The kind of the last event.
@@ -43,12 +56,22 @@ pub fn all(file: &Path) -> Result<Vec<Look>, String> {
     runtime.block_on(read(file))
 }
 
-/// The newest run of a log file.
+/// The newest run of a log file that no other run started, with its family: all others.
 ///
 /// # Errors
-/// As for [`all`].
+/// As for [`all`]; or there are only runs that others started.
 pub fn newest(file: &Path) -> Result<Option<Look>, String> {
-    all(file).map(|runs| runs.into_iter().next())
+    let mut runs = all(file)?;
+    let Some(place) = runs.iter().position(|run| !run.is_child()) else {
+        return if runs.is_empty() {
+            Ok(None)
+        } else {
+            Err("every run was started by another one".to_owned())
+        };
+    };
+    let mut root = runs.remove(place);
+    root.family = runs;
+    Ok(Some(root))
 }
 
 async fn read(file: &Path) -> Result<Vec<Look>, String> {
@@ -67,7 +90,7 @@ async fn one(log: &SqliteLog, line: &RunSummary) -> Result<Look, String> {
     let batches = log.read(run, 1, usize::MAX).await.map_err(|error| in_full(&error))?;
     let state = load(log, run).await.map_err(|error| in_full(&error))?;
     let posts = log.inbox(run, None).await.map_err(|error| in_full(&error))?.len();
-    let look = Look { run, batches, state, posts };
+    let look = Look { run, batches, state, posts, family: Vec::new() };
     whole(&look, line)?;
     Ok(look)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use windlass_harness::{
     DISK_FAULTS, Ground, HarnessError, KillPlan, Lengths, Matrix, Scene, calls, disks, kills, locked,
-    may_mount, played, power, prefixes, scripted,
+    may_mount, played, power, prefixes, scripted, windows,
 };
 
 /// Set in the process that was started anew with the right to mount.
@@ -43,6 +43,8 @@ enum Part {
     Kills(KillArgs),
     /// strace kills it before, or fails, each call on a file of the log
     Calls(CallArgs),
+    /// Kill -9, or SIGSTOP and a take-over, between the start of a tool and the tool
+    Windows,
     /// Its write-ahead file is cut at every byte, and that of scripted conversations at the edges of frames
     Prefixes(PrefixArgs),
     /// The power goes after each write, sync and start of a tool
@@ -183,6 +185,7 @@ fn part(cli: &Cli, ground: &Ground) -> Result<(), HarnessError> {
             print!("{}", kills(ground, KillPlan { count: args.count, time, seed: args.seed })?);
         }
         Part::Calls(args) => println!("{}", all_calls(ground, args.every)?.page()),
+        Part::Windows => println!("{}", all_windows(ground)?.page()),
         Part::Prefixes(args) => {
             let lengths = if args.edges { Lengths::Edges } else { Lengths::Every };
             all_prefixes(ground, args, [lengths; 3])?;
@@ -199,6 +202,16 @@ fn all_calls(ground: &Ground, every: usize) -> Result<Matrix, HarnessError> {
     let (matrix, hits) = calls(ground, every)?;
     println!(
         "system calls: {hits} faults, each run came to the same end, {:.0} s",
+        begun.elapsed().as_secs_f64()
+    );
+    Ok(matrix)
+}
+
+fn all_windows(ground: &Ground) -> Result<Matrix, HarnessError> {
+    let begun = Instant::now();
+    let (matrix, hits) = windows(ground)?;
+    println!(
+        "starts of tools: {hits} faults, nothing was started late or twice, {:.0} s",
         begun.elapsed().as_secs_f64()
     );
     Ok(matrix)
@@ -242,6 +255,7 @@ fn all_disks(ground: &Ground, args: &DiskArgs) -> Result<Matrix, HarnessError> {
 fn matrix(ground: &Ground, args: &MatrixArgs) -> Result<(), HarnessError> {
     let mut matrix = all_disks(ground, &args.disks)?;
     matrix.merge(all_calls(ground, 1)?);
+    matrix.merge(all_windows(ground)?);
     // Every byte of the shortest one: those of the others take minutes (`windlass-harness prefixes`).
     let short = if args.prefixes.edges { Lengths::Edges } else { Lengths::Every };
     all_prefixes(ground, &args.prefixes, [short, Lengths::Edges, Lengths::Edges])?;

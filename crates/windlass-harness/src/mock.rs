@@ -8,14 +8,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::scene::Kind;
+
 /// How long a connection may be silent, in milliseconds: far more than a live client needs.
 const SILENCE: Duration = Duration::from_secs(30);
 /// How long a request may be, in bytes.
 const LONGEST_REQUEST: u64 = 64 * 1024 * 1024;
+/// What stands before the number of a part in a task.
+const PART: &str = "part ";
 /// In how many pieces a text is streamed.
 const PIECES: usize = 4;
 
-/// A call that a reply asks for: the tool's name and its argument `n`.
+/// A call that a reply asks for: the tool's name and its argument `n`, or an agent's name and the part that is its task.
 pub type ScriptedCall = (&'static str, u32);
 
 /// A reply of the script.
@@ -27,8 +31,19 @@ pub enum Reply {
     Results,
 }
 
-/// What the model replies after so many tool results.
-pub type Script = fn(results: usize) -> Reply;
+/// How far a conversation has come, and whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The model that is asked: each agent of a family has one of its own.
+    pub model: &'a str,
+    /// The part of the work that the conversation is about, as its task says (`part 3`); 0 if none is named.
+    pub part: u32,
+    /// How many tool results the model was told.
+    pub results: usize,
+}
+
+/// What the model replies.
+pub type Script = fn(asked: &Asked<'_>) -> Reply;
 
 /// A running model server. It ends with the process.
 #[derive(Clone, Debug)]
@@ -68,7 +83,8 @@ fn answer(stream: TcpStream, script: Script) -> io::Result<()> {
     let mut out = stream;
     while let Some(request) = read(&mut reader)? {
         let results = told(&request);
-        let reply = script(results.len());
+        let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+        let reply = script(&Asked { model, part: part(&request), results: results.len() });
         let streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
         if streamed {
             stream_reply(&mut out, &reply, &results)?;
@@ -101,13 +117,23 @@ fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Value>> {
     serde_json::from_slice(&body).map(Some).map_err(io::Error::other)
 }
 
+fn messages<'r>(request: &'r Value, role: &str) -> impl Iterator<Item = &'r Value> {
+    let messages = request.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    messages.iter().filter(move |message| message.get("role").and_then(Value::as_str) == Some(role))
+}
+
+/// The part of the work that a request's task names.
+fn part(request: &Value) -> u32 {
+    let named = |message: &Value| {
+        let (_, part) = message.get("content")?.as_str()?.rsplit_once(PART)?;
+        part.trim().parse().ok()
+    };
+    messages(request, "user").find_map(named).unwrap_or_default()
+}
+
 /// The tool results in a request, in order.
 fn told(request: &Value) -> Arc<[String]> {
-    let messages = request.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let of = |message: &&Value| message.get("role").and_then(Value::as_str) == Some("tool");
-    messages
-        .iter()
-        .filter(of)
+    messages(request, "tool")
         .map(|message| match message.get("content") {
             Some(Value::String(text)) => text.clone(),
             other => other.map(Value::to_string).unwrap_or_default(),
@@ -115,11 +141,16 @@ fn told(request: &Value) -> Arc<[String]> {
         .collect()
 }
 
+/// An agent is told its task, a tool its number.
+fn arguments(name: &str, n: u32) -> Value {
+    if Kind::of(name).is_some() { json!({ "n": n }) } else { json!({ "task": format!("{PART}{n}") }) }
+}
+
 fn calls_json(calls: &[ScriptedCall], before: usize, indexed: bool) -> Vec<Value> {
     let one = |(place, (name, n)): (usize, &ScriptedCall)| {
         let mut call = json!({
             "id": format!("call_{before}_{place}"), "type": "function",
-            "function": { "name": name, "arguments": json!({ "n": n }).to_string() },
+            "function": { "name": name, "arguments": arguments(name, *n).to_string() },
         });
         if indexed && let Some(fields) = call.as_object_mut() {
             fields.insert("index".to_owned(), json!(place));

@@ -15,6 +15,7 @@ use crate::home::{Home, Step};
 use crate::life::{Life, Lived, PATIENCE, undisturbed};
 use crate::look::{self, Look};
 use crate::scene::Scene;
+use crate::windows::WAITING;
 
 /// The files that must come through. The index in shared memory is made anew after each crash.
 const FILES: [&str; 2] = ["log.db", "log.db-wal"];
@@ -234,13 +235,14 @@ fn deed(line: &str) -> Option<Deed> {
     })
 }
 
-/// Only the start of a tool's own shell, not what that starts, nor a check.
+/// Only the start of a tool's own shell, not what that starts, nor a check, nor the shell that waits to become the tool.
 fn started_tool(args: &str) -> bool {
     let words: Vec<String> = args.split('"').skip(1).step_by(2).map(plain).collect();
     // A name that is looked for along PATH is tried in several folders: only the try that worked counts.
     let worked = !args.contains("= -1");
     let own = words.first().is_some_and(|program| PathBuf::from(program).ends_with("windlass"));
-    worked && (own || words.iter().any(|word| word == "tool.sh"))
+    let waits = words.iter().any(|word| word.starts_with(WAITING));
+    worked && (own || !waits && words.iter().any(|word| word == "tool.sh"))
 }
 
 /// The path of a descriptor: strace escapes it as it does all texts.
@@ -266,9 +268,11 @@ mod tests {
     use super::{Deed, deeds, left};
     use crate::chance::Chance;
 
+    /// The fourth line is a shell that waits, `sh -c "IFS= read -r _ " sh tool.sh`: not a start yet.
     const TRACE: &str = r#"10 execve("\x2f\x77\x69\x6e\x64\x6c\x61\x73\x73", ["\x78"], 0x7ff /* 5 vars */) = 0
 11 pwrite64(7</x/log.db-wal>, "\x01\x02", 2, 4) = 2
 12 pwrite64(5</x/log.db-shm>, "\x01\x02", 2, 4) = 2
+12 execve("\x73\x68", ["\x73\x68", "\x2d\x63", "\x49\x46\x53\x3d\x20\x72\x65\x61\x64\x20\x2d\x72\x20\x5f\x20\x26\x26\x20\x65\x78\x65\x63", "\x73\x68", "\x74\x6f\x6f\x6c\x2e\x73\x68"], 0x7ff /* 5 vars */) = 0
 11 fdatasync(7</x/log.db-wal> <unfinished ...>
 12 execve("\x73\x68", ["\x73\x68", "\x74\x6f\x6f\x6c\x2e\x73\x68"], 0x7ff /* 5 vars */) = -1 ENOENT
 13 execve("\x73\x68", ["\x73\x68", "\x74\x6f\x6f\x6c\x2e\x73\x68"], 0x7ff /* 5 vars */ <unfinished ...>

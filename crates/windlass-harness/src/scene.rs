@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::mock::{Reply, Script, ScriptedCall};
+use crate::mock::{Asked, Reply, Script, ScriptedCall};
 
 /// What the agent is told.
 pub const INPUT: &str = "Do what the script says.";
@@ -41,19 +41,32 @@ pub enum Scene {
     Tools,
     /// Two calls that a person must allow.
     Approval,
-    /// One call.
+    /// One call of an idempotent tool.
     Short,
+    /// One call of a tool that can be asked whether it has run.
+    Pay,
+    /// One call of a tool of which only a person can know.
+    Send,
+    /// An agent that hands tasks to two others at once, which hand on some of theirs.
+    Family,
     /// Results of 24 KB each, until 2 MB are written.
     Pages,
 }
 
 impl Scene {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Tools, Self::Approval, Self::Short, Self::Pay, Self::Send, Self::Family, Self::Pages];
+
     /// The scene's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Approval => "approval",
             Self::Short => "short",
+            Self::Pay => "pay",
+            Self::Send => "send",
+            Self::Family => "family",
             Self::Pages => "pages",
         }
     }
@@ -63,7 +76,10 @@ impl Scene {
         match self {
             Self::Tools => tools,
             Self::Approval => approval,
-            Self::Short => short,
+            Self::Short => |asked| one(asked, "book"),
+            Self::Pay => |asked| one(asked, "pay"),
+            Self::Send => |asked| one(asked, "send"),
+            Self::Family => family,
             Self::Pages => pages,
         }
     }
@@ -71,8 +87,17 @@ impl Scene {
     /// Writes the agent file and its tools into a folder.
     pub(crate) fn write(self, folder: &Path, model: &str) -> io::Result<()> {
         let approve = if self == Self::Approval { "approve: [pay, send], " } else { "" };
-        let agent = AGENT.replace("{model}", model).replace("{approve}", approve);
-        std::fs::write(folder.join("agent.yaml"), agent)?;
+        let agent = |name: &str, agents: &str| {
+            let agent = AGENT.replace("{name}", name).replace("{model}", model);
+            agent.replace("{approve}", approve).replace("{agents}", agents)
+        };
+        if self == Self::Family {
+            std::fs::write(folder.join("agent.yaml"), agent("root", "agents: [ ./worker.yaml ]"))?;
+            std::fs::write(folder.join("worker.yaml"), agent("worker", "agents: [ ./helper.yaml ]"))?;
+            std::fs::write(folder.join("helper.yaml"), agent("helper", ""))?;
+        } else {
+            std::fs::write(folder.join("agent.yaml"), agent("harness", ""))?;
+        }
         std::fs::write(folder.join("tool.sh"), TOOL)?;
         std::fs::write(folder.join("check.sh"), CHECK)
     }
@@ -82,8 +107,8 @@ fn calls(calls: &[ScriptedCall]) -> Reply {
     Reply::Calls(calls.to_vec())
 }
 
-fn tools(results: usize) -> Reply {
-    match results {
+fn tools(asked: &Asked<'_>) -> Reply {
+    match asked.results {
         0 => calls(&[("look", 1), ("book", 1)]),
         2 => calls(&[("pay", 1)]),
         3 => calls(&[("send", 1), ("look", 2)]),
@@ -93,23 +118,40 @@ fn tools(results: usize) -> Reply {
     }
 }
 
-fn approval(results: usize) -> Reply {
-    match results {
+fn approval(asked: &Asked<'_>) -> Reply {
+    match asked.results {
         0 => calls(&[("pay", 1), ("look", 1)]),
         2 => calls(&[("send", 1)]),
         _ => Reply::Results,
     }
 }
 
-fn short(results: usize) -> Reply {
-    if results == 0 { calls(&[("book", 1)]) } else { Reply::Results }
+fn one(asked: &Asked<'_>, tool: &'static str) -> Reply {
+    if asked.results == 0 { calls(&[(tool, 1)]) } else { Reply::Results }
+}
+
+/// How many numbers each part of a family's work has for its calls.
+const NUMBERS: u32 = 10;
+
+fn family(asked: &Asked<'_>) -> Reply {
+    let first = asked.part * NUMBERS;
+    match (asked.model, asked.results) {
+        ("root", 0) => calls(&[("worker", 1), ("worker", 2), ("pay", 1)]),
+        ("root", 3) => calls(&[("worker", 3), ("send", 2)]),
+        ("worker", 0) => calls(&[("look", first), ("pay", first + 1)]),
+        ("worker", 2) => calls(&[("helper", asked.part), ("book", first + 2)]),
+        ("worker", 4) => calls(&[("send", first + 3)]),
+        ("helper", 0) => calls(&[("send", first + 5)]),
+        ("helper", 1) => calls(&[("pay", first + 6)]),
+        _ => Reply::Results,
+    }
 }
 
 /// How many results of [`Scene::Pages`] there are.
 const PAGES: usize = 84;
 
-fn pages(results: usize) -> Reply {
-    if results < PAGES { calls(&[("page", results as u32 + 1)]) } else { Reply::Results }
+fn pages(asked: &Asked<'_>) -> Reply {
+    if asked.results < PAGES { calls(&[("page", asked.results as u32 + 1)]) } else { Reply::Results }
 }
 
 /// The effect is one line in `receipts`, written with one write: it is there or not.
@@ -119,7 +161,7 @@ const TOOL: &str = r#"if [ "$1" = pay ]; then
   while [ -e hold ]; do : > begun; [ -e killed ] && exit 1; sleep 0.005; done
 fi
 case "$1" in pay|send) sleep 0.004;; esac
-printf '%s %s %s %s\n' "$1" "$2" "$WINDLASS_CALL" "$WINDLASS_IDEMPOTENCY_KEY" >> receipts
+printf '%s %s %s %s %s\n' "$1" "$2" "$WINDLASS_RUN" "$WINDLASS_CALL" "$WINDLASS_IDEMPOTENCY_KEY" >> receipts
 case "$1" in page) head -c 24000 /dev/zero | tr '\0' x;; esac
 printf '%s %s done' "$1" "$2"
 "#;
@@ -132,9 +174,10 @@ done < receipts
 exit 1
 "#;
 
-const AGENT: &str = r#"name: harness
-model: { use: openai/script, base_url: "{model}", key: none }
+const AGENT: &str = r#"name: {name}
+model: { use: openai/{name}, base_url: "{model}", key: none }
 instructions: Call the tools.
+{agents}
 tools:
   - command:
       name: look

@@ -22,6 +22,10 @@ pub fn kept(before: &Look, after: &Look) -> Result<(), String> {
             return Err(format!("append {place} was {batch:?}, now it is {found:?}"));
         }
     }
+    for child in &before.family {
+        let still = after.family.iter().find(|run| run.run == child.run);
+        kept(child, still.ok_or_else(|| format!("run {}, a child of {}, is gone", child.run, before.run))?)?;
+    }
     Ok(())
 }
 
@@ -159,19 +163,24 @@ fn may_finish(id: &CallId, call: &Told, outcome: &CallOutcome) -> Result<(), Str
 /// # Errors
 /// Says which call was repeated, started too early, or has a result without its effect.
 pub fn receipts(look: Option<&Look>, receipts: &[Receipt]) -> Result<BTreeMap<(String, u32), usize>, String> {
-    let calls = look.map(calls).transpose()?.unwrap_or_default();
+    let mut calls = BTreeMap::new();
+    for look in look.iter().flat_map(|look| look.all()) {
+        let run = look.run.to_string();
+        calls.extend(self::calls(look)?.into_iter().map(|(id, call)| ((run.clone(), id), call)));
+    }
     let mut counts: BTreeMap<(String, u32), usize> = BTreeMap::new();
-    let mut keys: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut keys: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for receipt in receipts {
-        let call = calls.get(&CallId::from(receipt.call.as_str())).filter(|call| call.started);
+        let id = (receipt.run.clone(), CallId::from(receipt.call.as_str()));
+        let call = calls.get(&id).filter(|call| call.started);
         let call = call.ok_or_else(|| format!("{receipt:?} of a call whose start is not in the log"))?;
         if (call.tool.as_str(), call.n) != (receipt.tool.as_str(), receipt.n) {
             return Err(format!("{receipt:?} belongs to another call: {call:?}"));
         }
         *counts.entry((receipt.tool.clone(), receipt.n)).or_insert(0) += 1;
-        keys.entry(&receipt.call).or_default().insert(&receipt.key);
+        keys.entry((&receipt.run, &receipt.call)).or_default().insert(&receipt.key);
     }
-    if let Some((call, keys)) = keys.iter().find(|(_, keys)| keys.len() > 1) {
+    if let Some(((_, call), keys)) = keys.iter().find(|(_, keys)| keys.len() > 1) {
         return Err(format!("{call} was given several idempotency keys: {keys:?}"));
     }
     for ((tool, n), count) in &counts {
@@ -179,7 +188,8 @@ pub fn receipts(look: Option<&Look>, receipts: &[Receipt]) -> Result<BTreeMap<(S
             return Err(format!("the effect of {tool} {n} happened {count} times"));
         }
     }
-    let finished = calls.values().filter(|call| call.finished);
+    // What another agent does leaves the receipts of that one's calls.
+    let finished = calls.values().filter(|call| call.finished && Kind::of(&call.tool).is_some());
     finished
         .map(|call| {
             let place = (call.tool.clone(), call.n);

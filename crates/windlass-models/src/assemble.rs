@@ -1,9 +1,12 @@
 //! Owns how the pieces of a streamed reply become a [`Reply`]: the one fold behind streaming and blocking calls.
 
+use std::collections::BTreeMap;
+
 use futures_util::StreamExt;
 use serde::de::IgnoredAny;
 use windlass_core::{
-    FailureKind, ModelFailure, Reasoning, Reply, ReplyCall, SealedReasoning, StopReason, Text, Usage,
+    FailureKind, MAX_REPLY_BYTES, ModelFailure, Reasoning, Reply, ReplyCall, SealedReasoning, Steps,
+    StopReason, Text, Usage,
 };
 
 use crate::{Delta, Deltas};
@@ -11,25 +14,25 @@ use crate::{Delta, Deltas};
 /// The most tool calls that one reply may have.
 pub const MAX_CALLS: usize = 4096;
 
-/// The most bytes that one reply may have: text, reasoning and arguments together.
-pub const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
-
 /// Folds [`Delta`]s into a [`Reply`]. Costs well below a microsecond a piece.
 ///
 /// The rules for the pieces of tool calls stand at [`Delta::Call`]; beyond them, providers are known to give every
 /// parallel call the index 0 (another id or name then opens another call), to repeat a call's name in each piece (the
 /// first one counts) and to send arguments before the name (the name goes to the call that lacks one).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Assembler {
     model: Text,
+    max_reply_bytes: u64,
     text: String,
     reasoning: String,
     sealed: Option<SealedReasoning>,
     calls: Vec<OpenCall>,
+    places: Places,
     usage: Usage,
     stop: Option<StopReason>,
     whole: Option<Box<Reply>>,
-    bytes: usize,
+    bytes: u64,
+    steps: Steps,
 }
 
 /// A call that may still grow.
@@ -39,6 +42,18 @@ struct OpenCall {
     id: Option<Text>,
     name: Option<Text>,
     args: String,
+    brackets: Brackets,
+}
+
+/// Where calls stand, so that a piece finds its call without a look at all others.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// The last call of an index.
+    index: BTreeMap<u32, usize>,
+    /// The last call of an id.
+    id: BTreeMap<Text, usize>,
+    /// The first call of a name.
+    name: BTreeMap<Text, usize>,
 }
 
 /// What one piece says of a call, empty parts taken for absent ones.
@@ -53,13 +68,37 @@ struct Piece<'p> {
 impl Assembler {
     /// An empty reply of a model, by the name that was asked for.
     pub fn new(model: impl Into<Text>) -> Self {
-        Self { model: model.into(), ..Self::default() }
+        Self {
+            model: model.into(),
+            max_reply_bytes: MAX_REPLY_BYTES,
+            text: String::new(),
+            reasoning: String::new(),
+            sealed: None,
+            calls: Vec::new(),
+            places: Places::default(),
+            usage: Usage::default(),
+            stop: None,
+            whole: None,
+            bytes: 0,
+            steps: Steps::default(),
+        }
+    }
+
+    /// The same with another bound of the reply than [`MAX_REPLY_BYTES`].
+    #[must_use]
+    pub fn bounded(self, max_reply_bytes: u64) -> Self {
+        Self { max_reply_bytes, ..self }
+    }
+
+    /// What was looked at so far, beside the bytes of the pieces themselves.
+    pub fn steps(&self) -> u64 {
+        self.steps.count()
     }
 
     /// Adds a piece.
     ///
     /// # Errors
-    /// The reply is larger than [`MAX_REPLY_BYTES`] or has more than [`MAX_CALLS`] calls; the failure holds what was
+    /// The reply is larger than its bound or has more than [`MAX_CALLS`] calls; the failure holds what was
     /// paid so far. Nothing may be added after it.
     pub fn push(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
         match delta {
@@ -85,7 +124,10 @@ impl Assembler {
             }
             Delta::Usage(usage) => self.usage = *usage,
             Delta::Stop(stop) => self.stop = Some(*stop),
-            Delta::Whole(reply) => self.whole = Some(reply.clone()),
+            Delta::Whole(reply) => {
+                self.whole = Some(reply.clone());
+                self.grow(bytes_of(reply))?;
+            }
         }
         Ok(())
     }
@@ -108,7 +150,7 @@ impl Assembler {
         if let Some(whole) = &self.whole {
             return whole.calls.iter().find(|call| *call.name == *name).map(|call| &*call.args);
         }
-        let call = self.calls.iter().find(|call| call.name.as_deref() == Some(name));
+        let call = self.places.name.get(name).and_then(|at| self.calls.get(*at));
         call.map(|call| call.args.as_str())
     }
 
@@ -117,7 +159,7 @@ impl Assembler {
     pub fn finish(self) -> Reply {
         let mut reply = match self.whole {
             Some(whole) => *whole,
-            None => Self { whole: None, ..self }.put_together(),
+            None => self.put_together(),
         };
         reply.text = reply.text.filter(|text| !text.is_empty());
         if reply.stop == StopReason::Stop && !reply.calls.is_empty() {
@@ -148,34 +190,33 @@ impl Assembler {
     }
 
     fn add(&mut self, piece: Piece<'_>) -> Result<(), ModelFailure> {
-        match self.place(piece) {
-            Some(at) => {
-                if let Some(call) = self.calls.get_mut(at) {
-                    call.take(piece);
-                }
-            }
+        let at = match self.place(piece) {
+            Some(at) => at,
             None if self.calls.len() >= MAX_CALLS => {
                 return Err(self.too_large(format!("the reply has more than {MAX_CALLS} tool calls")));
             }
             None => {
-                let mut call = OpenCall { index: piece.index, ..OpenCall::default() };
-                call.take(piece);
-                self.calls.push(call);
+                self.calls.push(OpenCall { index: piece.index, ..OpenCall::default() });
+                self.calls.len() - 1
             }
+        };
+        if let Some(call) = self.calls.get_mut(at) {
+            call.take(piece, &self.steps);
+            self.places.note(at, call);
         }
         Ok(())
     }
 
     /// Which open call a piece belongs to; `None`: it opens one.
     fn place(&self, piece: Piece<'_>) -> Option<usize> {
-        if piece.index.is_some() {
-            let at = self.calls.iter().rposition(|call| call.index == piece.index)?;
+        if let Some(index) = piece.index {
+            let at = *self.places.index.get(&index)?;
             return self.calls.get(at).is_some_and(|call| !call.is_other(piece)).then_some(at);
         }
         if let Some(id) = piece.id
-            && let Some(at) = self.calls.iter().rposition(|call| call.id.as_deref() == Some(id))
+            && let Some(at) = self.places.id.get(id)
         {
-            return Some(at);
+            return Some(*at);
         }
         let last = self.calls.last()?;
         let opens = match (piece.id, piece.name) {
@@ -187,9 +228,10 @@ impl Assembler {
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), ModelFailure> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > MAX_REPLY_BYTES {
-            return Err(self.too_large(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
+        self.bytes = self.bytes.saturating_add(bytes as u64);
+        if self.bytes > self.max_reply_bytes {
+            let words = format!("the reply is longer than max_reply_bytes ({} bytes)", self.max_reply_bytes);
+            return Err(ModelFailure { kind: FailureKind::TooLarge, ..self.too_large(words) });
         }
         Ok(())
     }
@@ -213,26 +255,93 @@ impl OpenCall {
         match (piece.id, self.id.as_deref()) {
             (Some(id), Some(own)) => id != own,
             (Some(_), None) => true,
-            (None, _) => {
-                name != own
-                    || (!piece.args.is_empty() && serde_json::from_str::<IgnoredAny>(&self.args).is_ok())
-            }
+            (None, _) => name != own || (!piece.args.is_empty() && self.brackets.whole == Some(true)),
         }
     }
 
-    fn take(&mut self, piece: Piece<'_>) {
+    fn take(&mut self, piece: Piece<'_>, steps: &Steps) {
         if self.id.is_none() {
             self.id = piece.id.map(Into::into);
         }
         if self.name.is_none() {
             self.name = piece.name.map(Into::into);
         }
+        let before = self.args.len();
         self.args.push_str(piece.args);
+        self.brackets.go_on(&self.args, before, steps);
     }
 
     fn is_empty(&self) -> bool {
         self.id.is_none() && self.name.is_none() && self.args.is_empty()
     }
+}
+
+impl Places {
+    fn note(&mut self, at: usize, call: &OpenCall) {
+        if let Some(index) = call.index {
+            self.index.insert(index, at);
+        }
+        if let Some(id) = &call.id
+            && self.id.get(id).is_none_or(|last| *last < at)
+        {
+            self.id.insert(id.clone(), at);
+        }
+        if let Some(name) = &call.name
+            && self.name.get(name).is_none_or(|first| *first > at)
+        {
+            self.name.insert(name.clone(), at);
+        }
+    }
+}
+
+/// Whether arguments that come in pieces are a whole list or object: looked at byte by byte as they come, and read once.
+#[derive(Clone, Debug, Default)]
+struct Brackets {
+    depth: usize,
+    in_text: bool,
+    escaped: bool,
+    /// `Some`: the outermost bracket was closed, or there is none; whether what stands is one value.
+    whole: Option<bool>,
+}
+
+impl Brackets {
+    fn go_on(&mut self, args: &str, from: usize, steps: &Steps) {
+        let new = args.as_bytes().get(from..).unwrap_or_default();
+        steps.add(new.len());
+        for (at, byte) in new.iter().enumerate() {
+            match (self.whole, byte) {
+                (Some(false), _) => return,
+                (_, b' ' | b'\t' | b'\n' | b'\r') if !self.in_text => {}
+                (Some(true), _) => self.whole = Some(false),
+                (None, _) if self.in_text => {
+                    self.in_text = self.escaped || *byte != b'"';
+                    self.escaped = !self.escaped && *byte == b'\\';
+                }
+                (None, b'{' | b'[') => self.depth += 1,
+                (None, _) if self.depth == 0 => self.whole = Some(false),
+                (None, b'"') => self.in_text = true,
+                (None, b'}' | b']') => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        steps.add(from + at);
+                        let so_far = args.get(..=from + at).unwrap_or_default();
+                        self.whole = Some(serde_json::from_str::<IgnoredAny>(so_far).is_ok());
+                    }
+                }
+                (None, _) => {}
+            }
+        }
+    }
+}
+
+fn bytes_of(reply: &Reply) -> usize {
+    let calls = reply
+        .calls
+        .iter()
+        .map(|call| call.args.len() + call.name.len() + call.id.as_ref().map_or(0, |id| id.len()));
+    reply.text.as_ref().map_or(0, |text| text.len())
+        + reply.reasoning.as_ref().map_or(0, |reasoning| reasoning.text.len())
+        + calls.sum::<usize>()
 }
 
 /// Reads a stream to its end: the blocking form of a call.

@@ -42,7 +42,7 @@
 //!   ([`Timeouts`]).
 //! - **Failures sorted** by what can be done about them, with the provider's own words and the wait that it asks for.
 //! - **Secrets** are a type of their own ([`Secret`](windlass_core::Secret)) and masked in every failure.
-//! - **Nothing unbounded**: [`MAX_REPLY_BYTES`], [`MAX_CALLS`], events, error bodies.
+//! - **Nothing unbounded**: [`max_reply_bytes`](windlass_core::ModelChoice::max_reply_bytes), [`MAX_CALLS`], events, error bodies.
 //!
 //! [`conformance`] holds these promises for adapters of your own.
 mod assemble;
@@ -54,7 +54,7 @@ pub mod openai;
 pub mod resolve;
 mod tour;
 
-pub use assemble::{Assembler, MAX_CALLS, MAX_REPLY_BYTES, assemble};
+pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
 pub use model::*;
 pub use openai::{OpenAiChat, OpenAiConfig, Timeouts, http_client};

@@ -81,7 +81,6 @@ pub(crate) struct Server {
     pub(crate) timeouts: Timeouts,
     dialect: Dialect,
     headers: HeaderMap,
-    secrets: Vec<Secret>,
     client_key: ClientKey,
     client: OnceLock<reqwest::Client>,
 }
@@ -101,13 +100,9 @@ impl OpenAiChat {
         };
         let headers = headers(config.key.as_ref(), &config.headers)?;
         let client_key = ClientKey::of(&endpoint.chat, config.timeouts.connect_ms, config.allow_proxy);
-        let secrets =
-            config.key.into_iter().chain(config.headers.into_iter().map(|(_, value)| value)).collect();
         let client = OnceLock::new();
         let timeouts = config.timeouts;
-        Ok(Self {
-            server: Arc::new(Server { endpoint, timeouts, dialect, headers, secrets, client_key, client }),
-        })
+        Ok(Self { server: Arc::new(Server { endpoint, timeouts, dialect, headers, client_key, client }) })
     }
 
     pub(crate) fn server(&self) -> &Arc<Server> {
@@ -124,6 +119,7 @@ impl Model for OpenAiChat {
         let encoding = encode(&self.server.dialect, &request);
         let call = Call {
             server: self.server.clone(),
+            max_reply_bytes: request.model.max_reply_bytes(),
             model: request.model.name,
             content_bytes: encoding.content_bytes,
             stream: request.stream,
@@ -149,14 +145,6 @@ impl Server {
     /// The label that readable reasoning is sealed with.
     fn seal(&self) -> Option<Arc<str>> {
         self.dialect.return_reasoning.then(|| self.dialect.label.clone())
-    }
-
-    /// The text without any of this adapter's secrets (E53).
-    pub(crate) fn mask(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| match secret.mask(&text) {
-            std::borrow::Cow::Borrowed(_) => text,
-            std::borrow::Cow::Owned(masked) => masked,
-        })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, nearest};
+use windlass_core::{
+    History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, mask, mask_url_parts, nearest,
+};
 
 use crate::tour::Tour;
 use crate::{Model, ModelError, ModelRequest, OpenAiChat, OpenAiConfig, PrefixCell, Timeouts, assemble};
@@ -25,6 +27,33 @@ const LLAMA: &str = "http://127.0.0.1:8080";
 
 /// Where OpenAI is if `OPENAI_BASE_URL` does not say otherwise.
 const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The variables that usually hold keys of providers.
+const KEYS: [&str; 12] = [
+    "ANTHROPIC_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "HF_TOKEN",
+    "MISTRAL_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "XAI_API_KEY",
+];
+
+/// Has the keys of all usual variables masked from now on, and the logins of proxies: a tool may find those of providers,
+/// too, that nobody asks here.
+pub fn mask_usual_keys(env: Env<'_>) {
+    KEYS.iter().filter_map(|name| env(name)).for_each(|key| drop(Secret::from(key)));
+    PROXIES.iter().filter_map(|name| env(name)).for_each(|url| mask_url_parts(&url));
+}
+
+/// The variables that name proxies.
+const PROXIES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 /// A model as an agent file names it.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +136,10 @@ pub async fn check(model: &dyn Model, name: &str) -> Result<Reply, ModelError> {
         stream: false,
         prefix: PrefixCell::default(),
     };
-    assemble(model.call(request), name).await.map_err(|failure| ModelError::Failed(Box::new(failure)))
+    assemble(model.call(request), name)
+        .await
+        .map(|reply| Reply { text: reply.text.map(|text| mask(&text).into()), ..reply })
+        .map_err(|failure| ModelError::Failed(Box::new(failure)))
 }
 
 /// Provider and model of a name.
@@ -127,6 +159,7 @@ fn split(settings: &ModelSettings) -> Result<(&str, &str), ModelError> {
 
 fn adapter(provider: &str, settings: &ModelSettings, env: Env<'_>) -> Result<OpenAiChat, ModelError> {
     let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
+    mask_usual_keys(env);
     let own_url = settings.base_url.clone();
     let own_key = settings.key.clone();
     let (base_url, key) = match provider {

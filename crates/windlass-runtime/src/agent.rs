@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::template::Template;
 use futures_util::future::join_all;
-use minijinja::Environment;
 use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
-    AgentRef, Base, LimitKind, Message, ModelChoice, Policy, RunId, RunInput, RunStarted, Secret, SessionId,
-    State, Text, ToolSpec, Wire,
+    AgentRef, Base, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput, RunStarted, Seals,
+    SessionId, State, Text, ToolSpec, Wire,
 };
 use windlass_models::Model;
 use windlass_store::{EventLog, Holder};
 use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
 
+use crate::binding::Written;
 use crate::branches::{Above, OwnBranch};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
@@ -35,7 +36,12 @@ pub(crate) struct Inner {
     pub(crate) name: Text,
     pub(crate) description: Text,
     pub(crate) agent_ref: AgentRef,
-    pub(crate) template: Option<Arc<Environment<'static>>>,
+    /// Its digest as other agents know it.
+    pub(crate) identity: Text,
+    pub(crate) written: Written,
+    /// The salt of the seals of runs that begin here.
+    pub(crate) salt: Text,
+    pub(crate) template: Option<Arc<Template>>,
     pub(crate) prompt: Arc<Vec<Arc<Message>>>,
     pub(crate) examples: Vec<Arc<Message>>,
     pub(crate) policy: Arc<Policy>,
@@ -52,12 +58,13 @@ pub(crate) struct Inner {
     pub(crate) own: ToolSet,
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) services: Vec<SharedService>,
-    pub(crate) secrets: Vec<Secret>,
     pub(crate) tools: RwLock<Arc<Toolbox>>,
     pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
     /// What runs of this process learnt of the models: how calls go to those that refuse tools.
     pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
+    /// The prices of all models that a run of it may ask, those included that only a hook chooses.
+    pub(crate) prices: Arc<BTreeMap<Text, Prices>>,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) holder: Holder,
@@ -98,6 +105,9 @@ impl Inner {
             name: self.name.clone(),
             description: self.description.clone(),
             agent_ref: self.agent_ref.clone(),
+            identity: self.identity.clone(),
+            written: self.written.clone(),
+            salt: self.salt.clone(),
             template: None,
             prompt: Arc::default(),
             examples: Vec::new(),
@@ -113,9 +123,9 @@ impl Inner {
             own: ToolSet::default(),
             sources: Vec::new(),
             services: Vec::new(),
-            secrets: self.secrets.clone(),
             tools: RwLock::default(),
             wires: self.wires.clone(),
+            prices: self.prices.clone(),
             models: self.models.clone(),
             choices: self.choices.clone(),
             log: self.log.clone(),
@@ -157,6 +167,8 @@ fn branch_tool(branches: &[OwnBranch]) -> Option<ToolSpec> {
 pub(crate) struct Toolbox {
     pub(crate) tools: ToolSet,
     pub(crate) specs: Arc<Vec<ToolSpec>>,
+    /// Under the agent's own salt.
+    pub(crate) seals: Option<Arc<Seals>>,
 }
 
 impl fmt::Debug for Agent {
@@ -219,11 +231,6 @@ impl Agent {
         join_all(services).await.into_iter().chain(sources).collect()
     }
 
-    /// The secrets that must never be stored or shown.
-    pub(crate) fn secrets(&self) -> &[Secret] {
-        &self.inner.secrets
-    }
-
     /// What says that the tools of a source have changed.
     pub(crate) fn watches(&self) -> Vec<watch::Receiver<u64>> {
         let own = self.inner.sources.iter().map(|source| source.changes());
@@ -243,7 +250,8 @@ impl Agent {
         let specs = with_beside(tools.specs(), &self.inner.beside());
         // Equal ones stay the same, with the schemas that were compiled already.
         let specs = if specs == before { before } else { specs };
-        let fresh = Arc::new(Toolbox { tools, specs: specs.clone() });
+        let seals = self.inner.seals_of(&tools);
+        let fresh = Arc::new(Toolbox { tools, specs: specs.clone(), seals });
         *self.inner.tools.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         specs
     }
@@ -300,6 +308,10 @@ impl Agent {
         self.inner.output.as_ref()
     }
 
+    pub(crate) fn prices(&self) -> &Arc<BTreeMap<Text, Prices>> {
+        &self.inner.prices
+    }
+
     pub(crate) fn hook(&self) -> Option<&Arc<dyn StepHook>> {
         self.inner.hook.as_ref()
     }
@@ -351,6 +363,7 @@ impl Agent {
             models: self.known_models(base),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
+            seals: self.seals(None),
             trace: None,
         })
     }
@@ -366,6 +379,7 @@ impl Agent {
             tools: self.tools(),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
+            seals: self.seals(start.seals.as_ref().map(|seals| &seals.salt)),
             ..start.clone()
         })
     }
@@ -390,12 +404,9 @@ impl Agent {
 
     /// The messages before the conversation. Instructions without variables are rendered once for all runs.
     pub(crate) fn prompt(&self, input: &Value) -> Result<Arc<Vec<Arc<Message>>>, Error> {
-        let Some(environment) = &self.inner.template else { return Ok(self.inner.prompt.clone()) };
+        let Some(template) = &self.inner.template else { return Ok(self.inner.prompt.clone()) };
         let failed = |source| Error::Template { agent: self.inner.name.to_string(), source };
-        let template = environment.get_template(TEMPLATE).map_err(failed)?;
-        let text = template
-            .render(minijinja::context! { input => minijinja::Value::from(minijinja::value::Serde(input)) })
-            .map_err(failed)?;
+        let text = template.render(input).map_err(failed)?;
         let mut messages = vec![Arc::new(Message::system(text))];
         messages.extend(self.inner.examples.iter().cloned());
         Ok(Arc::new(messages))
@@ -409,6 +420,3 @@ pub(crate) fn with_beside(specs: Arc<Vec<ToolSpec>>, beside: &[ToolSpec]) -> Arc
     }
     Arc::new(specs.iter().chain(beside).cloned().collect())
 }
-
-/// The name of the instructions among an agent's templates.
-pub(crate) const TEMPLATE: &str = "instructions";

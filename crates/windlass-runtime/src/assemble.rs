@@ -24,14 +24,14 @@ use crate::agent_file::{
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::{Error, in_full};
-use family::MAX_DEPTH;
+use family::{MAX_AGENTS, MAX_DEPTH};
 
 /// An agent made of a file, with what people want to know about it.
 #[derive(Debug)]
 pub struct Assembly {
     /// The agent.
     pub agent: Agent,
-    /// For each model that was chosen by `auto`: which, and why, in one line.
+    /// For each model that was chosen by `auto`: which, and why, in one line; and other things that were settled alone.
     pub chosen: Vec<String>,
 }
 
@@ -81,6 +81,12 @@ pub enum AssembleError {
         /// The file that is one too many.
         file: String,
     },
+    /// Too many agents stand under one, each as often as it is named.
+    #[error("more than {MAX_AGENTS} agents stand under {file}")]
+    TooMany {
+        /// The file that they stand under.
+        file: String,
+    },
     /// A delegate's name cannot be the name of a tool.
     #[error("agent `{name}` of {file} cannot be handed tasks: its name is no tool's name")]
     DelegateName {
@@ -110,6 +116,7 @@ impl AssembleError {
             Self::Tool { .. } => "agent.tool",
             Self::Circle { .. } => "agent.circle",
             Self::TooDeep { .. } => "agent.too_deep",
+            Self::TooMany { .. } => "agent.too_many",
             Self::DelegateName { .. } => "agent.delegate_name",
             Self::NoHome { .. } => "agent.no_home",
             Self::Agent(source) => source.code(),
@@ -123,7 +130,7 @@ impl AssembleError {
             Self::Model { source, .. } => source.help(),
             Self::Server { source, .. } => source.help(),
             Self::Tool { source, .. } => source.help(),
-            Self::Circle { .. } | Self::TooDeep { .. } => {
+            Self::Circle { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => {
                 Some("take an entry out of `agents` in one of these files".to_owned())
             }
             Self::DelegateName { .. } => {
@@ -151,6 +158,7 @@ pub async fn assemble(
     log: Arc<dyn EventLog>,
 ) -> Result<Assembly, AssembleError> {
     let mut chosen = Vec::new();
+    check_delegates(file, env)?;
     let agent = family::member(file, env, &log, &[], &mut chosen).await?;
     Ok(Assembly { agent, chosen })
 }
@@ -163,12 +171,13 @@ async fn alone(
     delegates: Vec<Arc<dyn Delegate>>,
     chosen: &mut Vec<String>,
 ) -> Result<AgentBuilder, AssembleError> {
+    chosen.extend(file.unmasked.iter().cloned());
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
         .instructions(file.instructions.text())
         .examples(file.example_messages())
         .policy(file.policy()?)
-        .secrets(file.secrets.iter().cloned())
+        .written(file.written())
         .log(log);
     if let Some(schema) = &file.input_schema {
         builder = builder.input_schema(schema.clone());
@@ -198,10 +207,19 @@ async fn alone(
 }
 
 fn with_models(builder: AgentBuilder, models: Vec<Named>) -> AgentBuilder {
-    models.into_iter().fold(builder, |builder, (choice, model)| builder.model_with(choice, model))
+    models.into_iter().fold(builder, |builder, Named { choice, model, auto }| {
+        let builder = if auto { builder.chosen_model(choice.name.clone()) } else { builder };
+        builder.model_with(choice, model)
+    })
 }
 
-type Named = (ModelChoice, Arc<dyn Model>);
+/// A model of a file.
+struct Named {
+    choice: ModelChoice,
+    model: Arc<dyn Model>,
+    /// Whether it was looked for here and now.
+    auto: bool,
+}
 
 async fn models(
     file: &AgentFile,
@@ -214,20 +232,23 @@ async fn models(
     if let Some(value) = file.mock_replies(env) {
         chosen.push(format!("model: {} stands in for it", mock::VARIABLE));
         let model: Arc<dyn Model> = Arc::new(MockReplies::new(&value));
-        return Ok(entries.iter().map(|entry| (entry.choice(), model.clone())).collect());
+        let stands_in =
+            |entry: &ModelEntry| Named { choice: entry.choice(), model: model.clone(), auto: false };
+        return Ok(entries.iter().map(stands_in).collect());
     }
     for entry in entries {
         let mut choice = entry.choice();
-        let model = if entry.use_ == "auto" {
-            let auto = choose_auto(env).await;
-            chosen.push(format!("model: {} ({})", auto.name, auto.reason));
-            choice.name = auto.name.as_str().into();
-            auto.model
+        let auto = entry.use_ == "auto";
+        let model = if auto {
+            let found = choose_auto(env).await;
+            chosen.push(format!("model: {} ({})", found.name, found.reason));
+            choice.name = found.name.as_str().into();
+            found.model
         } else {
             let failed = |source| AssembleError::Model { model: entry.use_.clone(), source };
             resolve(&entry.settings(file.timeouts()), env).map_err(failed)?
         };
-        models.push((choice, model));
+        models.push(Named { choice, model, auto });
     }
     Ok(models)
 }
@@ -309,5 +330,6 @@ fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
     config.transport = transport;
     config.prefix.clone_from(&entry.prefix);
     config.overrides = entry.overrides.clone();
+    config.trust = entry.trust;
     config
 }

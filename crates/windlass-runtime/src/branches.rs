@@ -15,7 +15,7 @@ use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::{Agent, Inner};
 use crate::builder::AgentBuilder;
-use crate::delegates::{Task, TaskEnd, carry_on};
+use crate::delegates::{Task, TaskEnd, carry_on, is_left};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load_until;
@@ -29,7 +29,7 @@ const XML_ROOT: &str = "branch_result";
 /// A branch of an agent in the making: an agent that begins with its parent's conversation, and may call its parent's
 /// tools through `call_parent_tool`.
 ///
-/// What it does not say it has from its parent: its models, log, world and secrets. It can do nothing that its parent
+/// What it does not say it has from its parent: its models, log and world. It can do nothing that its parent
 /// may not: the parent's lists of tools to approve or deny hold for it, too.
 #[derive(Debug)]
 pub struct Branch {
@@ -152,13 +152,7 @@ impl Agent {
         let mut policy = Policy::clone(self.policy());
         policy.approve.extend(parent.policy().approve.iter().cloned());
         policy.deny.extend(parent.policy().deny.iter().cloned());
-        let secrets = self.secrets().iter().chain(parent.secrets()).cloned().collect();
-        Self::from_inner(Inner {
-            policy: Arc::new(policy),
-            secrets,
-            above: Some(above),
-            ..self.inner().again()
-        })
+        Self::from_inner(Inner { policy: Arc::new(policy), above: Some(above), ..self.inner().again() })
     }
 
     /// A branch of so many inherited messages. If its parent marks as usual what a provider's cache should keep, the system
@@ -235,7 +229,7 @@ impl BranchWork {
         Some(Self {
             agent: branch.agent.under(parent, state),
             merge: open.merge().unwrap_or(branch.merge),
-            input: serde_json::from_str(open.args()).unwrap_or_default(),
+            input: open.value().as_object().cloned().unwrap_or_default(),
             base: open.asked_at(),
             branch,
             task,
@@ -245,6 +239,7 @@ impl BranchWork {
     /// Drives the branch to its end, and brings its end back.
     pub(crate) async fn run(self) -> TaskEnd {
         match carry_on(&self.agent, &self.task, Box::pin(self.begin())).await {
+            Ok(Some(run)) if is_left(&self.task, &run) => TaskEnd::Left,
             Ok(Some(run)) => self.end_of(&run).await,
             Ok(None) => stopped(Usage::default(), Some(0)),
             Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
@@ -320,12 +315,14 @@ impl BranchWork {
     async fn sum_up(&self, branch: &Run, result: &str) -> TaskEnd {
         let agent = self.branch.agent.summing_up();
         let task = Task {
-            run: branch.id().derived("summary"),
+            run: summary_of(branch.id()),
             parent: branch.id(),
             task: String::new(),
             context: Vec::new(),
             answer: None,
             cancel: self.task.cancel.clone(),
+            by_hand: self.task.by_hand,
+            leave: self.task.leave.clone(),
         };
         let prepare = async {
             let input = RunMessages::from(format!("Final result:\n{result}"));
@@ -334,6 +331,7 @@ impl BranchWork {
         let mut usage = *branch.state().usage();
         let cost = branch.state().cost();
         let summary = match carry_on(&agent, &task, Box::pin(prepare)).await {
+            Ok(Some(run)) if is_left(&task, &run) => return TaskEnd::Left,
             Ok(Some(run)) => run,
             Ok(None) => return stopped(usage, cost),
             Err(Error::Log(error)) => return TaskEnd::LogFailed(Arc::new(error)),
@@ -367,6 +365,11 @@ impl BranchWork {
             }
         }
     }
+}
+
+/// The run that sums a branch up.
+pub(crate) fn summary_of(branch: RunId) -> RunId {
+    branch.derived("summary")
 }
 
 /// A branch's result as one text.

@@ -1,28 +1,34 @@
 //! Building an agent, and refusing what cannot work before anything runs.
 
+mod digests;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
-use minijinja::Environment;
+use crate::template::Template;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 use windlass_core::{
-    AgentRef, Discovery, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Secret,
-    Stop, Text, ToolSpec,
+    AgentRef, Discovery, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Stop,
+    Text, ToolSpec,
 };
 use windlass_models::Model;
 use windlass_store::{EventLog, Holder, MemoryLog};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
-use crate::agent::{Agent, Inner, TEMPLATE, Toolbox, beside, with_beside};
+use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
+use crate::binding::{Written, parts_of, sealed};
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
+use crate::changes::reachable;
 use crate::delegates::Delegate;
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
+use crate::prices::{check_prices, prices_of};
+use crate::schemas::take_in;
 use crate::source::ToolSource;
 use crate::world::{SystemWorld, World};
+use digests::with_branches;
 
 /// An agent in the making.
 #[derive(Debug)]
@@ -46,10 +52,13 @@ pub struct AgentBuilder {
     tools: ToolSet,
     tools_error: Option<ToolSetError>,
     models: Vec<(ModelChoice, Arc<dyn Model>)>,
-    known: Vec<(Text, Arc<dyn Model>)>,
+    pub(crate) known: Vec<(ModelChoice, Arc<dyn Model>)>,
     sources: Vec<Arc<dyn ToolSource>>,
     services: Vec<SharedService>,
-    secrets: Vec<Secret>,
+    /// What the agent's file says beside its tools.
+    written: Written,
+    /// The names of models that were chosen here and now: `auto` in the file.
+    chosen: Vec<Text>,
     log: Option<Arc<dyn EventLog>>,
     world: Arc<dyn World>,
 }
@@ -77,7 +86,8 @@ impl AgentBuilder {
             known: Vec::new(),
             sources: Vec::new(),
             services: Vec::new(),
-            secrets: Vec::new(),
+            written: Written::default(),
+            chosen: Vec::new(),
             log: None,
             world: Arc::new(SystemWorld),
         }
@@ -109,12 +119,6 @@ impl AgentBuilder {
     /// A model with its settings.
     pub fn model_with(mut self, choice: ModelChoice, model: Arc<dyn Model>) -> Self {
         self.models.push((choice, model));
-        self
-    }
-
-    /// A model that is never asked by itself, but may be chosen by a hook.
-    pub fn known_model(mut self, name: impl Into<Text>, model: Arc<dyn Model>) -> Self {
-        self.known.push((name.into(), model));
         self
     }
 
@@ -168,12 +172,6 @@ impl AgentBuilder {
     /// A tool server, or anything else whose tools may change while the agent lives.
     pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.sources.push(source);
-        self
-    }
-
-    /// Texts that must never be stored or shown: they are masked in results and errors (E53).
-    pub fn secrets(mut self, secrets: impl IntoIterator<Item = Secret>) -> Self {
-        self.secrets.extend(secrets);
         self
     }
 
@@ -304,30 +302,35 @@ impl AgentBuilder {
         if self.models.is_empty() {
             return Err(Error::NoModel { agent });
         }
-        if policy.limits.contains_key(&LimitKind::CostUsd)
-            && let Some((choice, _)) = self.models.iter().find(|(choice, _)| choice.prices.is_none())
-        {
-            return Err(Error::UnknownPrice { agent, model: choice.name.clone() });
-        }
+        let choices = || self.models.iter().chain(&self.known).map(|(choice, _)| choice);
+        check_prices(&self.name, &policy, choices())?;
+        let prices = prices_of(choices());
+        take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (template, system) = template(&agent, &self.instructions)?;
         let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
-        let delegates = self.delegates.iter().map(|agent| reachable(agent.spec()));
+        let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
         self.reserve_names(&all).map_err(|source| Error::Tools { agent: agent.clone(), source })?;
-        let examples: Vec<_> = self.examples.into_iter().map(Arc::new).collect();
+        let examples: Vec<_> = std::mem::take(&mut self.examples).into_iter().map(Arc::new).collect();
         let system = system.map(|text| Arc::new(Message::system(text)));
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
         let specs = with_beside(all.specs(), &beside);
         check_names(&agent, &specs)?;
         let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
-        let digest = match (&self.input, &self.output) {
-            (None, None) => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy)),
-            types => digest(&(&self.name, &self.instructions, &examples, &*specs, &choices, &policy, types)),
-        };
+        let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
+        let identity = identity.map(|digest| with_branches(digest, &branches));
+        let [digest, identity] = identity;
+        let salt = self.world.salt();
+        let parts = parts_of(&all, &self.delegates, &branches, None, &self.written);
+        let seals = sealed(&salt, &parts);
         let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));
+        let known = self.known.into_iter().map(|(choice, model)| (choice.name, model));
         Ok(Agent::from_inner(Inner {
-            agent_ref: AgentRef { name: self.name.clone(), digest: with_branches(digest, &branches) },
+            agent_ref: AgentRef { name: self.name.clone(), digest },
+            identity,
+            written: self.written,
+            salt,
             name: self.name,
             description: self.description,
             template,
@@ -345,9 +348,9 @@ impl AgentBuilder {
             own: self.tools,
             sources: self.sources,
             services: self.services,
-            secrets: self.secrets,
-            tools: RwLock::new(Arc::new(Toolbox { tools: all, specs })),
-            models: models.chain(self.known).collect::<BTreeMap<_, _>>(),
+            tools: RwLock::new(Arc::new(Toolbox { tools: all, specs, seals })),
+            models: models.chain(known).collect::<BTreeMap<_, _>>(),
+            prices,
             choices: Arc::new(choices),
             wires: Arc::default(),
             log,
@@ -366,7 +369,6 @@ impl AgentBuilder {
                 agent.models.clone_from(&self.models);
             }
             agent.known.extend(self.known.iter().cloned());
-            agent.secrets.extend(self.secrets.iter().cloned());
             agent.world = self.world.clone();
             agent.log = Some(log.clone());
             let agent = agent.build()?;
@@ -427,12 +429,6 @@ impl AgentBuilder {
     }
 }
 
-/// An agent is the same whoever of its delegates can be reached just now.
-fn reachable(mut spec: ToolSpec) -> ToolSpec {
-    (spec.offered, spec.unreachable) = (true, false);
-    spec
-}
-
 /// Two of a name would be one too many, whoever offers them (E10).
 fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
     for (place, spec) in specs.iter().enumerate() {
@@ -449,7 +445,7 @@ fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
 }
 
 /// The compiled template where the instructions have variables, else the text itself.
-type Instructions = (Option<Arc<Environment<'static>>>, Option<String>);
+type Instructions = (Option<Arc<Template>>, Option<String>);
 
 fn template(agent: &str, instructions: &str) -> Result<Instructions, Error> {
     let failed = |source| Error::Template { agent: agent.to_owned(), source };
@@ -459,34 +455,11 @@ fn template(agent: &str, instructions: &str) -> Result<Instructions, Error> {
     if !instructions.contains("{{") && !instructions.contains("{%") && !instructions.contains("{#") {
         return Ok((None, Some(instructions.to_owned())));
     }
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    environment.add_template_owned(TEMPLATE, instructions.to_owned()).map_err(failed)?;
-    Ok((Some(Arc::new(environment)), None))
+    Ok((Some(Arc::new(Template::new(instructions).map_err(failed)?)), None))
 }
 
 fn schema_of<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
-}
-
-fn digest(parts: &impl serde::Serialize) -> Text {
-    let json = serde_json::to_vec(parts).unwrap_or_default();
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(json) {
-        use std::fmt::Write as _;
-        // Writing into a String cannot fail.
-        let _infallible = write!(text, "{byte:02x}");
-    }
-    text.into()
-}
-
-/// An agent is another one if its branches are.
-fn with_branches(own: Text, branches: &[OwnBranch]) -> Text {
-    if branches.is_empty() {
-        return own;
-    }
-    let of = |branch: &OwnBranch| (branch.agent.agent_ref().digest.clone(), branch.merge, branch.offered);
-    digest(&(own, branches.iter().map(of).collect::<Vec<_>>()))
 }
 
 /// One holder for the whole process: its runs live and die with it.

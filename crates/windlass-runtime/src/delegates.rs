@@ -8,14 +8,16 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    CallOutcome, InputReceived, Message, OpenQuestion, RunId, State, Status, ToolKind, ToolSpec, Usage, What,
-    fenced_message,
+    CallOutcome, InputReceived, Message, OpenQuestion, RunId, RunInput, State, Status, ToolKind, ToolSpec,
+    Usage, What, fenced_message,
 };
-use windlass_store::StoreError;
+use windlass_store::{EventLog, StoreError};
+use windlass_tools::Bound;
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
+use crate::load::start_of;
 use crate::run::{DriveOptions, Prepared, Run};
 
 /// Another agent that does tasks.
@@ -31,6 +33,12 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// What its tasks are bound to: part of the digest of the agents that have it, and of approvals. What it happens to
+    /// be reachable by is none of it. Default: nothing.
+    fn binding(&self) -> Vec<Bound> {
+        Vec::new()
+    }
+
     /// Does a task. A take-over and an answered question ask for the same run again.
     fn run(&self, task: Task) -> BoxFuture<'static, TaskEnd>;
 
@@ -41,7 +49,8 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
             "properties": { "task": { "type": "string", "description": "What to do, in words" } },
             "required": ["task"]
         });
-        let mut spec = ToolSpec::new(self.name(), self.description(), parameters);
+        // A repeat goes on with the same run of the agent, whose own calls have effects of their own.
+        let mut spec = ToolSpec::read_only(self.name(), self.description(), parameters);
         spec.kind = ToolKind::Delegate;
         spec.origin = "agents".into();
         spec.unreachable = !self.available();
@@ -66,6 +75,11 @@ pub struct Task {
     /// Ends when the task is no longer wanted. Where it has ended from the start, the run that does the task is only
     /// brought to its end, if it has begun: nobody worked on it while the run that handed it over was being stopped.
     pub cancel: CancellationToken,
+    /// Whether a person let the run go on that hands it over ([`DriveOptions::by_hand`]).
+    pub by_hand: bool,
+    /// Ends when this process is to end: work is stopped, the run that does the task stays as it is, and the task ends as
+    /// [`TaskEnd::Left`].
+    pub leave: CancellationToken,
 }
 
 /// How a task ended for now.
@@ -80,6 +94,8 @@ pub enum TaskEnd {
         /// What that cost, in pico-dollars; `None`: unknown.
         cost: Option<u64>,
     },
+    /// It was laid down: whoever goes on with the run that handed it over hands it over once more.
+    Left,
     /// The log failed under it: the run that handed the task over ends with that error, and can be resumed.
     LogFailed(Arc<StoreError>),
     /// It waits for a person: the question is put to people at the parent (E26).
@@ -108,6 +124,10 @@ impl Delegate for AgentDelegate {
         self.agent.description()
     }
 
+    fn binding(&self) -> Vec<Bound> {
+        self.agent.binding()
+    }
+
     fn run(&self, task: Task) -> BoxFuture<'static, TaskEnd> {
         let agent = self.agent.clone();
         Box::pin(async move {
@@ -117,6 +137,7 @@ impl Delegate for AgentDelegate {
                 agent.prepare_child(&task, RunMessages::from(messages), None, DriveOptions::default())
             };
             match carry_on(&agent, &task, Box::pin(begin)).await {
+                Ok(Some(run)) if is_left(&task, &run) => TaskEnd::Left,
                 Ok(Some(run)) => end_of(&agent, &run),
                 Ok(None) => failed(CallOutcome::Interrupted { abandoned: false }),
                 Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
@@ -137,13 +158,16 @@ pub(crate) async fn carry_on(
     begin: BoxFuture<'_, Result<Prepared, Error>>,
 ) -> Result<Option<Run>, Error> {
     // Nobody is asked here: questions go up to the root, however deep they come from.
-    let options = DriveOptions::default();
+    // A run that is only brought to its end asks no model.
+    let by_hand = task.by_hand || task.cancel.is_cancelled();
+    let options = DriveOptions { by_hand, ..DriveOptions::default() };
     let known = match agent.log().summary(task.run).await {
         Ok(_) => true,
         Err(StoreError::UnknownRun { .. }) => false,
         Err(error) => return Err(Error::Log(error)),
     };
     let prepared = if known {
+        handed_over(&**agent.log(), task).await?;
         let run = Run::load(&**agent.log(), task.run).await?;
         if run.state().is_finished() {
             return Ok(Some(run));
@@ -162,6 +186,7 @@ pub(crate) async fn carry_on(
     } else {
         begin.await?
     };
+    let prepared = prepared.leaving_with(&task.leave);
     let handle = prepared.handle();
     let stop = || What::Cancel { reason: Some("the parent run stopped it".into()) };
     if task.cancel.is_cancelled() {
@@ -179,6 +204,27 @@ pub(crate) async fn carry_on(
             driven.await.map(Some)
         }
     }
+}
+
+/// Refuses a run that was not handed over by the task's parent, or by the run that this one is a fork of: a forged import
+/// must not lead into runs of others.
+async fn handed_over(log: &dyn EventLog, task: &Task) -> Result<(), Error> {
+    let child = start_of(log, task.run).await?;
+    let mut above = Some(task.parent);
+    while let Some(run) = above {
+        if child.parent == Some(run) {
+            return Ok(());
+        }
+        let start = start_of(log, run).await?;
+        let forks = matches!(start.input, RunInput::Fork(_));
+        above = start.base.filter(|_| forks).map(|base| base.run);
+    }
+    Err(Error::NotHandedOver { run: task.run, parent: task.parent })
+}
+
+/// Whether a task was laid down, and did not come to its end just then.
+pub(crate) fn is_left(task: &Task, run: &Run) -> bool {
+    task.leave.is_cancelled() && !run.state().is_finished()
 }
 
 fn end_of(agent: &Agent, run: &Run) -> TaskEnd {

@@ -4,9 +4,11 @@
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
 mod begin;
+mod laying_down;
 
-use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
@@ -21,8 +23,10 @@ use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
 
 use crate::agent::Agent;
+use crate::clock::RunClock;
 use crate::error::Error;
-use crate::hold::Hold;
+use crate::hold::{Broken, Hold};
+use crate::masking::mask_input;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
@@ -56,6 +60,9 @@ pub(crate) struct Driver {
     people: Option<Arc<dyn People>>,
     wrong_answers: u32,
     wait_for_timers: bool,
+    clock: RunClock,
+    /// Whether a person lets it go on: so do the runs that it handed tasks to.
+    pub(crate) by_hand: bool,
     publisher: Publisher,
     prefix: PrefixCell,
     slots: Slots,
@@ -65,14 +72,13 @@ pub(crate) struct Driver {
     posts: Posts,
     changes: Option<Changes>,
     first: Option<What>,
-    /// Set when the log failed under a delegate.
+    /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,
+    /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
+    leave: CancellationToken,
     /// `None`: nobody wants to know.
     trace: Option<Box<RunTrace>>,
 }
-
-/// Where a delegate says that the log failed under it.
-type Broken = Arc<Mutex<Option<Arc<StoreError>>>>;
 
 /// What comes next for a run.
 enum Next {
@@ -82,6 +88,8 @@ enum Next {
     Ended(What),
     /// The person at hand is gone.
     Alone,
+    /// The run is to be laid down.
+    Leave,
 }
 
 impl std::fmt::Debug for Driver {
@@ -111,6 +119,8 @@ impl Driver {
             people: options.people,
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
+            clock: RunClock::default(),
+            by_hand: options.by_hand,
             publisher: Publisher::default(),
             prefix: PrefixCell::default(),
             slots: Slots::default(),
@@ -119,6 +129,7 @@ impl Driver {
             posts: Posts::new(log, run),
             first,
             broken: Broken::default(),
+            leave: CancellationToken::new(),
             trace: None,
         }
     }
@@ -132,10 +143,16 @@ impl Driver {
     }
 
     pub(crate) fn handle(&self) -> RunHandle {
-        RunHandle { run: self.state.run(), agent: self.agent.clone(), sender: self.sender.clone() }
+        let (run, agent) = (self.state.run(), self.agent.clone());
+        RunHandle { run, agent, sender: self.sender.clone(), leave: self.leave.clone() }
     }
 
-    /// Drives the run until it has ended or only somebody from outside can bring it on.
+    /// The run is laid down together with another one.
+    pub(crate) fn leave_with(&mut self, leave: &CancellationToken) {
+        self.leave = leave.clone();
+    }
+
+    /// Drives the run until it has ended, only somebody from outside can bring it on, or it is laid down.
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
@@ -162,6 +179,7 @@ impl Driver {
                 self.stop_left_behind().await;
             }
             self.take(first, None).await?.map_err(Error::Refused)?;
+            self.clock = RunClock::after(self.state.clock(), &**self.agent.world());
             self.adjust().await?;
         }
         while !self.state.is_finished() {
@@ -179,20 +197,15 @@ impl Driver {
                 Next::Posted(posts) => self.posted(posts?).await?,
                 Next::ToolsChanged => self.adjust().await?,
                 Next::Ended(what) => self.take_end(what).await?,
-                Next::Alone => match self.take_broken() {
+                Next::Alone => match self.broken.take() {
                     Some(error) => return Err(Error::Log(error)),
                     None => self.people = None,
                 },
+                Next::Leave => return self.lay_down().await,
             }
         }
         self.wind_up().await;
         Ok(())
-    }
-
-    /// The failure of the log that a delegate came to its end by.
-    fn take_broken(&self) -> Option<StoreError> {
-        let error = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(Arc::try_unwrap(error).unwrap_or_else(|error| StoreError::Failed(error.to_string().into())))
     }
 
     /// What the process before us left running must not have its effect after we settled what became of it (E30).
@@ -249,8 +262,10 @@ impl Driver {
         let fresh = self.agent.refresh();
         let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
-        if !self.state.is_finished() && !Arc::ptr_eq(&tools, known) && tools != *known {
-            drop(self.take(What::ToolsChanged { tools }, None).await?);
+        let seals = self.agent.changed_seals(self.state.seals());
+        let differs = !Arc::ptr_eq(&tools, known) && tools != *known;
+        if !self.state.is_finished() && (differs || seals.is_some()) {
+            drop(self.take(What::ToolsChanged { tools, seals }, None).await?);
         }
         Ok(())
     }
@@ -269,13 +284,16 @@ impl Driver {
             self.posted(posts).await?;
             return Ok(false);
         }
-        self.hold.park(self.slots.next_timer()).await?;
+        let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.world()));
+        self.hold.park(wake).await?;
         // Whoever posted until here may have seen that the run is held, and relies on its holder.
         if self.posts.now().await?.is_empty() || !self.hold.take_again(self.agent.holder()).await? {
             return Ok(true);
         }
         let Fence { holder, epoch } = self.hold.fence().clone();
-        self.take(What::Resumed { holder: holder.0, epoch }, None).await?.map_err(Error::Refused)?;
+        self.take(What::Resumed { holder: holder.0, epoch, by_hand: false }, None)
+            .await?
+            .map_err(Error::Refused)?;
         Ok(false)
     }
 
@@ -295,8 +313,9 @@ impl Driver {
         mut what: What,
         uses: Option<PostId>,
     ) -> Result<Result<(), Violation>, Error> {
+        mask_input(&mut what);
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
-        let at = self.agent.world().now();
+        let at = self.clock.now(&**self.agent.world());
         let what = self.agent.checks().look_at(&self.state, at, what);
         let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
         let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
@@ -389,7 +408,7 @@ impl Driver {
     fn parked(&self) -> bool {
         let suspended = self.state.standing() == RunStanding::Suspended;
         // A timer that is due already must not be left for whoever looks next.
-        let until = if self.wait_for_timers { u64::MAX } else { self.agent.world().now() };
+        let until = if self.wait_for_timers { u64::MAX } else { self.clock.now(&**self.agent.world()) };
         suspended && !self.slots.busy() && !self.slots.due(until)
     }
 
@@ -397,7 +416,11 @@ impl Driver {
     async fn next(&mut self) -> Next {
         let (inbox, posts, slots) = (&mut self.inbox, &mut self.posts, &mut self.slots);
         let changes = &mut self.changes;
+        let mut leave = pin!(self.leave.cancelled());
         poll_fn(|context| {
+            if leave.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Next::Leave);
+            }
             if let Poll::Ready(Some(sent)) = inbox.poll_recv(context) {
                 return Poll::Ready(Next::Sent(sent));
             }

@@ -1,8 +1,9 @@
 //! What can go wrong with agents and runs.
 
 use thiserror::Error;
-use windlass_core::{PolicyError, RunId, SessionId, Status, Text, Violation};
+use windlass_core::{LOST_ATTEMPTS, PolicyError, RunId, SessionId, Status, Text, Violation};
 use windlass_store::StoreError;
+use windlass_tools::ToolSetError;
 
 use crate::branches::MAX_BRANCH_DEPTH;
 
@@ -26,7 +27,18 @@ pub enum Error {
         agent: String,
         /// Why.
         #[source]
-        source: windlass_tools::ToolSetError,
+        source: ToolSetError,
+    },
+    /// The agent cannot be built: the schema of its input or output.
+    #[error("the {which} schema of agent `{agent}` cannot be used")]
+    Schema {
+        /// The agent.
+        agent: String,
+        /// `input` or `output`.
+        which: &'static str,
+        /// Why.
+        #[source]
+        source: windlass_core::SchemaFault,
     },
     /// The agent cannot be built: two things that the model may call have one name.
     #[error("agent `{agent}` has two tools named `{name}`: one of {first}, one of {second}")]
@@ -125,7 +137,7 @@ pub enum Error {
     #[error("refused")]
     Refused(#[source] Violation),
     /// The run's agent is another one, or has changed since.
-    #[error("run {run} belongs to agent `{expected}`, found `{found}`")]
+    #[error("{}", other_agent(*run, expected, found, changes))]
     AgentChanged {
         /// The run.
         run: RunId,
@@ -133,6 +145,8 @@ pub enum Error {
         expected: String,
         /// Name and digest of the one given.
         found: String,
+        /// What is not as it was, in words, as far as that is known.
+        changes: Vec<String>,
     },
     /// A changed agent lacks a model that the run began with.
     #[error("run {run} asks model `{model}`, which this agent does not have")]
@@ -194,6 +208,22 @@ pub enum Error {
         /// How many there are.
         version: u64,
     },
+    /// The process died too often during one model call of the run.
+    #[error("run {run} is left alone: {attempts} attempts at one model call were lost with their processes")]
+    LostAttempts {
+        /// The run: the one that was to go on, or one that does a task of it.
+        run: RunId,
+        /// How many attempts were lost in a row.
+        attempts: u32,
+    },
+    /// A run is named as the one that does a task of another run, which did not hand it over.
+    #[error("run {run} does no task of run {parent}")]
+    NotHandedOver {
+        /// The run.
+        run: RunId,
+        /// The run that names it.
+        parent: RunId,
+    },
     /// The run has not ended.
     #[error("run {run} has not ended; resume it instead")]
     NotEnded {
@@ -208,6 +238,7 @@ impl Error {
         match self {
             Self::Policy { source, .. } => source.code(),
             Self::Tools { .. } => "agent.tools",
+            Self::Schema { .. } => "agent.schema",
             Self::SameName { .. } => "agent.same_name",
             Self::BranchDepth { .. } => "agent.branch_depth",
             Self::NoOutput { .. } => "agent.no_output",
@@ -228,6 +259,8 @@ impl Error {
             Self::BadImport { .. } => "import.unsound",
             Self::ImportDiffers { .. } => "import.differs",
             Self::NoSuchEvent { .. } => "run.no_such_event",
+            Self::LostAttempts { .. } => "run.lost_attempts",
+            Self::NotHandedOver { .. } => "run.not_handed_over",
             Self::NotEnded { .. } => "run.not_ended",
         }
     }
@@ -236,7 +269,9 @@ impl Error {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Policy { source, .. } => source.help(),
+            Self::Tools { source: source @ ToolSetError::SchemaRefused { .. }, .. } => source.help(),
             Self::Tools { .. } => Some("rename one of them, or give a tool server another `name`".to_owned()),
+            Self::Schema { source, .. } => source.help().map(str::to_owned),
             Self::SameName { .. } => {
                 Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
             }
@@ -258,9 +293,11 @@ impl Error {
             Self::NoModel { .. } => Some("name one with `model`, or use `auto`".to_owned()),
             Self::Log(source) => source.help(),
             Self::Refused(source) => source.help(),
-            Self::AgentChanged { .. } => {
-                Some("resume it with `--with FILE` to go on with a changed agent".to_owned())
-            }
+            Self::AgentChanged { .. } => Some(
+                "look at the agent's file; to go on with it as it is now, name it with `--with FILE`. Calls that \
+                 wait for approval, and have changed, are asked about anew"
+                    .to_owned(),
+            ),
             Self::ModelGone { model, .. } => {
                 Some(format!("keep `{model}` among the agent's models until the run has ended"))
             }
@@ -275,6 +312,11 @@ impl Error {
             Self::NoSuchEvent { run, .. } => {
                 Some(format!("`windlass runs show -e {run}` numbers its events"))
             }
+            Self::LostAttempts { .. } => Some(format!(
+                "look at what the model replies and why the process dies; `windlass runs resume RUN` by hand allows \
+                 {LOST_ATTEMPTS} more attempts"
+            )),
+            Self::NotHandedOver { .. } => Some("start the task anew in a run of your own".to_owned()),
             Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
             Self::Template { .. } | Self::MissingBase { .. } | Self::NoThread { .. } => None,
         }
@@ -285,6 +327,14 @@ impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
         Self::Log(source)
     }
+}
+
+/// What a run's agent is now.
+fn other_agent(run: RunId, expected: &str, found: &str, changes: &[String]) -> String {
+    if changes.is_empty() {
+        return format!("run {run} belongs to agent `{expected}`, found `{found}`");
+    }
+    format!("the agent of run {run} has changed since the run began: {}", changes.join("; "))
 }
 
 /// An error with all its causes, in one line.

@@ -7,6 +7,7 @@ use windlass_core::{
 use windlass_store::EventLog;
 
 use crate::agent::Agent;
+use crate::clock;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::{load_until, start_of};
@@ -115,7 +116,7 @@ impl Agent {
         fork: &ForkOptions,
         options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
-        let run = self.world().new_run();
+        let run = clock::new_run(&**self.world(), Some(base.run()));
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
             run,
@@ -129,6 +130,7 @@ impl Agent {
             models: base.models().clone(),
             policy: base.policy().clone(),
             output: base.output_schema().cloned(),
+            seals: self.seals(None),
             trace: None,
         };
         if fork.changed {

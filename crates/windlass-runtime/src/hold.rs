@@ -1,10 +1,32 @@
 //! The hold on a run, which is given up when its driver goes: at its end, on an error, or when it is dropped.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
-use windlass_core::{Millis, RunId};
-use windlass_store::{EventLog, Fence, Holder, StoreError};
+use windlass_core::RunId;
+use windlass_store::{EventLog, Fence, Holder, StoreError, Wake};
+use windlass_tools::Lease;
+
+use crate::error::in_full;
+
+/// Why the log failed under work that goes on: the driver ends with that.
+#[derive(Clone, Default)]
+pub(crate) struct Broken(Arc<Mutex<Option<Arc<StoreError>>>>);
+
+impl Broken {
+    pub(crate) fn set(&self, error: Arc<StoreError>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(crate) fn take(&self) -> Option<StoreError> {
+        let error = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Arc::try_unwrap(error).unwrap_or_else(|error| StoreError::Failed(error.to_string().into())))
+    }
+}
 
 /// The right to append to a run, as long as nobody else takes it.
 pub(crate) struct Hold {
@@ -24,17 +46,39 @@ impl Hold {
         &self.fence
     }
 
+    /// What a call confirms right before its effect. Where the hold is lost, the driver ends with that error.
+    pub(crate) fn lease(&self, broken: Broken) -> Lease {
+        let (log, run, fence) = (self.log.clone(), self.run, self.fence.clone());
+        Lease::new(move || {
+            let (log, fence, broken) = (log.clone(), fence.clone(), broken.clone());
+            Box::pin(async move {
+                let confirmed = log.confirm(run, &fence).await;
+                confirmed.map_err(|error| {
+                    let why = in_full(&error).into();
+                    broken.set(Arc::new(error));
+                    why
+                })
+            })
+        })
+    }
+
     /// The run has ended: the log gave the hold up in the same step.
     pub(crate) fn ended(&mut self) {
         self.held = false;
     }
 
     /// Gives the hold up: only somebody from outside can bring the run on.
-    /// `wake_at`: when a timer of its own does so all the same.
-    pub(crate) async fn park(&mut self, wake_at: Option<Millis>) -> Result<(), StoreError> {
-        self.log.park_until(self.run, &self.fence, wake_at).await?;
+    /// `wake`: when a timer of its own does so all the same.
+    pub(crate) async fn park(&mut self, wake: Option<Wake>) -> Result<(), StoreError> {
+        self.log.park_until(self.run, &self.fence, wake).await?;
         self.held = false;
         Ok(())
+    }
+
+    /// Gives the hold up: whoever comes next goes on.
+    pub(crate) async fn release(&mut self) -> Result<(), StoreError> {
+        self.held = false;
+        self.log.release(self.run, &self.fence).await
     }
 
     /// Takes a hold that was given up again, with a new epoch. `false`: somebody else was faster.

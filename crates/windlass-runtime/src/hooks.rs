@@ -3,6 +3,7 @@
 //! A hook runs after a step's tools have ended and before the next model call. Its edits become part of the log, so that
 //! a replay runs no hook; a hook that was running when the process died is asked again.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use futures_core::future::BoxFuture;
 use serde_json::{Map, Value};
 use windlass_core::{
     Adjusted, Branched, CallId, CallOutcome, Content, HookEnd, Input, Merge, Message, Millis, ModelChoice,
-    Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, What, decide,
+    Prices, Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, What, decide,
 };
 
 /// Somebody who is asked after the tools of each step.
@@ -177,19 +178,19 @@ impl Step {
     }
 
     /// What is to change, against the state that the step was made of.
-    pub(crate) fn edits(self, state: &State) -> StepEdits {
+    pub(crate) fn edits(self, state: &State, prices: &BTreeMap<Text, Prices>) -> StepEdits {
         if !self.asked.is_empty() {
             return StepEdits { branches: self.asked, ..StepEdits::default() };
         }
         StepEdits {
             branches: Vec::new(),
-            adjusted: self.adjusted(state),
+            adjusted: self.adjusted(state, prices),
             splices: splices(state.history().iter(), state.history().len(), &self.history),
             end: self.end,
         }
     }
 
-    fn adjusted(&self, state: &State) -> Option<Adjusted> {
+    fn adjusted(&self, state: &State, prices: &BTreeMap<Text, Prices>) -> Option<Adjusted> {
         let before = Self::of(state);
         let tools = (self.tools != before.tools).then(|| Arc::new(self.tools.clone()));
         let same_settings = self.model == before.model
@@ -198,11 +199,17 @@ impl Step {
         let models = (!same_settings).then(|| {
             let known = state.models().iter().find(|choice| choice.name == self.model).cloned();
             let wire = known.as_ref().and_then(|choice| choice.wire);
+            // Another model never has the price of the one before it: it is paid, and admitted, at its own (contract 15).
+            let own_prices = match &known {
+                Some(choice) => choice.prices,
+                None => prices.get(&self.model).copied(),
+            };
             let first = ModelChoice {
                 name: self.model.clone(),
                 temperature: self.temperature,
                 max_tokens: self.max_tokens,
                 wire,
+                prices: own_prices,
                 ..known.or_else(|| state.models().first().cloned()).unwrap_or_default()
             };
             // What the step sets holds for whichever model takes it in the end.
@@ -311,9 +318,13 @@ where
 }
 
 /// What a hook's answer becomes.
-pub(crate) fn edits(state: &State, answer: Result<Step, String>) -> StepEdits {
+pub(crate) fn edits(
+    state: &State,
+    prices: &BTreeMap<Text, Prices>,
+    answer: Result<Step, String>,
+) -> StepEdits {
     match answer {
-        Ok(step) => step.edits(state),
+        Ok(step) => step.edits(state, prices),
         Err(error) => StepEdits { end: Some(HookEnd::Abort(error.into())), ..StepEdits::default() },
     }
 }

@@ -3,7 +3,7 @@
 //! An imported run's agent is marked ([`AgentRef::imported`](windlass_core::AgentRef::imported)), so that no agent here is
 //! that one: whoever goes on with it must name an agent, whose policy and tools then apply.
 
-use windlass_core::{Event, Fact, RunId, RunStanding, State, evolve, replay};
+use windlass_core::{AgentRef, Event, Fact, RunId, RunStanding, State, evolve, replay};
 use windlass_store::{Append, Batch, EventLog, Fence, Holder, Standing, StoreError};
 
 use crate::error::Error;
@@ -52,7 +52,7 @@ fn bad(run: RunId, seq: u64, what: impl Into<String>) -> Error {
     Error::BadImport { run, seq, what: what.into() }
 }
 
-/// The appends with the mark at their start; they must follow one another without a gap.
+/// The appends with the mark wherever an agent is named; they must follow one another without a gap.
 fn marked(run: RunId, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
     let mut next = 1;
     for batch in &batches {
@@ -62,17 +62,45 @@ fn marked(run: RunId, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
         next = batch.last() + 1;
     }
     let Some(first) = batches.first_mut() else { return Err(bad(run, 1, "there are no events")) };
-    let mut events = first.events.to_vec();
-    match events.first_mut().map(|event| &mut event.fact) {
-        Some(Fact::RunStarted(start)) if start.run == run => start.agent = start.agent.imported(),
+    match first.events.first().map(|event| &event.fact) {
+        Some(Fact::RunStarted(start)) if start.run == run => {}
         Some(other) => {
             let kind = other.kind();
             return Err(bad(run, 1, format!("expected the start of this run, found {kind}")));
         }
         None => return Err(bad(run, 1, "there are no events")),
     }
-    first.events = events.into();
+    for batch in &mut batches {
+        if batch.events.iter().any(|event| named(&event.fact).is_some()) {
+            batch.events = batch.events.iter().map(|event| with_agent(event, AgentRef::imported)).collect();
+        }
+    }
     Ok(batches)
+}
+
+/// The agent that a fact names as the one that acts from there on: an import believes it of none.
+fn named(fact: &Fact) -> Option<&AgentRef> {
+    match fact {
+        Fact::RunStarted(start) => Some(&start.agent),
+        Fact::Adjusted(adjusted) => adjusted.agent.as_ref(),
+        _ => None,
+    }
+}
+
+/// An event as it was where its run came from: without the mark of an import.
+pub fn at_home(event: &Event) -> Event {
+    with_agent(event, AgentRef::at_home)
+}
+
+/// An event with its agent known otherwise, if it names one.
+fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
+    let mut event = event.clone();
+    match &mut event.fact {
+        Fact::RunStarted(start) => start.agent = known(&start.agent),
+        Fact::Adjusted(adjusted) => adjusted.agent = adjusted.agent.as_ref().map(known),
+        _ => {}
+    }
+    event
 }
 
 /// Folds the run on its base, which must be the one that it names.
@@ -125,20 +153,13 @@ async fn same_so_far(log: &dyn EventLog, run: RunId, batches: &[Batch], there: u
     let known = log.read(run, 1, usize::MAX).await?;
     let known = known.iter().flat_map(|batch| batch.events.iter());
     let mut coming = batches.iter().flat_map(|batch| batch.events.iter());
-    let home = |event: &Event| {
-        let mut event = event.clone();
-        if let Fact::RunStarted(start) = &mut event.fact {
-            start.agent = start.agent.at_home();
-        }
-        event
-    };
     let mut whole = true;
     for (place, event) in known.enumerate() {
         let seq = place as u64 + 1;
         let started_here = matches!(&event.fact, Fact::RunStarted(start) if !start.agent.is_imported());
         whole &= !started_here;
         match coming.next() {
-            Some(other) if home(event) == home(other) => {}
+            Some(other) if at_home(event) == at_home(other) => {}
             _ => return Err(Error::ImportDiffers { run, seq }),
         }
     }

@@ -5,7 +5,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use windlass_core::{OUTPUT_FIELD, OutputForm, State, Stop, Text, ToolKind};
+use windlass_core::{MAX_VALUES, OUTPUT_FIELD, OutputForm, State, Steps, Stop, Text, ToolKind};
 use windlass_models::Assembler;
 
 /// A type whose values can be seen while they are being written: derive it with `#[derive(Partial)]`, which makes the
@@ -20,6 +20,10 @@ const MOST_NESTED: usize = 127;
 /// A view is a copy of what is there: the next one comes after this share of it is new, so that all of them together
 /// stay within a fixed multiple of the output's length.
 const NEW_SHARE: usize = 256;
+/// The same from [`LONG`] on: that multiple is four of a long output.
+const NEW_SHARE_OF_LONG: usize = 4;
+/// From so many bytes on an output is long (64 KiB).
+const LONG: usize = 64 * 1024;
 
 /// Follows the output of one reply.
 #[derive(Debug)]
@@ -60,7 +64,7 @@ impl Partial {
         };
         self.reader.push(all.get(self.read..)?);
         self.read = all.len();
-        if !self.reader.news || self.reader.is_over() || self.read - self.shown < self.read / NEW_SHARE {
+        if !self.is_due() {
             return None;
         }
         let view = match (self.reader.view()?, &self.source) {
@@ -70,6 +74,14 @@ impl Partial {
         self.reader.news = false;
         self.shown = self.read;
         Some(view)
+    }
+}
+
+impl Partial {
+    /// Whether enough is new for another view.
+    fn is_due(&self) -> bool {
+        let share = if self.read < LONG { NEW_SHARE } else { NEW_SHARE_OF_LONG };
+        self.reader.news && !self.reader.is_over() && self.read - self.shown >= self.read / share
     }
 }
 
@@ -132,6 +144,11 @@ struct Reader {
     wanted: Wanted,
     /// Whether there is more to see than in the last view.
     news: bool,
+    /// Values that are whole.
+    values: usize,
+    /// Bytes read.
+    bytes: usize,
+    steps: Steps,
 }
 
 impl Reader {
@@ -140,6 +157,8 @@ impl Reader {
             if self.wanted == Wanted::Fault {
                 return;
             }
+            self.bytes += c.len_utf8();
+            self.steps.add(c.len_utf8());
             self.take(c);
         }
     }
@@ -150,6 +169,7 @@ impl Reader {
 
     /// All that stands so far. `None`: nothing does.
     fn view(&self) -> Option<Value> {
+        self.steps.add(self.bytes);
         let mut view = match &self.token {
             Token::Text { text, key: false, .. } => Some(Value::String(text.clone())),
             _ => None,
@@ -243,6 +263,12 @@ impl Reader {
 
     /// A value is whole.
     fn close(&mut self, value: Value) {
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            // The whole output is refused too.
+            self.wanted = Wanted::Fault;
+            return;
+        }
         self.wanted = Wanted::CommaOrEnd;
         self.news = true;
         match self.open.last_mut() {

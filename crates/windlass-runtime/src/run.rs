@@ -4,19 +4,22 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Adjusted, AgentRef, Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput,
-    RunStanding, SessionId, State, Status, Text, Usage, Violation, What, accept,
+    Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
+    State, Status, Text, Usage, Violation, What, accept,
 };
 use windlass_store::{Fence, StoreError};
 
 use crate::agent::Agent;
+use crate::clock;
 use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::{load, start_of};
+use crate::load::load;
 use crate::people::People;
+use crate::prices::check_prices;
 use crate::updates::Updates;
 
 /// A run as it stands: ended, or waiting for somebody.
@@ -105,6 +108,8 @@ pub struct DriveOptions {
     pub wait_for_timers: bool,
     /// The session that the run belongs to and goes on with.
     pub session: Option<SessionId>,
+    /// Whether a person lets the run go on, however often its model call was lost ([`given_up`](crate::given_up)).
+    pub by_hand: bool,
 }
 
 /// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).
@@ -130,7 +135,13 @@ impl Prepared {
         self.driver.handle()
     }
 
-    /// Drives the run until it has ended or waits for somebody outside. Dropping the future leaves the run as its last
+    /// The run is laid down together with another one.
+    pub(crate) fn leaving_with(mut self, leave: &CancellationToken) -> Self {
+        self.driver.leave_with(leave);
+        self
+    }
+
+    /// Drives the run until it has ended, waits for somebody outside, or is [laid down](RunHandle::leave). Dropping the future leaves the run as its last
     /// durable event left it.
     ///
     /// # Errors
@@ -146,6 +157,7 @@ pub struct RunHandle {
     pub(crate) run: RunId,
     pub(crate) agent: Agent,
     pub(crate) sender: tokio::sync::mpsc::Sender<Box<Sent>>,
+    pub(crate) leave: CancellationToken,
 }
 
 impl RunHandle {
@@ -160,6 +172,13 @@ impl RunHandle {
     /// The run has ended, or is being stopped already.
     pub async fn cancel(&self, reason: Option<Text>) -> Result<(), Error> {
         self.send(What::Cancel { reason }).await
+    }
+
+    /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
+    /// tasks to, is stopped within its grace. Nothing is cancelled. [`Prepared::drive`] then gives the run as it stands,
+    /// and whoever [resumes](Agent::resume) it goes on as after a crash. Of no effect on a run that is not driven here.
+    pub fn leave(&self) {
+        self.leave.cancel();
     }
 
     /// Says something to the running agent: it enters at the next turn, once, in order.
@@ -249,7 +268,7 @@ impl Agent {
         if input.is_empty() {
             return Err(self.bad_input("there is no message in it".to_owned()));
         }
-        let run = self.world().new_run();
+        let run = clock::new_run(&**self.world(), base.map(State::run));
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| !self.policy().forgets);
         let start = self.start(run, input, session, base)?;
@@ -303,88 +322,14 @@ impl Agent {
             raised.push((*limit, max));
         }
         let session = base.session().cloned();
-        let fresh = self.world().new_run();
+        let fresh = clock::new_run(&**self.world(), Some(run));
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
         start.policy = Self::raised(base.policy(), &raised);
+        check_prices(self.name(), &start.policy, start.models.iter())?;
         let state = State::on_base(fresh, &base);
         Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
-    }
-
-    /// Prepares to go on with a run that nobody holds: after a crash, or when it waited for somebody.
-    ///
-    /// # Errors
-    /// The run has ended, somebody alive holds it, or its agent is another one (unless `changed` allows that).
-    pub async fn resume(&self, run: RunId, changed: bool, options: DriveOptions) -> Result<Prepared, Error> {
-        let fence = self.log().hold(run, self.holder()).await?;
-        match self.taken_over(run, changed, &fence).await {
-            Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),
-            Err(error) => {
-                self.log().release(run, &fence).await?;
-                Err(error)
-            }
-        }
-    }
-
-    /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
-    /// and instructions apply.
-    async fn taken_over(&self, run: RunId, changed: bool, fence: &Fence) -> Result<(State, What), Error> {
-        let state = self.checked_state(run, changed).await?;
-        let (holder, epoch) = (fence.holder.0.clone(), fence.epoch);
-        if !state.agent().is_some_and(AgentRef::is_imported) {
-            return Ok((state, What::Resumed { holder, epoch }));
-        }
-        let start = start_of(&**self.log(), run).await?;
-        let input = crate::forks::first_input(&**self.log(), &start).await?;
-        let own = self.start_again(&start, &input)?;
-        let given = matches!(start.input, RunInput::Messages(_));
-        let adjusted = Adjusted {
-            agent: Some(self.agent_ref().clone()),
-            policy: Some(own.policy),
-            tools: Some(self.refresh()),
-            models: Some(self.known_models(None)),
-            prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
-        };
-        Ok((state, What::Adopted { holder, epoch, adjusted: Box::new(adjusted) }))
-    }
-
-    /// Whether this agent may go on with what another one began.
-    pub(crate) fn check_agent(&self, state: &State) -> Result<(), Error> {
-        match state.agent() {
-            Some(agent) if agent != self.agent_ref() => {
-                let show = |agent: &windlass_core::AgentRef| {
-                    format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
-                };
-                let (expected, found) = (show(agent), show(self.agent_ref()));
-                Err(Error::AgentChanged { run: state.run(), expected, found })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
-        let state = load(&**self.log(), run).await?;
-        if let Some(end) = state.ended() {
-            let violation = Violation::Ended { run, status: end.status, found: "a take-over" };
-            return Err(Error::Refused(violation));
-        }
-        match self.check_agent(&state) {
-            // Whoever goes on with a run from elsewhere does so with models of their own.
-            Err(_) if changed && state.agent().is_some_and(AgentRef::is_imported) => {}
-            Err(_) if changed => self.check_models(run).await?,
-            checked => checked?,
-        }
-        Ok(state)
-    }
-
-    /// A run keeps the models that it began with: a changed agent must still have them.
-    async fn check_models(&self, run: RunId) -> Result<(), Error> {
-        let start = start_of(&**self.log(), run).await?;
-        match start.models.iter().find(|choice| self.model(&choice.name).is_none()) {
-            Some(gone) => Err(Error::ModelGone { run, model: gone.name.clone() }),
-            None => Ok(()),
-        }
     }
 
     /// Leaves an input for whoever holds the run, after looking whether it fits the run as it stands.

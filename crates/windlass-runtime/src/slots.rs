@@ -67,6 +67,22 @@ impl Slots {
         });
     }
 
+    /// Asks all work to stop, as far as it is this process' own. Timers, questions and hooks simply go; other agents lay
+    /// down what they do by themselves.
+    pub(crate) fn lay_down(&mut self) {
+        self.slots.retain_mut(|slot| {
+            match slot.action.work {
+                Work::SetTimer { .. } | Work::Ask { .. } | Work::RunHook => return false,
+                Work::Delegate { .. } => {}
+                Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. } => {
+                    slot.cancel.cancel();
+                }
+            }
+            slot.stopping = true;
+            true
+        });
+    }
+
     /// Whether work other than timers is going on.
     pub(crate) fn busy(&self) -> bool {
         self.slots.iter().any(|slot| !matches!(slot.action.work, Work::SetTimer { .. }))

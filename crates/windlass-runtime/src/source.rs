@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use windlass_tools::mcp::McpServer;
-use windlass_tools::{ServiceError, Tool, ToolSet};
+use windlass_tools::{Bound, ServiceError, Tool, ToolSet};
 
 /// Something that offers tools and may offer others later.
 pub trait ToolSource: Send + Sync + std::fmt::Debug {
@@ -13,6 +13,11 @@ pub trait ToolSource: Send + Sync + std::fmt::Debug {
 
     /// The tools that it offers now.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// What it is bound to, whichever tools it offers: part of the agent's digest. Default: nothing but its name.
+    fn binding(&self) -> Vec<Bound> {
+        Vec::new()
+    }
 
     /// Whether it can be used just now. Default: yes.
     ///
@@ -36,6 +41,10 @@ impl ToolSource for McpServer {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools()
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        self.binding()
     }
 
     fn health(&self) -> Result<(), ServiceError> {

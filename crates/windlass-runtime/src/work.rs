@@ -1,7 +1,7 @@
 //! Work: how each action of the core is carried out, and how its end becomes an input.
 
 use std::any::Any;
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, CallId, CallOutcome, Content, FailureKind, Found, ModelFailure, OpenQuestion, Part, Request,
-    Secret, State, Stop, Text, ToolChoice, ToolSpec, Usage, View, What, Wire, fenced_prompt, plain_schema,
-    transcript,
+    ActionId, CallId, CallOutcome, FailureKind, Found, ModelFailure, OpenQuestion, Prices, Request, State,
+    Stop, Text, ToolChoice, ToolSpec, Usage, View, What, Wire, fenced_prompt, plain_schema, transcript,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_store::StoreError;
-use windlass_tools::{Tool, ToolContext, ToolResult};
+use windlass_tools::{Lease, Tool, ToolContext, ToolResult};
 
 use crate::delegates::TaskEnd;
 use crate::hooks::{self, Step, StepHook};
+use crate::masking::masked;
 use crate::partial::Partial;
 use crate::people::People;
 use crate::updates::{Publisher, Update};
@@ -99,11 +99,16 @@ impl ModelWork {
         let name = request.model.name.clone();
         let fail = |kind, message: &str| failure(&name, kind, message);
         let mut spent = Spent { sent: sent(&request), received: 0, counted: false };
-        let mut assembler = Assembler::new(name.clone());
+        let mut assembler = Assembler::new(name.clone()).bounded(request.model.max_reply_bytes());
         let mut shown = false;
+        let mut pieces = if cancel.is_cancelled() {
+            // It was stopped before it was polled: nothing is sent.
+            Pieces::failed(fail(FailureKind::Cancelled, STOPPED))
+        } else {
+            Pieces::begin(model, request, &name)
+        };
         let stopped = cancel.cancelled();
         pin_mut!(stopped);
-        let mut pieces = Pieces::begin(model, request, &name);
         let mut taken = 0_usize;
         let failure = loop {
             let next = poll_fn(|context| match pieces.poll(context) {
@@ -183,12 +188,17 @@ struct Pieces {
 }
 
 impl Pieces {
+    fn failed(failure: ModelFailure) -> Self {
+        let name = failure.model.clone();
+        Self { deltas: None, failed: Some(failure), name }
+    }
+
     fn begin(model: Option<Arc<dyn Model>>, request: ModelRequest, name: &Text) -> Self {
         let mut pieces = Self { deltas: None, failed: None, name: name.clone() };
         match model {
             None => pieces.failed = Some(failure(name, FailureKind::NotFound, "the agent has no such model")),
             Some(model) => match catch_unwind(AssertUnwindSafe(|| model.call(request))) {
-                Ok(deltas) => pieces.deltas = Some(deltas),
+                Ok(deltas) => pieces.deltas = Some(masked(deltas)),
                 Err(panic) => pieces.failed = Some(pieces.panicked(&*panic)),
             },
         }
@@ -292,7 +302,6 @@ pub(crate) struct ToolWork {
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
     pub(crate) world: Arc<dyn World>,
-    pub(crate) secrets: Vec<Secret>,
 }
 
 /// What a tool is told of the call. The key is the same for every try, also in a fork.
@@ -303,12 +312,13 @@ pub(crate) fn context(
     cancelled: CancellationToken,
 ) -> Option<ToolContext> {
     let idempotency_key = state.call_key(call)?;
-    Some(ToolContext { run: state.run(), call: call.clone(), attempt, idempotency_key, cancelled })
+    let lease = Lease::none();
+    Some(ToolContext { run: state.run(), call: call.clone(), attempt, idempotency_key, cancelled, lease })
 }
 
 impl ToolWork {
     pub(crate) async fn run(self) -> What {
-        let Self { action, tool, context, args, timeout_ms, grace_ms, world, secrets } = self;
+        let Self { action, tool, context, args, timeout_ms, grace_ms, world } = self;
         let Some(tool) = tool else {
             return What::CallEnded { action, outcome: CallOutcome::UnknownTool { nearest: Vec::new() } };
         };
@@ -317,7 +327,12 @@ impl ToolWork {
             // It was stopped before it began: nothing of it is done.
             return What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
         }
-        let call = AssertUnwindSafe(async { tool.call(context, args).await }).catch_unwind();
+        let call = AssertUnwindSafe(async {
+            // The process may have been stopped since the start was made durable, and the run taken over.
+            context.lease.confirm().await?;
+            tool.call(context, args).await
+        });
+        let call = call.catch_unwind();
         pin_mut!(call);
         let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
         let stopped = cancelled.cancelled();
@@ -339,12 +354,12 @@ impl ToolWork {
                 }
             }
         };
-        What::CallEnded { action, outcome: masked(&secrets, outcome) }
+        What::CallEnded { action, outcome }
     }
 
     /// Asks the tool whether a call happened before a crash.
     pub(crate) async fn check(self) -> What {
-        let Self { action, tool, context, args, timeout_ms, grace_ms, world, secrets } = self;
+        let Self { action, tool, context, args, timeout_ms, grace_ms, world } = self;
         let found = match tool {
             None => Found::Unsure,
             Some(tool) => {
@@ -358,7 +373,7 @@ impl ToolWork {
                 };
                 pin_mut!(overdue);
                 match select(check, select(deadline, overdue)).await {
-                    Either::Left((Ok(Ok(Some(outcome))), _)) => Found::Happened(masked(&secrets, outcome)),
+                    Either::Left((Ok(Ok(Some(outcome))), _)) => Found::Happened(outcome),
                     Either::Left((Ok(Ok(None)), _)) => Found::NotHappened,
                     Either::Left(_) | Either::Right(_) => Found::Unsure,
                 }
@@ -377,36 +392,6 @@ fn outcome(ended: Result<ToolResult, Box<dyn Any + Send>>) -> CallOutcome {
             kind: Some("panic".into()),
             message: format!("the tool panicked: {}", words(&*panic)).into(),
         },
-    }
-}
-
-/// Secrets never enter the log, whatever a tool says (E53).
-fn masked(secrets: &[Secret], outcome: CallOutcome) -> CallOutcome {
-    if secrets.is_empty() {
-        return outcome;
-    }
-    let mask = |text: &Text| -> Text {
-        let mut masked = text.clone();
-        for secret in secrets {
-            if let Cow::Owned(changed) = secret.mask(&masked) {
-                masked = changed.into();
-            }
-        }
-        masked
-    };
-    match outcome {
-        CallOutcome::Ok { content: Content::Text(text) } => {
-            CallOutcome::Ok { content: Content::Text(mask(&text)) }
-        }
-        CallOutcome::Ok { content: Content::Parts(parts) } => {
-            let parts = parts.into_iter().map(|part| match part {
-                Part::Text { text } => Part::Text { text: mask(&text) },
-                Part::Image(_) | Part::File(_) | Part::Stored(_) => part,
-            });
-            CallOutcome::Ok { content: Content::Parts(parts.collect()) }
-        }
-        CallOutcome::Error { kind, message } => CallOutcome::Error { kind, message: mask(&message) },
-        other => other,
     }
 }
 
@@ -430,7 +415,12 @@ pub(crate) fn answers(people: &dyn People, state: &State, question: &OpenQuestio
 }
 
 /// Asks the agent's hook about a step.
-pub(crate) async fn ask_hook(action: ActionId, hook: Option<Arc<dyn StepHook>>, state: State) -> What {
+pub(crate) async fn ask_hook(
+    action: ActionId,
+    hook: Option<Arc<dyn StepHook>>,
+    state: State,
+    prices: Arc<BTreeMap<Text, Prices>>,
+) -> What {
     let answer = match hook {
         Some(hook) => {
             let asked = AssertUnwindSafe(async { hook.on_step(Step::of(&state)).await }).catch_unwind().await;
@@ -439,17 +429,17 @@ pub(crate) async fn ask_hook(action: ActionId, hook: Option<Arc<dyn StepHook>>, 
         // Whoever resumes a run with an agent that has no hook goes on without one.
         None => Ok(Step::of(&state)),
     };
-    What::Stepped { action, edits: Box::new(hooks::edits(&state, answer)) }
+    What::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
 }
 
-/// Lets another agent do a task.
+/// Lets another agent do a task. `None`: it was laid down.
 ///
 /// # Errors
 /// The log failed under it.
 pub(crate) async fn delegate(
     action: ActionId,
     end: Option<BoxFuture<'static, TaskEnd>>,
-) -> Result<What, Arc<StoreError>> {
+) -> Result<Option<What>, Arc<StoreError>> {
     let failed = |message: String| TaskEnd::Done {
         outcome: CallOutcome::Error { kind: None, message: message.into() },
         usage: Usage::default(),
@@ -462,8 +452,9 @@ pub(crate) async fn delegate(
         }
         None => failed("the agent has no such delegate any more".to_owned()),
     };
-    Ok(match end {
+    Ok(Some(match end {
         TaskEnd::LogFailed(error) => return Err(error),
+        TaskEnd::Left => return Ok(None),
         TaskEnd::Done { outcome, usage, cost } => What::Delegated { action, outcome, usage, cost },
         TaskEnd::Asks(asked) => What::DelegateAsks {
             action,
@@ -472,5 +463,5 @@ pub(crate) async fn delegate(
             text: asked.text,
             suggestions: asked.suggestions,
         },
-    })
+    }))
 }

@@ -1,13 +1,16 @@
 //! The outside world that the core must not see: time, fresh ids, chance.
 
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId};
+use tokio::time::Instant;
+use windlass_core::{Millis, RunId, Text};
+use windlass_store::up_ms;
 
 /// Time, fresh ids and chance. Programs use [`SystemWorld`]; tests and scripted conversations bring their own.
 pub trait World: Send + Sync + std::fmt::Debug {
-    /// The time, in milliseconds since the Unix epoch.
+    /// The time, in milliseconds since the Unix epoch. It never goes back as long as the world lives.
     fn now(&self) -> Millis;
 
     /// Ends when that time has come.
@@ -16,26 +19,55 @@ pub trait World: Send + Sync + std::fmt::Debug {
     /// A fresh run id.
     fn new_run(&self) -> RunId;
 
+    /// A random salt, in hexadecimal: 256 bits.
+    fn salt(&self) -> Text;
+
     /// A number from 0 to 1000: how much of a wait's random part to take.
     fn chance(&self) -> u16;
 }
 
+/// The longest sleep between two looks at the clock, in milliseconds: tokio's timers stand still while the machine sleeps.
+const LONGEST_SLEEP_MS: u64 = 15_000;
+
 /// The world as the operating system shows it. Sleeping needs a tokio runtime with time enabled.
+///
+/// Its time is the wall clock's at the first look, and goes on from there with the time since the machine started (its sleep
+/// included, on Linux): whoever sets the wall clock changes nothing for a process that is running.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemWorld;
 
 impl World for SystemWorld {
     fn now(&self) -> Millis {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
+        static BEGAN: OnceLock<(Millis, u64)> = OnceLock::new();
+        let wall =
+            || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis);
+        let (began, up) = *BEGAN.get_or_init(|| (wall(), up_ms()));
+        began.saturating_add(up_ms().saturating_sub(up))
     }
 
     fn sleep_until(&self, at: Millis) -> BoxFuture<'static, ()> {
-        let wait = Duration::from_millis(at.saturating_sub(self.now()));
-        Box::pin(tokio::time::sleep(wait))
+        let world = *self;
+        Box::pin(async move {
+            let due = Instant::now().checked_add(Duration::from_millis(at.saturating_sub(world.now())));
+            loop {
+                let left = at.saturating_sub(world.now());
+                // A clock of tokio's that a test has stopped jumps, and this one does not.
+                if left == 0 || due.is_some_and(|due| Instant::now() >= due) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(left.min(LONGEST_SLEEP_MS))).await;
+            }
+        })
     }
 
     fn new_run(&self) -> RunId {
         RunId(uuid::Uuid::now_v7())
+    }
+
+    fn salt(&self) -> Text {
+        // A fresh UUIDv7 has at least 32 random bits of its own, and 42 with those of its millisecond (RFC 9562, 6.2).
+        let random: Vec<uuid::Uuid> = std::iter::repeat_with(uuid::Uuid::now_v7).take(8).collect();
+        crate::binding::digest(&random)
     }
 
     fn chance(&self) -> u16 {

@@ -5,6 +5,41 @@ use std::path::PathBuf;
 use thiserror::Error;
 use windlass_core::RunId;
 
+/// Who keeps a log locked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockHolder {
+    /// The process; `None`: the system does not say.
+    pub process: Option<Locking>,
+}
+
+/// A process that keeps a log locked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Locking {
+    /// Its id.
+    pub pid: i64,
+    /// Its program's name.
+    pub name: String,
+    /// It was stopped by a signal (SIGSTOP) or a debugger, and keeps the lock until it goes on or dies.
+    pub stopped: bool,
+}
+
+impl std::fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.process {
+            Some(Locking { pid, name, stopped }) => {
+                let stopped = if *stopped { ", and is stopped" } else { "" };
+                write!(
+                    f,
+                    "process {pid} ({name}) has kept it locked for longer than the busy timeout{stopped}"
+                )
+            }
+            None => f.write_str("another process has kept it locked for longer than the busy timeout"),
+        }
+    }
+}
+
+impl std::error::Error for LockHolder {}
+
 /// What can go wrong with a log. Nothing half-done is ever visible.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -98,6 +133,23 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Another process keeps the log locked.
+    #[error("cannot use the log {path}")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// Who.
+        #[source]
+        holder: LockHolder,
+    },
+    /// The log's file, or one beside it, was taken away under a process that had it open. Nothing more is written.
+    #[error("{path} was {} while the log was in use", if *.removed { "removed" } else { "replaced by another file" })]
+    Gone {
+        /// The file.
+        path: PathBuf,
+        /// It is not there any more; else another file has its name.
+        removed: bool,
+    },
     /// The disk is full.
     #[error("no room on the disk for the log {path}")]
     Full {
@@ -148,6 +200,8 @@ impl StoreError {
             Self::UnknownPayload { .. } => "store.unknown_payload",
             Self::TooLarge { .. } => "store.too_large",
             Self::Unusable { .. } => "store.unusable",
+            Self::Locked { .. } => "store.locked",
+            Self::Gone { .. } => "store.gone",
             Self::Full { .. } => "store.full",
             Self::Newer { .. } => "store.newer",
             Self::Corrupt { .. } => "store.corrupt",
@@ -178,6 +232,20 @@ impl StoreError {
                 "check that {} can be read and written, or name another log with --log",
                 path.display()
             )),
+            Self::Locked { path, holder } => Some(match &holder.process {
+                Some(Locking { pid, stopped: true, .. }) => format!(
+                    "`kill -CONT {pid}` lets the process go on, `kill -9 {pid}` ends it; what was written stays whole"
+                ),
+                Some(Locking { pid, stopped: false, .. }) => {
+                    format!("wait for process {pid}, or end it: what was written stays whole")
+                }
+                None => format!("`fuser {}` names the processes that use it", path.display()),
+            }),
+            Self::Gone { .. } => Some(
+                "put the file back, or a copy that `windlass runs backup` made, then resume: what was written since is \
+                 not in it"
+                    .to_owned(),
+            ),
             Self::Full { .. } => {
                 Some("make room and resume: everything up to the last event is kept".to_owned())
             }

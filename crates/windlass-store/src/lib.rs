@@ -1,4 +1,5 @@
 //! The event log of Windlass: what it promises, in memory and in SQLite, and the suite that holds every store to it.
+mod clock;
 pub mod conformance;
 mod error;
 mod log;
@@ -7,7 +8,8 @@ mod opening;
 mod payload;
 mod sqlite;
 
-pub use error::StoreError;
+pub use clock::up_ms;
+pub use error::{LockHolder, Locking, StoreError};
 pub use log::*;
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
 pub use sqlite::{Checked, Durability, Prune, Pruned, SqliteLog, SqliteOptions};

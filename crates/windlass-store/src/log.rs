@@ -111,6 +111,15 @@ pub struct Posted {
     pub what: What,
 }
 
+/// When a suspended run goes on by itself, by the clock of who gives it up, in milliseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// What the clock says now: a later look at an earlier time knows by it that the clock was set back.
+    pub from: Millis,
+    /// When it goes on.
+    pub at: Millis,
+}
+
 /// Which runs to list: all given conditions hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFilter {
@@ -227,21 +236,39 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// Gives up a hold; of no effect if somebody else took over.
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Confirms that a hold still stands: asked right before something is done that cannot be taken back. A log whose
+    /// holders are known by heartbeats sends one first, so that the hold stands for some seconds more.
+    /// Default: the run's [summary](Self::summary) names the holder.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`], [`StoreError::NotHeld`], or [`StoreError::Held`] by default: the hold was lost or given up.
+    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let fence = fence.clone();
+        Box::pin(async move {
+            match self.summary(run).await?.holder {
+                Some(holder) if holder == fence.holder => Ok(()),
+                Some(holder) => Err(StoreError::Held { run, holder: holder.0.to_string() }),
+                None => Err(StoreError::NotHeld { run, epoch: fence.epoch }),
+            }
+        })
+    }
+
     /// Gives up a hold as [`release`](Self::release) does, of a run that only somebody from outside can bring on: it is
     /// listed as suspended until its next append. It is [`park_until`](Self::park_until) without a timer.
     fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         self.park_until(run, fence, None)
     }
 
-    /// As [`park`](Self::park), for a run with a timer: it is listed as due from then on ([`RunFilter::due`]). `None`: only
-    /// somebody can bring it on. Default: the hold is given up, the listing stays as it is, and nobody is told of the timer.
+    /// As [`park`](Self::park), for a run with a timer: it is listed as due from then on ([`RunFilter::due`]), and at any time
+    /// that lies more than [`CLOCK_JUMP_MS`](windlass_core::CLOCK_JUMP_MS) before the one at which the timer was set: the clock was
+    /// set back then. `None`: only somebody can bring it on. Default: the hold is given up, the listing stays as it is, and nobody is told of the timer.
     fn park_until(
         &self,
         run: RunId,
         fence: &Fence,
-        wake_at: Option<Millis>,
+        wake: Option<Wake>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let _ = wake_at;
+        let _ = wake;
         self.release(run, fence)
     }
 

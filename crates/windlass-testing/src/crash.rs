@@ -9,7 +9,7 @@ use futures_core::future::BoxFuture;
 use windlass_core::{Event, Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    StoreError,
+    StoreError, Wake,
 };
 
 use crate::schedule::Turns;
@@ -206,6 +206,14 @@ impl EventLog for CrashLog {
         self.inner.hold(run, holder)
     }
 
+    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        if self.crashed() {
+            // The process is dead.
+            return Box::pin(std::future::pending());
+        }
+        self.inner.confirm(run, fence)
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         self.inner.release(run, fence)
     }
@@ -214,9 +222,9 @@ impl EventLog for CrashLog {
         &self,
         run: RunId,
         fence: &Fence,
-        wake_at: Option<Millis>,
+        wake: Option<Wake>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.park_until(run, fence, wake_at)
+        self.inner.park_until(run, fence, wake)
     }
 
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {

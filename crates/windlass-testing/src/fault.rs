@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_core::future::BoxFuture;
 use windlass_core::{Millis, RunId, Text, What};
 use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, StoreError,
+    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, StoreError, Wake,
 };
 
 use crate::sim::step_aside;
@@ -199,6 +199,14 @@ impl EventLog for FaultLog {
         })
     }
 
+    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        let fence = fence.clone();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.confirm(run, &fence).await
+        })
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
@@ -209,11 +217,11 @@ impl EventLog for FaultLog {
         })
     }
 
-    fn park_until(&self, run: RunId, fence: &Fence, wake_at: Option<Millis>) -> Answer<'_, ()> {
+    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.park_until(run, &fence, wake_at).await?;
+            self.inner.park_until(run, &fence, wake).await?;
             self.rest().await;
             Ok(())
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{Answer, CallOutcome, OpenQuestion, State, ToolSpec};
+use windlass_core::{Answer, CallOutcome, Effect, OpenQuestion, State, ToolSpec};
 use windlass_runtime::People;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -41,7 +41,7 @@ impl fmt::Debug for FnTool {
 }
 
 impl FnTool {
-    /// A read-only tool of that name that takes any object.
+    /// A tool of that name that takes any object, with the effect `once` until [`FnTool::effect`] says otherwise.
     pub fn new<F, R>(name: &str, body: F) -> Self
     where
         F: Fn(ToolContext, Value) -> R + Send + Sync + 'static,
@@ -49,6 +49,11 @@ impl FnTool {
     {
         let spec = ToolSpec::new(name, "", any_object());
         Self { spec, body: Arc::new(move |context, args| Box::pin(body(context, args))), check: None }
+    }
+
+    /// With that effect.
+    pub fn effect(self, effect: Effect) -> Self {
+        self.spec(|spec| spec.effect = effect)
     }
 
     /// With another description: description, schema, effect, time limit, approval.

@@ -6,7 +6,8 @@
 //! - [`CrashLog`]: the process dies right after a chosen event;
 //! - [`VolatileLog`]: the power goes, and what was not synced is lost;
 //! - [`SimWorld`]: a clock that jumps forward ([`SimWorld::jump`]) and back ([`SimWorld::jump_back`]);
-//! - [`run_and_kill`]: a real process that is killed at a chosen [`Moment`].
+//! - [`run_and_kill`]: a real process that is killed at a chosen [`Moment`];
+//! - [`hostile`]: a model server and a tool server that attack their client.
 
 mod crash;
 mod doubles;
@@ -14,6 +15,7 @@ mod fault;
 pub mod fixture;
 mod fn_model;
 mod fn_tool;
+pub mod hostile;
 mod killer;
 mod runner;
 mod schedule;

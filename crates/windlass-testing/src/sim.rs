@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId};
+use windlass_core::{Millis, RunId, Text};
 use windlass_runtime::World;
 
 /// The time at which every simulated world begins (2023-11-14T22:13:20Z), in milliseconds since the Unix epoch.
@@ -113,6 +113,10 @@ impl World for SimWorld {
         let number = inner.next_run;
         inner.next_run += 1;
         RunId::from_number(number)
+    }
+
+    fn salt(&self) -> Text {
+        "the salt of a simulated world".into()
     }
 
     fn chance(&self) -> u16 {

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use windlass_core::{Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    StoreError,
+    StoreError, Wake,
 };
 
 /// A change, as it was asked for.
@@ -18,7 +18,7 @@ enum Change {
     Post(RunId, Millis, What),
     Hold(RunId, Holder),
     Release(RunId, Fence),
-    Park(RunId, Fence, Option<Millis>),
+    Park(RunId, Fence, Option<Wake>),
     Discard(RunId, PostId, Fence),
     Put(Arc<[u8]>),
 }
@@ -145,8 +145,8 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
         Change::Release(run, fence) => {
             log.release(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
-        Change::Park(run, fence, wake_at) => {
-            log.park_until(run, &fence, wake_at).now_or_never().map(|done| done.map(|()| Done::Nothing))
+        Change::Park(run, fence, wake) => {
+            log.park_until(run, &fence, wake).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
         Change::Discard(run, post, fence) => {
             log.discard(run, post, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
@@ -221,14 +221,19 @@ impl EventLog for VolatileLog {
         })
     }
 
+    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        let fence = fence.clone();
+        Box::pin(async move { self.log().confirm(run, &fence).await })
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let done = self.change(Change::Release(run, fence.clone())).map(drop);
         Box::pin(std::future::ready(done))
     }
 
-    fn park_until(&self, run: RunId, fence: &Fence, wake_at: Option<Millis>) -> Answer<'_, ()> {
+    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let fence = fence.clone();
-        Box::pin(async move { self.change(Change::Park(run, fence, wake_at)).map(drop) })
+        Box::pin(async move { self.change(Change::Park(run, fence, wake)).map(drop) })
     }
 
     fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {

@@ -61,7 +61,7 @@ fn babble() -> Result<(), Box<dyn Error>> {
 
 /// A server by hand that knows MCP 2024-11-05 and nothing of `server/discover`. The silent one answers the probe late:
 /// when it has been asked to initialize, and before the answer to that. A third kind answers a call with questions for
-/// ever, and hears no reply.
+/// ever, and hears no reply; a fourth does so with long ids.
 fn old(kind: &str) -> Result<(), Box<dyn Error>> {
     let mut late = None;
     for line in std::io::stdin().lock().lines() {
@@ -80,6 +80,13 @@ fn old(kind: &str) -> Result<(), Box<dyn Error>> {
             "tools/call" if kind == "curious" => {
                 for id in 0_u64.. {
                     say(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}))?;
+                }
+                continue;
+            }
+            "tools/call" if kind == "pushy" => {
+                let long = "x".repeat(600_000);
+                for id in 0_u64.. {
+                    say(&json!({"jsonrpc": "2.0", "id": format!("{id}{long}"), "method": "ping"}))?;
                 }
                 continue;
             }

@@ -21,7 +21,7 @@ pub use read_file::{MAX_READ, MAX_SKIP, ReadFile};
 
 /// The description of a built-in; they read and change nothing.
 fn spec(name: &str, description: &str, properties: Properties) -> ToolSpec {
-    let mut spec = ToolSpec::new(name, description, properties.finish());
+    let mut spec = ToolSpec::read_only(name, description, properties.finish());
     spec.origin = "builtin".into();
     spec
 }

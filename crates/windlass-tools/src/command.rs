@@ -1,11 +1,15 @@
 //! Tools that are programs: a command line with places for arguments, run without a shell.
 
 pub(crate) mod child;
+#[cfg(target_os = "linux")]
+mod environ;
+mod gate;
 mod left_behind;
 mod words;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -14,13 +18,15 @@ use futures_core::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
-use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
+use windlass_core::{CallOutcome, Effect, Text, ToolSpec, mask_and_cut};
 
+use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 use crate::trace;
 
-use child::{Finished, Limits};
+use child::{Finished, Limits, STDERR_TAIL};
+use gate::Gate;
 use words::Word;
 
 /// What a command inherits; nothing else of the environment reaches it (E53).
@@ -80,6 +86,8 @@ pub struct CommandSettings {
 ///   what [`env`](Self::env) adds.
 /// - It runs in its folder, and leads a process group. A cancel sends SIGTERM to the group, and SIGKILL after the grace
 ///   or as soon as the call is dropped. When the program ends, what it left running in its group is killed (E20).
+/// - In a run, a command with an effect waits behind a shell (`/bin/sh`) until the run's lease is confirmed, so that it never
+///   starts once its process has died or has lost the run.
 /// - What a process that died left running of a call is stopped in the same way before the call is settled (E30; Linux).
 ///
 /// Process groups are those of Unix; elsewhere only the program itself is killed.
@@ -111,6 +119,8 @@ impl fmt::Debug for CommandTool {
 struct Line {
     program: PathBuf,
     words: Vec<Word>,
+    /// As it was given.
+    said: String,
 }
 
 impl CommandTool {
@@ -161,20 +171,37 @@ impl CommandTool {
         self
     }
 
-    async fn execute(&self, line: &Line, context: &ToolContext, args: Value) -> Result<Finished, ToolError> {
+    /// Runs a command line; one with a gate begins once that has opened.
+    async fn execute(
+        &self,
+        line: &Line,
+        context: &ToolContext,
+        args: Value,
+        gate: Option<Gate<'_>>,
+    ) -> Result<Finished, ToolError> {
         let Value::Object(args) = args else {
             let message = format!("expected an object of arguments, found {args}");
             return Err(ToolError::of_kind("InvalidArguments", message));
         };
-        let command = self.command(line, context, &args)?;
-        let input = Value::Object(args).to_string();
-        let finished = child::run(command, input.as_bytes(), &self.limits, &context.cancelled).await;
-        let finished = finished.map_err(|error| {
+        let failed = |error: io::Error| {
             let program = line.program.display();
             ToolError::of_kind(format!("{:?}", error.kind()), format!("`{program}` cannot be run: {error}"))
-        })?;
+        };
+        let words = line.filled(&args, self.dashes)?;
+        let env = self.environment(context);
+        let mut command = match gate {
+            Some(_) => self.waiting(line, &env)?.map_err(failed)?,
+            None => Command::new(&line.program),
+        };
+        command.args(words).current_dir(&self.folder).env_clear().envs(env);
+        let input = Value::Object(args).to_string();
+        let finished = child::run(command, input.as_bytes(), gate, &self.limits, &context.cancelled).await;
+        let finished = finished.map_err(failed)?;
         if finished.cancelled {
             return Err(ToolError::of_kind("Cancelled", "the run was cancelled"));
+        }
+        if let Some(refused) = finished.refused {
+            return Err(refused);
         }
         if finished.overflow {
             let message = format!("the command wrote more than {} bytes", self.limits.stdout);
@@ -183,27 +210,33 @@ impl CommandTool {
         Ok(finished)
     }
 
-    fn command(
-        &self,
-        line: &Line,
-        context: &ToolContext,
-        args: &Map<String, Value>,
-    ) -> Result<Command, ToolError> {
-        let mut command = Command::new(&line.program);
-        for word in &line.words {
-            if let Some(word) = word.filled(args, self.dashes)? {
-                command.arg(word);
-            }
+    /// The shell that waits, and then becomes the program of that line.
+    fn waiting(&self, line: &Line, env: &[(OsString, OsString)]) -> Result<io::Result<Command>, ToolError> {
+        let names = self.env.iter().map(|(name, _)| name.to_string_lossy());
+        if let Some(name) = names.into_iter().find(|name| !passes_gate(name)) {
+            let message =
+                format!("the variable `{name}` cannot be given to a command with an effect: shells keep it");
+            return Err(ToolError::of_kind("InvalidEnvironment", message));
         }
-        command.current_dir(&self.folder).env_clear();
-        command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.env(KEY_VARIABLE, context.idempotency_key.as_ref());
-        command.env("WINDLASS_RUN", context.run.to_string());
-        command.env("WINDLASS_CALL", context.call.as_str());
+        let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+        Ok(gate::find(&line.program, path, &self.folder).map(|program| gate::waiting(&program)))
+    }
+
+    fn environment(&self, context: &ToolContext) -> Vec<(OsString, OsString)> {
+        let inherited = INHERITED.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+        let ours = [
+            (KEY_VARIABLE, context.idempotency_key.to_string()),
+            ("WINDLASS_RUN", context.run.to_string()),
+            ("WINDLASS_CALL", context.call.as_str().to_owned()),
+        ];
         // The names that OpenTelemetry has for them in an environment.
-        command.envs(trace::fields().into_iter().map(|(name, value)| (name.to_uppercase(), value)));
-        Ok(command)
+        let traced =
+            trace::fields().into_iter().map(|(name, value)| (name.to_uppercase().into(), value.into()));
+        inherited
+            .chain(self.env.iter().cloned())
+            .chain(ours.map(|(name, value)| (name.into(), value.into())))
+            .chain(traced)
+            .collect()
     }
 }
 
@@ -212,9 +245,26 @@ impl Tool for CommandTool {
         &self.spec
     }
 
+    fn binding(&self) -> Vec<Bound> {
+        let mut all = vec![Bound::open("command", &self.run.said)];
+        all.extend(self.check.as_ref().map(|check| Bound::open("check", &check.said)));
+        // An agent that moved with its folder is the same one.
+        all.push(Bound::hidden("folder", self.folder.to_string_lossy().into_owned()));
+        if self.dashes {
+            all.push(Bound::open("dashes", true));
+        }
+        let text = |text: &OsString| text.to_string_lossy().into_owned();
+        let variable = |(name, value)| Bound::hidden(format!("variable {}", text(name)), text(value));
+        all.extend(self.env.iter().map(|(name, value)| variable((name, value))));
+        all
+    }
+
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
         Box::pin(async move {
-            let finished = self.execute(&self.run, &context, args).await?;
+            let key = &context.idempotency_key;
+            let gate = Gate { key, lease: &context.lease };
+            let gate = context.lease.is_needed().then_some(gate);
+            let finished = self.execute(&self.run, &context, args, gate).await?;
             if finished.status.success() {
                 Ok(result(finished.stdout).into())
             } else {
@@ -230,7 +280,7 @@ impl Tool for CommandTool {
     ) -> BoxFuture<'_, Result<Option<CallOutcome>, ToolError>> {
         Box::pin(async move {
             let Some(check) = &self.check else { return Err(ToolError::new("this command has no check")) };
-            let finished = self.execute(check, &context, args).await?;
+            let finished = self.execute(check, &context, args, None).await?;
             match finished.status.code() {
                 Some(0) => Ok(Some(CallOutcome::Ok { content: result(finished.stdout).into() })),
                 Some(1) => Ok(None),
@@ -242,6 +292,12 @@ impl Tool for CommandTool {
     fn stop_left_behind(&self, context: ToolContext) -> BoxFuture<'_, ()> {
         Box::pin(async move { left_behind::stop(&context.idempotency_key, self.limits.grace).await })
     }
+}
+
+/// Whether a variable of that name can be given to a command with an effect. Others are changed or dropped by the shell
+/// that such a command waits behind.
+pub fn passes_gate(name: &str) -> bool {
+    gate::lets_through(name)
 }
 
 impl Line {
@@ -258,7 +314,13 @@ impl Line {
         let program = Path::new(program);
         let relative = program.is_relative() && program.components().count() > 1;
         let program = if relative { folder.join(program) } else { program.to_owned() };
-        Ok(Self { program, words: words.iter().map(|word| Word::parse(word)).collect() })
+        let said = json!(line).to_string();
+        Ok(Self { program, words: words.iter().map(|word| Word::parse(word)).collect(), said })
+    }
+
+    /// The words with arguments in their places.
+    fn filled(&self, args: &Map<String, Value>, dashes: bool) -> Result<Vec<String>, ToolError> {
+        self.words.iter().filter_map(|word| word.filled(args, dashes).transpose()).collect()
     }
 
     fn params(&self) -> impl Iterator<Item = &str> {
@@ -301,6 +363,7 @@ fn result(stdout: Vec<u8>) -> String {
 /// How the command ended, with what it said last.
 fn failure(finished: &Finished) -> ToolError {
     let said = String::from_utf8_lossy(&finished.stderr);
+    let said = mask_and_cut(&said, STDERR_TAIL);
     // The tail may begin within a character.
     let said = said.trim_start_matches('\u{fffd}').trim();
     let how = how(finished.status);

@@ -183,7 +183,7 @@ impl Conformance {
             found.into_iter().map(|what| Breach { duty: Duty::Description, what }).collect();
         let given = self.quick.iter().chain(self.slow.as_ref().map(|slow| &slow.args));
         for args in given.chain(self.key.as_ref().map(|(args, _)| args)) {
-            if !spec.validator().is_ok_and(|validator| validator.is_valid(args)) {
+            if !spec.checker().is_ok_and(|checker| checker.check(args).is_ok()) {
                 let what = format!("{args} does not fit the schema {}", spec.parameters);
                 breaches.push(Breach { duty: Duty::Arguments, what });
             }
@@ -267,6 +267,7 @@ fn context(key: &str) -> ToolContext {
         attempt: 1,
         idempotency_key: key.into(),
         cancelled: CancellationToken::new(),
+        lease: crate::Lease::none(),
     }
 }
 

@@ -40,6 +40,17 @@ pub enum ToolSetError {
         /// What is wrong.
         what: String,
     },
+    /// The parameters are a JSON Schema that is not taken in.
+    #[error("the parameters of `{name}`, from {origin}, cannot be used")]
+    SchemaRefused {
+        /// The tool.
+        name: String,
+        /// Where it comes from.
+        origin: String,
+        /// Why.
+        #[source]
+        source: windlass_core::SchemaFault,
+    },
     /// The settings of a tool make no sense.
     #[error("the settings of the tool `{name}` are wrong: {what}")]
     BadSettings {
@@ -79,6 +90,7 @@ impl ToolSetError {
             Self::Reserved { .. } => "tool_reserved",
             Self::BadName { .. } => "tool_bad_name",
             Self::BadSchema { .. } => "tool_bad_schema",
+            Self::SchemaRefused { .. } => "tool_schema_refused",
             Self::BadSettings { .. } => "tool_bad_settings",
             Self::NoSuchTool { .. } => "tool_no_such",
             Self::Folder { .. } => "tool_folder",
@@ -96,6 +108,7 @@ impl ToolSetError {
             Self::BadSchema { .. } => {
                 Some("write a JSON Schema (2020-12) with `type: object` and `properties`".to_owned())
             }
+            Self::SchemaRefused { source, .. } => source.help().map(str::to_owned),
             Self::Folder { .. } => Some("create the folder, or name another one".to_owned()),
             Self::NoSuchTool { .. } => Some("name its tools without the service's name".to_owned()),
             Self::BadSettings { .. } => None,

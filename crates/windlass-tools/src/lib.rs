@@ -8,11 +8,13 @@
 //! - [`conformance`] checks what every tool owes its callers.
 //!
 //! Running a tool at the right time, its time-outs, retries and approvals are the work of windlass-runtime.
+mod binding;
 pub mod builtin;
 pub mod command;
 pub mod conformance;
 mod error;
 mod function;
+mod lease;
 pub mod mcp;
 pub mod memory;
 mod overrides;
@@ -22,7 +24,9 @@ mod set;
 mod tool;
 mod trace;
 
+pub use binding::Bound;
 pub use error::ToolSetError;
+pub use lease::Lease;
 pub use overrides::ToolOverrides;
 /// Types of parameters derive its `JsonSchema`.
 pub use schemars;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
 
+use crate::binding::Bound;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 /// Changes to a tool's description; `None` leaves what the tool says. Any tool entry of an agent file takes them.
@@ -70,6 +71,10 @@ pub(crate) struct Overridden {
 impl Tool for Overridden {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        self.tool.binding()
     }
 
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

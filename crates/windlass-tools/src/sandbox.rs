@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use serde_json::json;
 
+use crate::binding::Bound;
 use crate::service::{Service, ServiceError};
 use crate::tool::Tool;
 use sessions::Sessions;
@@ -62,6 +64,21 @@ pub struct SandboxSettings {
     pub memory_mb: u64,
     /// Where it starts; `None`: where the process did.
     pub folder: Option<PathBuf>,
+}
+
+impl SandboxSettings {
+    /// What code can do, and where. Limits change nothing about that.
+    fn binding(&self) -> Vec<Bound> {
+        let mut all = vec![
+            Bound::open("interpreter", &self.python),
+            Bound::open("modules", json!(self.modules)),
+            Bound::open("built-in functions", json!(self.builtins)),
+        ];
+        all.extend(
+            self.folder.as_ref().map(|folder| Bound::hidden("folder", folder.to_string_lossy().into_owned())),
+        );
+        all
+    }
 }
 
 impl Default for SandboxSettings {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass_core::{Text, ToolSpec, nearest};
+use windlass_core::{SchemaFault, Text, ToolSpec, nearest};
 
 use crate::error::ToolSetError;
 use crate::tool::Tool;
@@ -167,7 +167,13 @@ pub(crate) fn check(spec: &ToolSpec) -> Result<(), ToolSetError> {
         Some(other) => return Err(bad(format!("`type` is {other}, not \"object\""))),
         None => return Err(bad("`type: object` is missing".to_owned())),
     }
-    spec.validator().map(|_| ()).map_err(|error| bad(error.to_owned()))
+    spec.checker().map(|_| ()).map_err(|fault| match fault {
+        SchemaFault::Invalid(_) | SchemaFault::Reference { .. } => bad(fault.to_string()),
+        fault => {
+            let (name, origin) = (spec.name.to_string(), origin(spec));
+            ToolSetError::SchemaRefused { name, origin, source: fault.clone() }
+        }
+    })
 }
 
 /// A tool's origin for messages; most name one.

@@ -5,6 +5,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{CallId, CallOutcome, Content, RunId, Text, ToolSpec};
 
+use crate::binding::Bound;
+use crate::lease::Lease;
+
 /// What a tool knows of the call that it serves.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
@@ -18,6 +21,8 @@ pub struct ToolContext {
     pub idempotency_key: Text,
     /// Asks the tool to stop: it has the run's grace to do so, then its future is dropped.
     pub cancelled: CancellationToken,
+    /// Confirms that the run is still this process' own: asked right before an effect.
+    pub lease: Lease,
 }
 
 /// A tool's failure: the model is told, and the loop goes on.
@@ -51,6 +56,12 @@ pub type ToolResult = Result<Content, ToolError>;
 pub trait Tool: Send + Sync + std::fmt::Debug {
     /// What it is, for the model and for the policy of its calls.
     fn spec(&self) -> &ToolSpec;
+
+    /// What its calls are bound to beside the spec and their arguments, with the values that will be used. Approvals are
+    /// bound to it, too. Default: nothing.
+    fn binding(&self) -> Vec<Bound> {
+        Vec::new()
+    }
 
     /// Runs it. The future must not block its thread.
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult>;

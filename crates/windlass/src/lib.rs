@@ -54,6 +54,10 @@ pub fn model(name: &str) -> Result<std::sync::Arc<dyn Model>, ModelError> {
 #[cfg(doctest)]
 struct TypedGuide;
 
+#[doc = include_str!("../../../docs/security.md")]
+#[cfg(doctest)]
+struct SecurityPage;
+
 #[doc = include_str!("../../../docs/rust.md")]
 #[cfg(doctest)]
 struct RustGuide;

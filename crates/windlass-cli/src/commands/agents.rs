@@ -97,6 +97,8 @@ struct Sound {
     delegates: usize,
     /// What keeps it from running here and now.
     missing: Vec<String>,
+    /// What its author should know.
+    warnings: Vec<String>,
 }
 
 fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
@@ -124,7 +126,8 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
                 file.display(),
                 sound.name
             ))?;
-            sound.missing.iter().for_each(|missing| out::note(format_args!("{}: {missing}", file.display())));
+            let said = sound.missing.iter().chain(&sound.warnings);
+            said.for_each(|said| out::note(format_args!("{}: {said}", file.display())));
         } else if let Err(failure) = checked {
             if files.len() == 1 {
                 return Err(failure);
@@ -146,6 +149,7 @@ fn report(file: &Path, checked: &Result<Sound, Failure>) -> Value {
         Ok(sound) => json!({
             "type": "agent", "file": file, "ok": true, "name": sound.name, "models": sound.models,
             "tools": sound.tools, "servers": sound.servers, "agents": sound.delegates, "missing": sound.missing,
+            "warnings": sound.warnings,
         }),
         Err(failure) => json!({ "type": "agent", "file": file, "ok": false, "failure": failure.json() }),
     }
@@ -181,5 +185,6 @@ fn look(path: &Path) -> Result<Sound, Failure> {
     let count = tools.len();
     tools.into_iter().fold(builder, windlass_runtime::AgentBuilder::shared_tool).build()?;
     let servers = file.tools.iter().filter(|entry| matches!(entry, ToolEntry::Mcp(_))).count();
-    Ok(Sound { name: file.name, models, tools: count, servers, delegates, missing })
+    let warnings = file.unmasked;
+    Ok(Sound { name: file.name, models, tools: count, servers, delegates, missing, warnings })
 }

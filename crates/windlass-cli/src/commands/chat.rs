@@ -19,7 +19,7 @@ use crate::home::{LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
-use crate::view::words::{count, usage};
+use crate::view::words::{LINE_CHARS, count, cut, usage};
 use crate::view::{View, ViewArgs};
 use prompt::{Line, Prompt};
 
@@ -111,6 +111,8 @@ impl Chat {
                 Line::Said(text) => match Box::pin(self.line(text.trim())).await {
                     Ok(true) => {}
                     Ok(false) => return Ok(Exit::Good),
+                    // The process is to end, not only this turn.
+                    Err(failure) if failure.exit.is_left() => return Err(failure),
                     // Somebody at a terminal sees what went wrong, and goes on.
                     Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => {
                         failure.show();
@@ -156,7 +158,7 @@ impl Chat {
             "/usage" => self.say_usage(),
             "/steer" => out::note("the agent is not at work; just say it"),
             command if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
-                out::note(format_args!("there is no command {}\n{COMMANDS}", out::plain(command)));
+                out::note(format_args!("there is no command {}\n{COMMANDS}", cut(command, LINE_CHARS)));
             }
             _ => Box::pin(self.turn(text)).await?,
         }
@@ -224,10 +226,14 @@ impl Chat {
             return Ok(());
         }
         let state = load(&**self.agent.log(), last.run).await?;
-        let prepared = self.agent.resume(last.run, false, self.options()).await?;
+        // Somebody sits here and wants to go on.
+        let options = DriveOptions { by_hand: true, ..self.options() };
+        let prepared = self.agent.resume(last.run, false, options).await?;
         self.going_on(last.run);
         match self.drive(prepared, Some(&state)).await {
-            Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => {
+            Err(failure)
+                if self.terminal.is_some() && failure.exit != Exit::Internal && !failure.exit.is_left() =>
+            {
                 failure.show();
                 Ok(())
             }

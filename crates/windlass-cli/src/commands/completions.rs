@@ -26,6 +26,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "windlass", &mut script);
-    out::piece(&String::from_utf8_lossy(&script))?;
+    out::answer(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Good)
 }

@@ -76,9 +76,9 @@ impl Finding {
                 "type": "finding", "standing": standing, "what": self.what, "detail": self.detail, "todo": self.todo,
             }));
         }
-        out::line(out::plain(&format!("{standing:<8} {:<13} {}", self.what, self.detail)))?;
+        out::line(format!("{standing:<8} {:<13} {}", self.what, self.detail))?;
         match &self.todo {
-            Some(todo) => out::line(out::plain(&format!("{:<22} hint: {todo}", ""))),
+            Some(todo) => out::line(format!("{:<22} hint: {todo}", "")),
             None => Ok(()),
         }
     }

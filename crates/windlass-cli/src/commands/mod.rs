@@ -17,6 +17,8 @@ use crate::cli::{Cli, Command};
 use opentelemetry::context::FutureExt as _;
 
 use crate::failure::{Exit, Failure};
+use crate::limits;
+use crate::out;
 use crate::telemetry::{Correlated, Telemetry};
 
 /// Carries out what the command line says.
@@ -43,7 +45,12 @@ fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit,
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Internal, "the runtime cannot start").cause(error.to_string())
     };
+    limits::check_descriptors()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let work = async {
+        limits::catch_file_size()?;
+        work.await
+    };
     let done = runtime.block_on(work.with_context(Telemetry::above()));
     // A tool that blocks a thread and was left behind does not keep the process.
     runtime.shutdown_background();
@@ -54,7 +61,8 @@ fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit,
 fn trace(told: bool) {
     let Ok(filter) = std::env::var("WINDLASS_LOG") else { return };
     let filter = tracing_subscriber::EnvFilter::new(filter);
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| out::LogLines);
     // It fails only if somebody was faster, and nobody is.
     let _first = if told { lines.event_format(Correlated::default()).try_init() } else { lines.try_init() };
 }

@@ -88,7 +88,7 @@ async fn names(provider: &str, json: bool) -> Result<Exit, Failure> {
         if json {
             out::json(&json!({ "type": "model", "name": name }))?;
         } else {
-            out::line(out::plain(&name))?;
+            out::line(name)?;
         }
     }
     Ok(Exit::Good)

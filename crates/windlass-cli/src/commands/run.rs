@@ -59,14 +59,15 @@ pub(crate) struct RunArgs {
 
 /// Runs the agent to its end.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
-    let mut interrupts = Interrupts::listen()?;
     let (path, told) = if args.from_env {
         from_environment(args.file, args.input.as_deref())?
     } else {
         (args.file.unwrap_or_default(), args.input)
     };
     let file = agents::read(&path, &args.overrides)?;
+    // Until it is read a signal has its usual effect.
     let input = input(told)?;
+    let mut interrupts = Interrupts::listen()?;
     let mut view = View::new(args.view);
     let log = args.log.open()?;
     let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;

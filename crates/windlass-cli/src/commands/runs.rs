@@ -10,6 +10,7 @@ mod export;
 mod find;
 mod fork;
 mod go_on;
+mod hashes;
 mod import;
 mod list;
 pub(crate) mod prune;

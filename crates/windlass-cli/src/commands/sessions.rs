@@ -14,7 +14,7 @@ use windlass_store::SqliteLog;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::{count, cut, time};
+use crate::view::words::{count, cut, name, time};
 
 /// How many characters of the first input a line shows.
 const TITLE_CHARS: usize = 60;
@@ -96,10 +96,10 @@ async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failu
         }
         out::line(format_args!(
             "{}  {}  {}  {}  {}",
-            out::plain(session.id.as_str()),
+            name(session.id.as_str()),
             time(session.newest.updated_at),
             count(session.runs as u64, "run"),
-            out::plain(&session.newest.agent),
+            name(&session.newest.agent),
             cut(&session.first.title, TITLE_CHARS)
         ))?;
     }

@@ -1,15 +1,16 @@
 //! `windlass tools`: the tools of an agent, and a call of one by hand.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use futures_util::future::{Either, join_all, select};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use windlass_core::{CallId, Content, Effect, RunId, ToolKind, ToolSpec, check_args, nearest};
+use windlass_core::{
+    CallId, Content, Effect, RunId, ToolKind, ToolSpec, check_args, mask, mask_json, nearest,
+};
 use windlass_runtime::agent_file::{AgentFile, ToolEntry};
 use windlass_runtime::{FileService, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
@@ -22,7 +23,7 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
 use crate::stdin;
-use crate::view::words::{cut, span};
+use crate::view::words::{cut, name, span};
 
 /// How many characters of a description a line shows.
 const DESCRIPTION_CHARS: usize = 80;
@@ -88,7 +89,7 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
             if let Some(used) = used {
                 used.end().await;
             }
-            show(&found.file, &content?, json)
+            show(&content?, json)
         }
     }
 }
@@ -176,7 +177,12 @@ fn list(tools: &[ToolSpec], json: bool) -> Result<(), Failure> {
             }))?;
         } else {
             let approve = if tool.approve { ", a person must allow it" } else { "" };
-            out::line(format_args!("{} ({}; {}{approve})", tool.name, tool.origin, effect(tool.effect)))?;
+            out::line(format_args!(
+                "{} ({}; {}{approve})",
+                name(&tool.name),
+                name(&tool.origin),
+                effect(tool.effect)
+            ))?;
             out::line(format_args!("  {}", cut(&tool.description, DESCRIPTION_CHARS)))?;
         }
     }
@@ -228,8 +234,7 @@ async fn call(
             format!("`{}` asks a person: there is nothing to call", spec.name),
         ));
     }
-    let args: Value =
-        check_args(spec, &args).map_err(|what| Failure::new(Exit::Usage, masked(file, &what)))?;
+    let args: Value = check_args(spec, &args).map_err(|what| Failure::new(Exit::Usage, what))?;
     let cancelled = CancellationToken::new();
     let run = RunId(uuid::Uuid::now_v7());
     let context = ToolContext {
@@ -238,51 +243,44 @@ async fn call(
         attempt: 1,
         idempotency_key: format!("{run}:by_hand").into(),
         cancelled: cancelled.clone(),
+        lease: windlass_tools::Lease::none(),
     };
     let limit = spec.timeout_ms.unwrap_or_else(|| file.tool_ms());
-    let stopped = async {
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(limit)) => {
-                Failure::new(Exit::Failed, format!("`{}` was out of time after {}", spec.name, span(limit)))
-            }
-            () = interrupts.next() => Failure::new(Exit::Cancelled, "cancelled"),
+    let mut running = tool.call(context, args);
+    let failure = tokio::select! {
+        biased;
+        result = &mut running => return result_of(spec, result),
+        () = tokio::time::sleep(Duration::from_millis(limit)) => {
+            Failure::new(Exit::Failed, format!("`{}` was out of time after {}", spec.name, span(limit)))
         }
+        interrupt = interrupts.next() => interrupt.failure(),
     };
-    match select(tool.call(context, args), std::pin::pin!(stopped)).await {
-        Either::Left((result, _)) => result_of(file, spec, result),
-        Either::Right((failure, call)) => {
-            cancelled.cancel();
-            // Its late result no longer counts.
-            let _late = tokio::time::timeout(GRACE, call).await;
-            Err(failure)
-        }
-    }
+    cancelled.cancel();
+    // Its late result no longer counts, and a second signal ends at once.
+    let _late = interrupts.or(tokio::time::timeout(GRACE, running)).await;
+    Err(failure)
 }
 
-fn result_of(file: &AgentFile, spec: &ToolSpec, result: ToolResult) -> Result<Content, Failure> {
+fn result_of(spec: &ToolSpec, result: ToolResult) -> Result<Content, Failure> {
     result.map_err(|error| {
         let kind = error.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
-        Failure::new(Exit::Failed, format!("`{}` failed{kind}", spec.name))
-            .cause(masked(file, &error.message))
+        Failure::new(Exit::Failed, format!("`{}` failed{kind}", spec.name)).cause(&*error.message)
     })
 }
 
-/// No secret of the file is shown, whatever a tool says (E53).
-fn masked(file: &AgentFile, text: &str) -> String {
-    file.secrets.iter().fold(text.to_owned(), |text, secret| secret.mask(&text).into_owned())
-}
-
-fn show(file: &AgentFile, content: &Content, json: bool) -> Result<Exit, Failure> {
+fn show(content: &Content, json: bool) -> Result<Exit, Failure> {
     if json {
-        let text = serde_json::to_string(content).unwrap_or_default();
-        let value: Value = serde_json::from_str(&masked(file, &text)).unwrap_or_default();
+        let mut value = serde_json::to_value(content).unwrap_or_default();
+        mask_json(&mut value);
         out::json(&value)?;
         return Ok(Exit::Good);
     }
-    let text = masked(file, &content.text());
-    out::line(out::for_stdout(text.trim_end_matches('\n')))?;
+    let text = content.text();
+    let text = mask(&text);
+    out::answer(text.trim_end_matches('\n'))?;
+    out::answer("\n")?;
     if let Content::Parts(parts) = content
-        && std::io::stderr().is_terminal()
+        && out::stderr_is_terminal()
         && parts
             .iter()
             .any(|part| !matches!(part, windlass_core::Part::Text { .. } | windlass_core::Part::Stored(_)))

@@ -13,7 +13,7 @@ use windlass_core::{
 use windlass_runtime::Update;
 
 use super::Paper;
-use super::words::{LINE_CHARS, count, cut, outcome, span, usage};
+use super::words::{LINE_CHARS, count, cut, limit_detail, name, outcome, span, usage};
 use crate::out::{self, Style};
 
 /// Shows a run to people.
@@ -87,14 +87,14 @@ impl Plain {
     pub(super) fn remark(&mut self, text: &str) {
         if !self.quiet {
             self.end_line();
-            out::note(out::styled(Style::Dim, &out::plain(text)));
+            out::note_styled(&[(Style::Dim, text)]);
         }
     }
 
     fn warn(&mut self, text: &str) {
         if !self.quiet {
             self.end_line();
-            out::note(out::plain(text));
+            out::note(text);
         }
     }
 
@@ -118,7 +118,7 @@ impl Plain {
                 }
                 self.turn = Turn::default();
             }
-            Update::Log(line) if self.verbose => self.remark(&line.text),
+            Update::Log(line) if self.verbose => self.remark(&cut(&line.text, usize::MAX)),
             Update::Void { .. } | Update::Call { .. } | Update::Partial { .. } | Update::Log(_) => {}
             Update::Refused { violation } => self.warn(&format!("refused: {violation}")),
             Update::Events(_) => super::each(update, |_, event| self.event(event)),
@@ -144,7 +144,7 @@ impl Plain {
     /// Shows what came and was not shown.
     fn show_rest(&mut self) {
         if let Some(rest) = self.turn.text.get(self.turn.shown..).filter(|rest| !rest.is_empty()) {
-            self.paper.piece(&out::for_stdout(rest));
+            self.paper.piece(rest);
             self.turn.shown = self.turn.text.len();
         }
     }
@@ -157,9 +157,15 @@ impl Plain {
                     self.remark(&format!("run: {}", start.run));
                 }
             }
-            Fact::RunResumed(_) => {
+            Fact::RunResumed(resumed) => {
                 self.started_at = event.at;
-                self.remark("resumed");
+                match resumed.clock_behind_ms {
+                    Some(ms) => self.remark(&format!(
+                        "resumed: the clock is {} s behind the run's latest time, from which the run goes on",
+                        ms / 1_000
+                    )),
+                    None => self.remark("resumed"),
+                }
             }
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
@@ -169,7 +175,7 @@ impl Plain {
             Fact::DelegationStarted(started) => {
                 self.call_started(&started.call, started.attempt);
                 if self.verbose {
-                    self.remark(&format!("{} works on it in run {}", started.agent, started.run));
+                    self.remark(&format!("{} works on it in run {}", name(&started.agent), started.run));
                 }
             }
             Fact::DelegationFinished(finished) => self.result(&finished.call, &outcome(&finished.outcome)),
@@ -272,7 +278,7 @@ impl Plain {
     }
 
     fn name(&self, call: &CallId) -> String {
-        self.calls.get(call).map_or_else(|| call.to_string(), |(name, _)| name.to_string())
+        self.calls.get(call).map_or_else(|| name(call.as_str()), |(called, _)| name(called))
     }
 
     fn decided(&mut self, decided: &CallDecided) {
@@ -293,18 +299,20 @@ impl Plain {
     fn call_started(&mut self, call: &CallId, attempt: u32) {
         self.tool_calls += u64::from(attempt == 1);
         let (name, args) = match self.calls.get(call) {
-            Some((name, args)) => (name.to_string(), cut(args, LINE_CHARS)),
-            None => (call.to_string(), String::new()),
+            Some((called, args)) => (name(called), cut(args, LINE_CHARS)),
+            None => (name(call.as_str()), String::new()),
         };
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
         if !self.quiet {
             self.end_line();
-            let name = out::plain(&name).into_owned();
-            out::note(format_args!(
-                "-> {}{again} {}",
-                out::styled(Style::Bold, &name),
-                out::styled(Style::Dim, &args)
-            ));
+            let plain = |text| (Style::Plain, text);
+            out::note_styled(&[
+                plain("-> "),
+                (Style::Bold, &name),
+                plain(&again),
+                plain(" "),
+                (Style::Dim, &args),
+            ]);
         }
     }
 
@@ -315,7 +323,7 @@ impl Plain {
 
     fn limit_reached(&mut self, reached: &LimitReached) {
         let (limit, max) = (reached.limit, reached.limit.show(reached.max));
-        self.warn(&format!("limit reached: {limit} {max}"));
+        self.warn(&format!("limit reached: {limit} {max}{}", limit_detail(reached)));
     }
 
     fn ended(&mut self, end: &RunEnded, at: u64) {

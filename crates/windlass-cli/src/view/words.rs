@@ -1,11 +1,13 @@
 //! Things in words, short enough for a line.
 
-use windlass_core::{CallOutcome, Content, Fact, Part, Usage};
+use windlass_core::{CallOutcome, Content, Fact, LimitReached, Part, Usage};
 
 use crate::out;
 
 /// How many characters of arguments or of a result a line of progress shows.
 pub(crate) const LINE_CHARS: usize = 120;
+/// How many characters of a name or id are shown.
+const NAME_CHARS: usize = 200;
 
 /// The text on one line of at most so many characters.
 pub(crate) fn cut(text: &str, chars: usize) -> String {
@@ -15,6 +17,11 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
         short.push('…');
     }
     short
+}
+
+/// A name that somebody else chose: on one line, and not longer than a name.
+pub(crate) fn name(text: &str) -> String {
+    cut(text, NAME_CHARS)
 }
 
 /// How a call ended, in a few words.
@@ -97,4 +104,21 @@ pub(crate) fn time(ms: u64) -> String {
 /// An event's data in one line.
 pub(crate) fn fact(fact: &Fact) -> String {
     cut(&fact.body().unwrap_or_default(), LINE_CHARS)
+}
+
+/// What of a limit on tokens or cost is reserved, and what the next call would have needed.
+pub(crate) fn limit_detail(reached: &LimitReached) -> String {
+    let show = |number| reached.limit.show(number);
+    let reserved = match reached.reserved {
+        0 => String::new(),
+        reserved => format!("; {} of it is reserved for lost model calls", show(reserved)),
+    };
+    let used = show(reached.reached);
+    match reached.needed {
+        0 => reserved,
+        needed => format!(
+            "{reserved}; {used} is used or reserved, and the next model call may need {}",
+            show(needed)
+        ),
+    }
 }

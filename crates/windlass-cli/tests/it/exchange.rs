@@ -1,6 +1,6 @@
 //! Runs that go from one log to another, and runs held against each other.
 
-use crate::kit::{ASKING, Home, PLAIN, assert_end};
+use crate::kit::{ASKING, Home, PLAIN, assert_end, lines, until};
 
 fn exported(home: &Home, run: &str) -> String {
     let end = home.windlass(["runs", "export", run]);
@@ -11,6 +11,16 @@ fn exported(home: &Home, run: &str) -> String {
 /// An export without the lines that have this part.
 fn without(export: &str, part: &str) -> String {
     export.split_inclusive('\n').filter(|line| !line.contains(part)).collect()
+}
+
+/// An export as earlier versions wrote it.
+fn unhashed(export: &str) -> String {
+    let line = |line: &str| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line.as_object_mut().unwrap().shift_remove("hash");
+        format!("{line}\n")
+    };
+    export.lines().map(line).collect()
 }
 
 /// What remains of an export when the listing's own fields do not count.
@@ -48,13 +58,21 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     for input in ["What is 2 + 3?", "What is 4 + 4?"] {
         assert_eq!(here.windlass(["run", "agent.yaml", "--session", "s", input]).code, 0);
     }
-    let export = exported(&here, "last");
+    let hashed = exported(&here, "last");
+    // Somebody who forges an export makes hashes anew, or leaves them out.
+    let export = unhashed(&hashed);
+    // The first one is the title, for people.
+    let changed = hashed.replacen("What is 2 + 3?", "What is 2 + 4?", 2);
+    let mixed = format!("{}\n{}", hashed.lines().next().unwrap(), unhashed(&hashed).lines().nth(1).unwrap());
+    let mixed = format!("{mixed}\n{}\n", hashed.lines().nth(2).unwrap());
     let kept: Vec<&str> = export.lines().filter(|line| !line.contains("\"seq\":3,")).collect();
     let gap = kept.join("\n") + "\n";
     let forged = export.replacen("2 + 3 is 5.", "2 + 3 is 6.", 2);
     let newer = export.replacen("\"schema\":1", "\"schema\":99", 1);
     let cut = export.get(..export.len() / 3).unwrap().to_owned();
     for (text, why) in [
+        (changed, "event 1 is not what was exported"),
+        (mixed, "either all events of a run have a hash, or none"),
         (gap, "expected event 3, found event 4"),
         (forged, "has another digest here"),
         (newer, "events of schema 99"),
@@ -72,6 +90,19 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     let end = there.windlass(["runs", "import", "run.jsonl"]);
     assert_eq!(end.code, 1, "{end:?}");
     assert!(end.stderr.contains("is here already, and differs from event"), "{end:?}");
+}
+
+/// A file that was cut off between two lines is as good as any, but for the events that are missing at its end.
+#[test]
+fn e31_an_export_that_lacks_its_last_events_is_refused() {
+    let (here, there) = (Home::new(), Home::new());
+    here.write("agent.yaml", PLAIN);
+    assert_eq!(here.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    let export = exported(&here, "last");
+    let lines: Vec<&str> = export.lines().collect();
+    let short = lines[..lines.len() - 1].join("\n");
+    assert_end!(there, there.windlass_with(["runs", "import", "-"], &short));
+    assert_end!(there, there.windlass_with(["runs", "import", "-"], &unhashed(&export)));
 }
 
 #[test]
@@ -109,6 +140,45 @@ fn e24_an_imported_run_acts_only_with_an_agent_of_ones_own_whose_policy_applies(
     let effects = there.windlass(["runs", "effects", run, "--log", &log]);
     assert_eq!(effects.stdout, "", "no call was begun: {effects:?}");
     assert_eq!(there.windlass(["runs", "replay", run, "--log", &log]).code, 0);
+}
+
+#[test]
+fn e24_a_call_that_was_allowed_and_begun_elsewhere_is_asked_about_with_the_arguments_that_would_run() {
+    let agent = r#"
+name: keeper
+model: tour
+tools:
+  - command:
+      name: calculate
+      run: [sh, -c, "echo \"$0\" >> ran; while [ ! -e go ]; do sleep 0.02; done; echo 5", "{expression}"]
+      description: Works out a sum.
+      parameters: { type: object, properties: { expression: { type: string } }, required: [expression] }
+      effect: read_only
+loop: { approve: [calculate] }
+"#;
+    let (here, there) = (Home::new(), Home::new());
+    here.write("agent.yaml", agent);
+    assert_eq!(here.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+    let mut child = here.start(["runs", "answer", "last", "q1", "approve"]);
+    until("the tool has begun", || lines(&here.path("ran")) == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    here.write("go", "");
+    // Somebody changes what was allowed, on its way.
+    let export = exported(&here, "last");
+    let forged = unhashed(&export).replace("2 + 3", "rm -rf everything");
+    assert_ne!(forged, export);
+    there.write("agent.yaml", agent);
+    there.write("go", "");
+    assert_eq!(there.windlass_with(["runs", "import", "-"], &forged).code, 0);
+    let end = there.windlass(["runs", "resume", "last", "--with", "agent.yaml"]);
+    assert_eq!((end.code, there.read("ran").as_str()), (75, ""), "{end:?}");
+    assert!(end.stderr.contains("rm -rf everything"), "{end:?}");
+    let last = there.last();
+    let mut events = last["events"].as_array().unwrap().iter();
+    let started = events.find(|event| event["event"] == "CallStarted").unwrap()["seq"].to_string();
+    let end = there.windlass(["runs", "fork", "last", "--at", &started, "--with", "agent.yaml"]);
+    assert_eq!((end.code, there.read("ran").as_str()), (75, ""), "nor does a fork run it: {end:?}");
 }
 
 #[test]

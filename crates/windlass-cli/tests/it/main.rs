@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod changed;
 mod chat;
 mod crash;
 mod delegates;
@@ -18,19 +19,24 @@ mod exchange;
 mod forks;
 mod from_env;
 mod holding;
+mod hostile;
 mod json;
 mod kit;
+mod money;
 mod people;
 mod reach;
 mod run;
 mod scripted;
+mod secrets;
 mod server;
 mod sessions;
 mod signals;
 mod streaming;
+mod taken_away;
 mod telemetry;
 mod terminal;
 mod tool_server;
 mod tools;
+mod unread;
 mod upkeep;
 mod wires;

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 pub(crate) enum Reply {
     /// Streams these pieces of text, and waits for a word before each but the first.
     Pieces(Vec<&'static str>),
+    /// Streams a call of a tool of that name with these arguments.
+    Call(String, String),
     /// Streams this text and breaks off.
     Cut(&'static str),
     /// Another status, with more headers.
@@ -96,6 +98,14 @@ fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
         Reply::Refuses(status, words) => {
             send(head(*status, "content-type: application/json\r\n"));
             send(json!({ "error": { "message": words } }).to_string());
+        }
+        Reply::Call(name, arguments) => {
+            send(head(200, sse));
+            let function = json!({ "name": name, "arguments": arguments });
+            let call = json!({ "index": 0, "id": "c1", "type": "function", "function": function });
+            send(chunk(&json!({ "tool_calls": [call] }), None));
+            send(chunk(&json!({}), Some("tool_calls")));
+            send("data: [DONE]\n\n".to_owned());
         }
         Reply::Cut(text) => {
             send(head(200, &format!("{sse}content-length: 100000\r\n")));

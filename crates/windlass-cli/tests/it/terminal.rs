@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
+use crate::hostile::steering;
 use crate::kit::{Home, PLAIN, until};
+use crate::server::{Reply, Server};
 
 /// A command at a terminal, and everything that the terminal has shown.
 struct Seat {
@@ -78,13 +80,13 @@ fn a_question_is_asked_and_answered() {
     let home = Home::new();
     asking(&home);
     let mut seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
-    seat.expect("q1: May calculate run?");
+    seat.expect("q1: May `calculate` run with ");
     seat.expect("> ");
     seat.keys("what?\n");
     until("the choices are said again", || seat.seen().matches("[y]es, [n]o").count() == 2);
     seat.keys("e {\"expression\": 5}\n");
     seat.expect("is not of type");
-    until("it is asked again", || seat.seen().matches("q1: May calculate run?").count() == 2);
+    until("it is asked again", || seat.seen().matches("q1: May `calculate` run with ").count() == 2);
     until("there is a prompt", || seat.seen().ends_with("> "));
     seat.keys("y\n");
     seat.expect("2 + 3 is 5.");
@@ -117,10 +119,12 @@ fn a_question_that_was_left_is_put_again_before_the_next_turn() {
     seat.expect("why not'");
     seat.prompted_after("why not'");
     seat.keys("What is 4 + 4?\r");
-    until("it is put again", || seat.seen().matches("{\"expression\":\"2 + 3\"}\r\n[y]es").count() == 2);
+    until("it is put again", || {
+        seat.seen().matches("{\"expression\":\"2 + 3\"}? (call call_1_1)\r\n[y]es").count() == 2
+    });
     seat.keys("y\n");
     seat.expect("2 + 3 is 5.");
-    until("the next turn's question is put", || seat.seen().contains("{\"expression\":\"4 + 4\"}\r\n[y]es"));
+    until("the next turn's question is put", || seat.seen().contains("{\"expression\":\"4 + 4\"}? (call "));
     seat.keys("y\n");
     seat.expect("4 + 4 is 8.");
     seat.prompted_after("4 + 4 is 8.");
@@ -141,6 +145,29 @@ fn what_a_model_or_tool_says_does_not_steer_the_terminal() {
     seat.expect("red");
     seat.expect("answered: ");
     assert!(!seat.seen().contains('\u{1b}'), "{:?}", seat.seen());
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn e12_pieces_of_an_answer_do_not_steer_the_terminal() {
+    let home = Home::new();
+    let pieces = vec!["begins \u{1b}", "]52;c;aGk=\u{7} \u{9b}2J", "\u{202e}gnp.exe\rdone"];
+    let server = Server::start(vec![Reply::Pieces(pieces)]);
+    home.write("agent.yaml", &server.agent());
+    let seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
+    for piece in ["begins \\u{1b}", "]52;c;aGk=\\u{7} \\u{9b}2J", "\\u{202e}gnp.exe\\u{d}done"] {
+        seat.expect(piece);
+        // After the last one nobody waits for a word.
+        let _last = server.go.send(());
+    }
+    seat.expect("answered: ");
+    assert_eq!(steering(&seat.seen()), "");
+    assert_eq!(seat.code(), 0);
+    // JSON at a terminal means the same and steers nothing either.
+    let seat = Seat::start(&home, &["runs", "export", "last"]);
+    seat.expect("\\u202egnp.exe");
+    seat.expect("\"RunEnded\"");
+    assert_eq!(steering(&seat.seen()), "");
     assert_eq!(seat.code(), 0);
 }
 

@@ -1,6 +1,7 @@
 //! `windlass tools`.
 
 use crate::kit::{Home, PLAIN, SLOW};
+use crate::tool_server::ToolServer;
 
 #[test]
 fn tools_are_listed_with_their_effects() {
@@ -10,6 +11,27 @@ fn tools_are_listed_with_their_effects() {
     assert!(list.stdout.contains("calculate (builtin; read only)"), "{list:?}");
     let json = home.windlass(["tools", "list", "agent.yaml", "--json"]);
     assert_eq!(json.stdout.lines().count(), 3);
+}
+
+/// A server that says `readOnlyHint` of its tool.
+#[test]
+fn the_hints_of_a_tool_server_count_only_where_it_is_trusted() {
+    let (home, server) = (Home::new(), ToolServer::start());
+    for (more, effect) in [
+        ("", "once"),
+        (", trust: false", "once"),
+        (", trust: true", "read only"),
+        (", trust: true, effect: idempotent", "idempotent"),
+        (", effect: read_only", "read only"),
+    ] {
+        let url = &server.url;
+        home.write(
+            "agent.yaml",
+            &format!("name: a\nmodel: tour\ntools: [ {{ mcp: {{ name: s, url: \"{url}/mcp\"{more} }} }} ]\n"),
+        );
+        let list = home.windlass(["tools", "list", "agent.yaml"]);
+        assert!(list.stdout.contains(&format!("s__echo (mcp s; {effect})")), "{more}: {list:?}");
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_backup_is_a_log_like_any_other_and_replaces_nothing() {
 fn the_doctor_names_what_is_wrong_with_a_log() {
     let home = home();
     let good = home.windlass(["doctor"]).stdout;
-    assert!(good.contains("log.db: 4 runs, ") && good.contains("format 2"), "{good}");
+    assert!(good.contains("log.db: 4 runs, ") && good.contains("format 3"), "{good}");
     let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
     log.execute_batch(
         "UPDATE appends SET body = replace(body, 'TurnCompleted', 'TurnFinished') WHERE run = 1",
@@ -70,7 +70,22 @@ fn the_doctor_names_what_is_wrong_with_a_log() {
     let bad = home.windlass(["doctor"]);
     assert_eq!(bad.code, 1, "{bad:?}");
     assert!(bad.stdout.contains("unknown variant `TurnFinished`"), "{}", bad.stdout);
+    assert!(bad.stdout.contains("is not what was written"), "{}", bad.stdout);
     assert!(bad.stdout.contains("its events do not end, listed as answered"), "{}", bad.stdout);
+}
+
+/// A letter within what somebody said: the events are as good as before, and yet not what was written.
+#[test]
+fn a_changed_letter_is_found_by_the_doctor_and_by_an_export() {
+    let home = home();
+    let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
+    log.execute_batch("UPDATE appends SET body = replace(body, '3 + 4', '3 + 5') WHERE run = 2").unwrap();
+    let doctor = home.windlass(["doctor"]);
+    assert!(doctor.code == 1 && doctor.stdout.contains("is not what was written"), "{doctor:?}");
+    let listed = home.windlass(["runs", "list", "--session", "sums", "--json"]).stdout;
+    let run: serde_json::Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    let export = home.windlass(["runs", "export", run["run"].as_str().unwrap()]);
+    assert_end!(home, crate::kit::End { stdout: String::new(), ..export });
 }
 
 #[test]
@@ -81,6 +96,7 @@ fn e34_a_log_of_the_first_format_is_read_and_goes_on() {
     std::fs::copy(kept, home.path("v1.db")).unwrap();
     let doctor = home.windlass(["doctor", "--log", "v1.db"]);
     assert!(doctor.stdout.contains("v1.db: 7 runs, "), "{doctor:?}");
+    assert!(doctor.stdout.contains("without a hash (of an earlier version)"), "{doctor:?}");
     let shown = home.windlass(["runs", "show", "last", "--log", "v1.db"]);
     assert!(shown.code == 0 && shown.stdout.contains("interrupted"), "{shown:?}");
     assert_eq!(home.windlass(["runs", "export", "last", "--log", "v1.db"]).code, 0);

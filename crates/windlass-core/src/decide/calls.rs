@@ -8,14 +8,16 @@ use crate::args::check_args;
 use crate::event::{
     CallDecided, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict, InputRequested,
 };
+use crate::gate::Gate;
 use crate::ids::{ActionId, CallId, Text};
 use crate::message::ToolCall;
-use crate::nearest::nearest_or_any;
+use crate::nearest::Comparing;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::{Batch, LimitKind, Repetition};
 use crate::question::QuestionKind;
 use crate::reply::Usage;
+use crate::shown::{shown_name, shown_value};
 use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind, ToolSpec};
 
@@ -36,7 +38,7 @@ impl Decision {
         }
         if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
             self.skip_all("a limit was reached");
-            self.reach(limit, reached);
+            self.reach(limit, reached, 0);
             return;
         }
         self.admit_calls(&finish);
@@ -47,9 +49,10 @@ impl Decision {
         let queued = |(_, open): &(usize, &OpenCall)| matches!(open.stage, Stage::Queued);
         let calls = self.open_calls().iter().enumerate().filter(queued);
         let calls: Vec<(usize, OpenCall)> = calls.map(|(place, open)| (place, open.clone())).collect();
+        let mut comparing = Comparing::default();
         let faults: Vec<(CallId, CallOutcome)> = calls
             .iter()
-            .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open)?)))
+            .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open, &mut comparing)?)))
             .collect();
         if !self.finish_goes_on(finish) {
             return;
@@ -76,10 +79,11 @@ impl Decision {
                 }
             } else if self.state.policy.limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
-            } else if self.used_up(sure) {
+            } else if open.attempt == 0 && self.used_up(sure) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
             } else {
-                sure += u64::from(self.admit(&open));
+                // One that was begun elsewhere is counted already.
+                sure += u64::from(self.admit(&open) && open.attempt == 0);
             }
         }
         self.go_on();
@@ -138,7 +142,7 @@ impl Decision {
     }
 
     fn ask_person(&mut self, open: &OpenCall) {
-        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
+        let args = open.value();
         let text = args.get("question").and_then(|question| question.as_str()).unwrap_or("");
         let suggestions = args.get("suggestions").and_then(|list| list.as_array()).into_iter().flatten();
         let question = self.next_question();
@@ -154,17 +158,12 @@ impl Decision {
 
     pub(super) fn hold(&mut self, open: &OpenCall) {
         let call = open.call.id.clone();
-        let digest = self.approval_digest(open);
-        self.record(CallHeld { call: call.clone(), digest });
+        let gate = self.state.gate(open);
+        let text = approval_text(open, &gate).into();
+        self.record(CallHeld { call: call.clone(), digest: gate.digest });
         let question = self.next_question();
-        self.record(InputRequested {
-            question,
-            kind: QuestionKind::Approval,
-            call: Some(call),
-            text: format!("May `{}` run with {}?", open.target_name(), open.args()).into(),
-            suggestions: Vec::new(),
-            child: None,
-        });
+        let (kind, call, suggestions) = (QuestionKind::Approval, Some(call), Vec::new());
+        self.record(InputRequested { question, kind, call, text, suggestions, child: None });
     }
 
     pub(super) fn open_calls(&self) -> &[OpenCall] {
@@ -181,8 +180,9 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            let by_hook = self.state.open_call(&id).is_some_and(OpenCall::by_hook);
-            if !by_hook && self.used_up(self.state.counters.tool_calls) {
+            let counts = |open: &OpenCall| !open.by_hook() && open.attempt == 0;
+            let counts = self.state.open_call(&id).is_some_and(counts);
+            if counts && self.used_up(self.state.counters.tool_calls) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
             } else {
                 self.start_call(id);
@@ -201,6 +201,10 @@ impl Decision {
     /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
     pub(super) fn start_call(&mut self, call: CallId) {
         let Some(open) = self.state.open_call(&call).cloned() else { return };
+        if open.allowed.is_some() && self.state.target(&open).is_some() && self.has_changed(&open) {
+            // What was allowed is not what would run now.
+            return self.hold(&open);
+        }
         let delegate = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Delegate);
         if matches!(open.stage, Stage::Queued) {
             match open.known().map(|known| &known.outcome) {
@@ -239,7 +243,7 @@ impl Decision {
             return Err(self.unknown(action));
         };
         if let CallOutcome::UnknownTool { nearest: found } = &mut outcome {
-            *found = near(&self.state, &open.call.name);
+            *found = near(&self.state, &open.call.name, &mut Comparing::default());
         }
         if self.state.stopping() && outcome.may_retry() {
             // What a tool says when it is made to stop is no failure of its own (E19).
@@ -306,12 +310,7 @@ impl Decision {
             question,
             kind: QuestionKind::Outcome,
             call: Some(open.call.id.clone()),
-            text: format!(
-                "`{}` had started with {} when the process died. Did it happen? Give its result, let it run again, or say unknown.",
-                open.target_name(),
-                open.args()
-            )
-            .into(),
+            text: outcome_text(open).into(),
             suggestions: Vec::new(),
             child: None,
         });
@@ -382,14 +381,38 @@ impl Decision {
     }
 }
 
+/// A call as people see it: its id tells it from an equal one.
+fn shown_call(open: &OpenCall) -> String {
+    format!("call {}", shown_name(open.call.id.as_str()))
+}
+
+/// The question whether a call may run. Asked again, it says why.
+fn approval_text(open: &OpenCall, gate: &Gate) -> String {
+    let (tool, args, call) = (shown_name(open.target_name()), shown_value(&open.value()), shown_call(open));
+    let text = format!("May `{tool}` run with {args}? ({call})");
+    let Some(before) = open.asked_with() else { return text };
+    let changes = before.changes(gate);
+    let what = if changes.is_empty() { "what it would do".to_owned() } else { changes.join(", ") };
+    format!("{text} You are asked again, because this has changed since: {what}.")
+}
+
+/// The question whether a call that was lost has happened.
+fn outcome_text(open: &OpenCall) -> String {
+    let (tool, args, call) = (shown_name(open.target_name()), shown_value(&open.value()), shown_call(open));
+    format!(
+        "`{tool}` ({call}) had started with {args} when the process died. Did it happen? Give its result, let it run \
+         again, or say unknown."
+    )
+}
+
 /// The offered tools whose names come nearest.
-fn near(state: &State, name: &str) -> Vec<Text> {
+fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
     let offered = state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
-    nearest_or_any(name, offered).into_iter().map(Into::into).collect()
+    comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
 }
 
 /// What is wrong with a call before any policy looks at it.
-fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
+fn fault(state: &State, open: &OpenCall, comparing: &mut Comparing) -> Option<CallOutcome> {
     if let Some(fault) = &open.call.fault {
         return Some(CallOutcome::Malformed { message: fault.clone() });
     }
@@ -412,15 +435,17 @@ fn fault(state: &State, open: &OpenCall) -> Option<CallOutcome> {
     }
     // An agent that could not be reached is tried again at its next use (K20).
     let Some(tool) = state.tool(&open.call.name).filter(known) else {
-        return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name) });
+        return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name, comparing) });
     };
     if matches!(tool.kind, ToolKind::Finish(_)) {
         return None;
     }
-    let own = check_args(tool, &open.call.args);
-    let checked = match state.target(open).filter(|_| own.is_ok() && open.reaches()) {
-        Some(target) => check_args(target, open.args()),
-        None => own,
+    let checked = if open.reaches() {
+        let own = check_args(tool, &open.call.args);
+        own.and_then(|own| state.target(open).map_or(Ok(own), |target| check_args(target, open.args())))
+    } else {
+        // Those of a run from elsewhere may have been edited there.
+        check_args(tool, open.args())
     };
     checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
 }

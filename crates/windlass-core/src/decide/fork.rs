@@ -4,11 +4,13 @@
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
 
 use super::Decision;
-use crate::event::LimitReached;
+use super::admission::again;
+use crate::event::{LimitReached, TurnStarted};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
 use crate::policy::AtLimit;
+use crate::reply::Usage;
 use crate::state::{Calling, Phase};
 
 impl Decision {
@@ -16,14 +18,14 @@ impl Decision {
     pub(super) fn go_on_from_base(&mut self) {
         if self.state.stopping() {
             // Nobody works any more on what was being stopped elsewhere.
-            self.abandon_turn("the run went on elsewhere while it was being stopped");
+            self.abandon_turn("the run went on elsewhere while it was being stopped", Usage::default());
             self.settle_started();
             self.close_idle_calls();
             self.after_stop();
             return;
         }
         match self.state.phase.clone() {
-            Phase::Waiting { next, .. } => self.call_again(next),
+            Phase::Waiting { next, .. } => self.call_again(&next),
             Phase::Acting(_) => self.go_on_with_calls(),
             Phase::Between => self.go_on_between(),
             // The hook is asked by this run.
@@ -32,15 +34,10 @@ impl Decision {
     }
 
     /// A model call that was going on, or waited for its next try, begins anew.
-    fn call_again(&mut self, next: Calling) {
-        if self.state.closing.is_none()
-            && let Some((limit, reached)) = self.limit_before_call()
-        {
-            self.reach(limit, reached);
-            return;
-        }
+    fn call_again(&mut self, next: &Calling) {
         let known = (next.model as usize) < self.state.models.len();
-        self.start_turn(&if known { next } else { Calling { model: 0, attempt: 1, ..next } });
+        let next = again(next);
+        self.begin(if known { next } else { TurnStarted { model: 0, attempt: 1, ..next } });
     }
 
     fn go_on_with_calls(&mut self) {
@@ -68,7 +65,8 @@ impl Decision {
     }
 
     pub(super) fn some_started(&self) -> bool {
-        self.state.open_calls().any(|open| open.attempt > 0)
+        let started = |open: &OpenCall| open.attempt > 0 && !matches!(open.stage, Stage::Queued);
+        self.state.open_calls().any(started)
     }
 
     /// Calls that the base had started by then: its result, or as after a take-over.

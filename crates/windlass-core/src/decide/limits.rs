@@ -3,47 +3,12 @@
 use super::Decision;
 use crate::event::{InputRequested, LimitReached, ToolChoice};
 use crate::ids::{QuestionId, Text};
+use crate::ledger::METERED;
 use crate::outcome::Status;
 use crate::policy::{AtLimit, LimitKind, Stop};
 use crate::question::QuestionKind;
 
-/// Estimated bytes of a token: a rule of thumb that needs no tokenizer.
-const BYTES_A_TOKEN: u64 = 4;
-
 impl Decision {
-    /// The first limit that forbids another model call, with the value reached.
-    pub(super) fn limit_before_call(&self) -> Option<(LimitKind, u64)> {
-        if let Some(cut) = self.state.cut {
-            let repeat = cut.limit == LimitKind::Repetition;
-            return Some((cut.limit, if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) }));
-        }
-        if self.state.policy.single_turn && self.state.streaks.accepted_now {
-            return Some((LimitKind::ModelCalls, 1));
-        }
-        self.state.policy.limits.iter().find_map(|(kind, limit)| {
-            let reached = self.reached(*kind);
-            let used_up = match kind {
-                // 0 rounds or calls: the model is asked all the same, without tools.
-                LimitKind::ToolRounds => limit.max > 0 && reached >= limit.max,
-                LimitKind::CostUsd => {
-                    reached >= limit.max || reached.saturating_add(self.reserve()) > limit.max
-                }
-                // These are checked where the thing that they count is about to happen.
-                LimitKind::ToolCalls
-                | LimitKind::Retries
-                | LimitKind::Iterations
-                | LimitKind::PlanSteps
-                | LimitKind::Repetition => false,
-                LimitKind::ModelCalls
-                | LimitKind::Tokens
-                | LimitKind::InputTokens
-                | LimitKind::OutputTokens
-                | LimitKind::Seconds => reached >= limit.max,
-            };
-            used_up.then_some((*kind, reached))
-        })
-    }
-
     /// What has been used of a limit, in its kept unit.
     pub(super) fn reached(&self, kind: LimitKind) -> u64 {
         let state = &self.state;
@@ -52,35 +17,18 @@ impl Decision {
             LimitKind::ToolRounds => state.counters.tool_rounds,
             LimitKind::ToolCalls => state.counters.tool_calls,
             LimitKind::Retries => state.counters.retries,
-            LimitKind::Tokens => state.usage.total().saturating_add(state.carried.total()),
-            LimitKind::InputTokens => state.usage.input.saturating_add(state.carried.input),
-            LimitKind::OutputTokens => state.usage.output.saturating_add(state.carried.output),
+            LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
+                state.ledger.committed().of(kind)
+            }
             LimitKind::Seconds => state.elapsed(self.at),
-            LimitKind::CostUsd => state.cost.unwrap_or(0).saturating_add(state.carried_cost),
             LimitKind::Repetition => state.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times)),
             LimitKind::Iterations | LimitKind::PlanSteps => 0,
         }
     }
 
-    /// What the next model call may cost: its estimated input, and its output as far as that is bounded.
-    fn reserve(&self) -> u64 {
-        let Some(model) = self.state.models.first() else { return 0 };
-        let Some(prices) = model.prices else { return 0 };
-        let input = self.estimated_input();
-        let output = model.max_tokens.unwrap_or(0);
-        input.saturating_mul(prices.input).saturating_add(output.saturating_mul(prices.output))
-    }
-
-    /// Tokens of a request with the whole conversation, by rule of thumb.
-    pub(super) fn estimated_input(&self) -> u64 {
-        let prompt: u64 = self.state.prompt.iter().map(|message| message.bytes()).sum();
-        prompt.saturating_add(self.state.history.bytes()) / BYTES_A_TOKEN
-    }
-
     /// After a usage: whether a limit on tokens or cost is used up, so that nothing more may begin.
     pub(super) fn limit_after_usage(&self) -> Option<(LimitKind, u64)> {
-        let kinds = [LimitKind::Tokens, LimitKind::InputTokens, LimitKind::OutputTokens, LimitKind::CostUsd];
-        kinds.into_iter().find_map(|kind| {
+        METERED.into_iter().find_map(|kind| {
             let max = self.state.policy.limit(kind)?;
             let reached = self.reached(kind);
             (reached >= max).then_some((kind, reached))
@@ -88,8 +36,8 @@ impl Decision {
     }
 
     /// A limit is reached, and nothing is going on.
-    pub(super) fn reach(&mut self, limit: LimitKind, reached: u64) {
-        let fact = self.limit_fact(limit, reached);
+    pub(super) fn reach(&mut self, limit: LimitKind, reached: u64, needed: u64) {
+        let fact = LimitReached { needed, ..self.limit_fact(limit, reached) };
         self.record(fact.clone());
         self.after_limit(&fact);
     }
@@ -110,7 +58,8 @@ impl Decision {
             let words = limit.name().replace('_', " ");
             fill(&policy.texts.wrap_up, "{n}", &limit.show(max)).replace("{limit}", &words).into()
         });
-        LimitReached { limit, max, reached, then, note }
+        let reserved = self.state.ledger.reserved().of(limit);
+        LimitReached { limit, max, reached, reserved, needed: 0, then, note }
     }
 
     /// What follows once nothing is going on any more.

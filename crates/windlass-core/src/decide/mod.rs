@@ -1,5 +1,6 @@
 //! `accept`: which facts follow when something comes from outside.
 
+mod admission;
 mod calls;
 mod delegation;
 mod finish;
@@ -10,9 +11,12 @@ mod people;
 mod takeover;
 mod turns;
 
+pub use turns::MAX_CALLS;
+
+use self::admission::again;
 use crate::action::{Input, What};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
-use crate::ids::{ActionId, Millis, Text};
+use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
@@ -35,8 +39,13 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
 /// # Errors
 /// As for [`accept`].
 pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violation> {
+    // The clock is the latest seen: a run's time never goes back, wherever its inputs come from. A clock that still lies behind
+    // goes on by as much as it did when the run was taken over last.
+    let behind = if input.at < state.clock { state.behind_ms } else { 0 };
+    let at = input.at.saturating_add(behind).max(state.clock);
+    let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
     let mut decision =
-        Decision { state: state.clone(), events: Vec::with_capacity(4), at: input.at, objection: None };
+        Decision { state: state.clone(), events: Vec::with_capacity(4), at, behind, objection: None };
     decision.decide(input.what)?;
     Ok((decision.events, decision.state))
 }
@@ -46,6 +55,8 @@ struct Decision {
     state: State,
     events: Vec<Event>,
     at: Millis,
+    /// By how much the input's clock lies behind the run's.
+    behind: Option<Millis>,
     /// What the agent's own check has against the output of the reply that came.
     objection: Option<Text>,
 }
@@ -66,15 +77,20 @@ impl Decision {
                 }
                 Ok(())
             }
-            What::Resumed { holder, epoch } => {
-                self.record(RunResumed { holder, epoch });
+            What::Resumed { holder, epoch, by_hand } => {
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
                 self.resume();
                 Ok(())
             }
-            What::Adopted { holder, epoch, adjusted } => {
-                self.record(RunResumed { holder, epoch });
+            What::Adopted { holder, epoch, adjusted, by_hand } => {
+                let adopted = adjusted.agent.is_some();
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
                 self.record(*adjusted);
-                self.go_on_from_base();
+                if adopted {
+                    self.go_on_from_base();
+                } else {
+                    self.resume();
+                }
                 Ok(())
             }
             What::Replied { action, reply } => self.replied(action, *reply),
@@ -102,8 +118,8 @@ impl Decision {
                 Ok(())
             }
             What::Cancel { reason } => self.cancel(CancelRequested { reason }),
-            What::ToolsChanged { tools } => {
-                self.record(Adjusted { tools: Some(tools), ..Adjusted::default() });
+            What::ToolsChanged { tools, seals } => {
+                self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
                 Ok(())
             }
             What::TimerFired { action } => self.timer_fired(action),
@@ -145,15 +161,15 @@ impl Decision {
     }
 
     fn timer_fired(&mut self, action: ActionId) -> Decided {
-        let now = self.at.max(self.state.clock);
+        let now = self.at;
         if action.run != self.state.run {
             return Err(self.unknown(action));
         }
         match &self.state.phase {
             Phase::Waiting { seq, at, next } if *seq == action.seq => {
                 due(*at, now)?;
-                let next = next.clone();
-                self.start_turn(&next);
+                let next = again(next);
+                self.begin(next);
                 return Ok(());
             }
             Phase::Acting(calls) => {

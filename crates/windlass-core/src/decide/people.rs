@@ -1,18 +1,17 @@
 //! People: what follows from their answers.
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::{Decided, Decision};
 use crate::args::check_args;
 use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
-use crate::ids::{QuestionId, Text};
+use crate::ids::QuestionId;
 use crate::message::Content;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::LimitKind;
 use crate::question::{Answer, QuestionKind};
-use crate::state::{OpenQuestion, hex};
+use crate::state::OpenQuestion;
 use crate::violation::Violation;
 
 impl Decision {
@@ -77,27 +76,9 @@ impl Decision {
         check_args(tool, &args.to_string()).map(|_| ()).map_err(|message| Violation::BadArguments { message })
     }
 
-    fn has_changed(&self, call: &OpenCall) -> bool {
-        matches!(&call.stage, Stage::Held { digest } if *digest != self.approval_digest(call))
-    }
-
-    /// What an approval is bound to: everything that decides what would happen.
-    pub(super) fn approval_digest(&self, call: &OpenCall) -> Text {
-        let mut hash = Sha256::new();
-        let mut part = |bytes: &[u8]| {
-            hash.update((bytes.len() as u64).to_be_bytes());
-            hash.update(bytes);
-        };
-        part(call.target_name().as_bytes());
-        if let Some(tool) = self.state.target(call) {
-            part(tool.description.as_bytes());
-            part(tool.parameters.to_string().as_bytes());
-            part(&serde_json::to_vec(&tool.effect).unwrap_or_default());
-        }
-        part(call.args().as_bytes());
-        let policy = &self.state.policy;
-        part(&serde_json::to_vec(&(&policy.approve, &policy.deny)).unwrap_or_default());
-        hex(&hash.finalize())
+    /// Whether a call is no longer what a person was asked about, or has allowed.
+    pub(super) fn has_changed(&self, call: &OpenCall) -> bool {
+        call.asked_with().is_some_and(|asked| asked.digest != self.state.gate(call).digest)
     }
 
     fn limit_answered(&mut self, question: QuestionId, limit: LimitKind, answer: Answer) -> Decided {

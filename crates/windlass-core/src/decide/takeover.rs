@@ -1,7 +1,8 @@
 //! Take-overs: what becomes of the work that was going on when its process died.
 
 use super::Decision;
-use crate::event::{CallDoubted, TurnFailed};
+use super::admission::again;
+use crate::event::{CallDoubted, TurnFailed, TurnStarted};
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::reply::{FailureKind, ModelFailure, Usage};
@@ -29,10 +30,12 @@ impl Decision {
             }
         }
         if self.state.stopping() {
-            if matches!(self.state.phase, Phase::Calling(_)) {
-                self.abandon_turn("the process died while the run was being stopped");
-            }
+            // What its call may have cost is reserved since the take-over.
+            self.abandon_turn("the process died while the run was being stopped", Usage::default());
             self.after_stop();
+        } else if let Phase::Calling(lost) = &self.state.phase {
+            let lost = TurnStarted { again: true, ..again(lost) };
+            self.begin(lost);
         }
     }
 
@@ -58,13 +61,14 @@ impl Decision {
 
     pub(super) fn doubt(&mut self, open: &OpenCall) {
         self.record(CallDoubted { call: open.call.id.clone() });
-        if !self.effect(open).1 {
+        // A check that was not there when the call was allowed is not run, either.
+        if !self.effect(open).1 || self.has_changed(open) {
             self.ask_outcome(open);
         }
     }
 
     /// Ends a model call that nobody works on any more.
-    pub(super) fn abandon_turn(&mut self, why: &str) {
+    pub(super) fn abandon_turn(&mut self, why: &str, usage: Usage) {
         let Phase::Calling(calling) = &self.state.phase else { return };
         let model = self.state.models.get(calling.model as usize).map(|model| model.name.clone());
         let failure = ModelFailure {
@@ -72,8 +76,7 @@ impl Decision {
             status: None,
             message: why.into(),
             retry_after_ms: None,
-            // Nobody can say any more what was paid; the request had gone out (E41).
-            usage: Usage { input: self.estimated_input(), estimated: true, ..Usage::default() },
+            usage,
             model: model.unwrap_or_else(|| "".into()),
         };
         let turn = calling.turn;

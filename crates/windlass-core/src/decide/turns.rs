@@ -1,10 +1,12 @@
 //! Model calls: when the next one begins, what follows from a reply or a failure.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::admission::again;
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::event::{
@@ -17,8 +19,9 @@ use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{LimitKind, Malformed, Talk, Wire};
-use crate::reply::{ModelFailure, Reply, StopReason};
+use crate::reply::{FailureKind, ModelFailure, Reply, StopReason, Usage};
 use crate::state::{Calling, Phase};
+use crate::steps::Steps;
 
 /// After so many turns in a row with calls that were read but fit nothing, the reply is the answer after all.
 const READABLE_RETRIES: u32 = 3;
@@ -26,13 +29,12 @@ const READABLE_RETRIES: u32 = 3;
 /// How often a reply that was cut off, refused or filtered is asked for again (E3).
 const CUT_RETRIES: u32 = 1;
 
+/// The most calls of one reply. What follows from a reply looks at each of its calls for each of them.
+pub const MAX_CALLS: usize = 1_024;
+
 impl Decision {
     /// Begins the next model call, unless a limit forbids it.
     pub(super) fn next_turn(&mut self) {
-        if let Some((limit, reached)) = self.limit_before_call() {
-            self.reach(limit, reached);
-            return;
-        }
         // Where no call could be let run, only a finish is asked for.
         let choice = match (self.state.none_may_run(), self.state.finish_tool()) {
             (false, _) => ToolChoice::Auto,
@@ -45,18 +47,7 @@ impl Decision {
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn + 1;
         let purpose = self.state.policy.purpose;
-        self.record(TurnStarted { turn, purpose, model: 0, attempt: 1, choice, note });
-    }
-
-    pub(super) fn start_turn(&mut self, next: &Calling) {
-        self.record(TurnStarted {
-            turn: next.turn,
-            purpose: next.purpose,
-            model: next.model,
-            attempt: next.attempt,
-            choice: next.choice.clone(),
-            note: None,
-        });
+        self.begin(TurnStarted { turn, purpose, model: 0, attempt: 1, again: false, choice, note });
     }
 
     fn calling(&self, action: ActionId) -> Option<&Calling> {
@@ -70,7 +61,7 @@ impl Decision {
         let Some(calling) = self.calling(action) else { return Err(self.unknown(action)) };
         let (turn, offered) = (calling.turn, calling.choice != ToolChoice::None);
         let completed = self.read(turn, offered, reply);
-        let (stop, has_calls) = (completed.stop, !completed.calls.is_empty());
+        let (stop, calls) = (completed.stop, completed.calls.len());
         self.record(completed);
         if self.state.stopping() {
             self.skip_all("the run was stopped");
@@ -81,10 +72,14 @@ impl Decision {
                 self.skip_all("no tool can be called any more");
                 self.close_with(said);
             }
+        } else if calls > MAX_CALLS {
+            self.skip_all("the reply has too many calls");
+            let error = format!("the reply has more than {MAX_CALLS} calls");
+            self.fail(FailKind::Malformed, error.into());
         } else if let Some((reason, kind, note)) = self.cut(stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
-        } else if has_calls {
+        } else if calls > 0 {
             self.begin_calls();
         } else {
             self.talked();
@@ -96,23 +91,27 @@ impl Decision {
     fn read(&self, turn: u32, offered: bool, reply: Reply) -> TurnCompleted {
         let mut text = reply.text;
         let mut raw_text = None;
+        let steps = Steps::default();
         let mut calls: Vec<ReadCall> = reply.calls.into_iter().map(ReadCall::from).collect();
         match self.state.wire() {
             Wire::Auto if offered && calls.is_empty() => {
                 let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
-                if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools) {
+                if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools, &steps) {
                     raw_text = text.take();
                     calls = found.into_iter().map(ReadCall::from).collect();
                 }
             }
             Wire::Fenced if offered && calls.is_empty() => {
-                if let Some((found, left)) = text.as_deref().and_then(fenced::blocks_in) {
+                if let Some((found, left)) = text.as_deref().and_then(|text| fenced::blocks_in(text, &steps))
+                {
                     raw_text = text.replace(left);
                     calls = found;
                 }
             }
             Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml => {}
         }
+        // One too many says that there were more.
+        calls.truncate(MAX_CALLS + 1);
         TurnCompleted {
             turn,
             text,
@@ -128,7 +127,8 @@ impl Decision {
 
     /// Gives each call an id that is new in this conversation: the provider's own where it serves (E7).
     pub(super) fn identify(&self, turn: u32, calls: Vec<ReadCall>) -> Vec<ToolCall> {
-        let mut taken: Vec<CallId> = Vec::with_capacity(calls.len());
+        let mut taken: BTreeSet<CallId> = BTreeSet::new();
+        let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
             let given = read.call.id.as_ref().filter(|id| !id.trim().is_empty());
             let free = |id: &CallId| !self.state.call_ids.contains(id) && !taken.contains(id);
@@ -138,11 +138,12 @@ impl Decision {
                 let numbered = (1..).map(|n: u32| if n == 1 { made.clone() } else { format!("{made}_{n}") });
                 numbered.map(CallId::from).find(free).unwrap_or_else(|| CallId::from(made.clone()))
             });
-            taken.push(id);
+            taken.insert(id.clone());
+            ids.push(id);
         }
         calls
             .into_iter()
-            .zip(taken)
+            .zip(ids)
             .map(|(read, id)| ToolCall {
                 provider_id: read.call.id.filter(|given| **given != *id.0),
                 id,
@@ -279,11 +280,8 @@ impl Decision {
             return Ok(());
         }
         if let Some(wait) = self.retry_wait(&calling, &failure, jitter) {
-            let retry_at = Some(self.at.saturating_add(wait));
-            self.record(TurnFailed { turn, failure, retry_at, next_model: None });
-            if wait == 0 {
-                self.start_turn(&Calling { attempt: calling.attempt + 1, ..calling });
-            }
+            let next = TurnStarted { attempt: calling.attempt + 1, ..again(&calling) };
+            self.begin_after(failure, wait, next, None);
             return Ok(());
         }
         if self.forced_choice_refused(&calling, &failure) {
@@ -294,16 +292,20 @@ impl Decision {
         }
         let next = calling.model + 1;
         if failure.kind.may_fall_back() && (next as usize) < self.state.models.len() {
-            self.record(TurnFailed { turn, failure, retry_at: Some(self.at), next_model: Some(next) });
-            self.start_turn(&Calling { model: next, attempt: 1, ..calling });
+            let call = TurnStarted { model: next, attempt: 1, ..again(&calling) };
+            self.begin_after(failure, 0, call, Some(next));
             return Ok(());
         }
         let error: Text = describe(&failure).into();
+        let kind = match failure.kind {
+            FailureKind::TooLarge => FailKind::TooLarge,
+            _ => FailKind::Model,
+        };
         self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
         if self.state.closing.is_some() {
             self.finish_closing(None);
         } else {
-            self.fail(FailKind::Model, error);
+            self.fail(kind, error);
         }
         Ok(())
     }
@@ -326,7 +328,7 @@ impl Decision {
         let (turn, failure) = (calling.turn, failure.clone());
         self.record(TurnFailed { turn, failure, retry_at: Some(self.at), next_model: None });
         self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
-        self.start_turn(&Calling { attempt: 1, ..calling.clone() });
+        self.begin(TurnStarted { attempt: 1, ..again(calling) });
         true
     }
 
@@ -360,7 +362,7 @@ impl Decision {
         output: Option<Value>,
         error: Option<Text>,
     ) {
-        let (usage, cost) = (self.state.usage, self.state.cost);
+        let (usage, cost) = (*self.state.usage(), self.state.cost());
         self.record(RunEnded { status, text, output, error, usage, cost });
     }
 
@@ -386,7 +388,10 @@ impl Decision {
 
     /// The closing call did not end within its grace after a deadline.
     pub(super) fn closing_overdue(&mut self) {
-        self.abandon_turn("stopped: the closing call did not end within the grace after the deadline");
+        let why = "stopped: the closing call did not end within the grace after the deadline";
+        // Nobody waits for what was paid; the request had gone out (E41).
+        let input = self.state.estimated_input(0);
+        self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.closing.as_ref().map(|closing| closing.reached.limit);
         let text = self.state.last_text.clone();
         self.end(Status::Limit(reached.unwrap_or(LimitKind::Seconds)), text, None);

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{NOTHING, found_tools, search_tools, words};
+use super::{MOST_PAIRS, NOTHING, found_tools, score, search_tools, words};
 use crate::policy::{Discovery, Policy, Preset};
 use crate::tool::{ToolKind, ToolSpec};
 use crate::{RunId, State};
@@ -70,7 +70,7 @@ fn a40_what_cannot_be_called_or_is_shown_is_not_found() {
 
 #[test]
 fn a40_words_are_lower_case_runs_of_two_at_least() {
-    let found: Vec<String> = words("Gmail__send a 2nd E-Mail").into_iter().collect();
+    let found: Vec<String> = words("Gmail__send a 2nd E-Mail", 1_024).into_iter().collect();
     assert_eq!(found, ["2nd", "gmail", "mail", "send"]);
 }
 
@@ -94,4 +94,28 @@ fn a40_only_what_finds_tools_and_ends_the_run_is_shown() {
     state.offer_tools(state.tools().clone());
     assert_eq!(**state.own_tools(), own);
     assert_eq!(state.shown_tools().len(), 3);
+}
+
+#[test]
+fn steps_of_a_search_grow_with_the_descriptions_up_to_a_bound() {
+    let query = words("send an email with a file to a friend", 1_024);
+    let steps = |n: usize| {
+        let mut left = usize::MAX;
+        score(
+            &query,
+            &tool("t", &(0..n).map(|n| format!("word{n}")).collect::<Vec<_>>().join(" ")),
+            &mut left,
+        );
+        usize::MAX - left
+    };
+    for n in [25, 50, 100] {
+        assert!(steps(2 * n) * 2 <= steps(n) * 5);
+    }
+    assert_eq!(steps(100_000), steps(1_000));
+    // With the pairs used up a word in common still counts, and a part of a word does not.
+    let mut left = MOST_PAIRS;
+    let mut found = |about: &str| score(&query, &tool("t", about), &mut left);
+    assert!(found("emails") > 0);
+    (0..MOST_PAIRS).take_while(|_| found("emails") > 0).for_each(drop);
+    assert_eq!((found("emails"), found("email")), (0, 2));
 }

@@ -14,7 +14,8 @@ use crate::reply::Usage;
 pub struct CallHeld {
     /// The call.
     pub call: CallId,
-    /// What an approval is bound to: SHA-256 over tool name, description, schema, arguments and policy.
+    /// What an approval is bound to: SHA-256 over the tool's name, description, schema and effect, its seals, the
+    /// arguments and the policy.
     pub digest: Text,
 }
 

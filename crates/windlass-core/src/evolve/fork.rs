@@ -16,8 +16,7 @@ impl State {
         self.deadline_seq = 0;
         let carried = base.carried();
         self.counters = carried.counters;
-        self.carried = carried.usage;
-        self.carried_cost = carried.cost;
+        self.ledger.carry(&carried);
         self.carried_ms = carried.elapsed_ms;
         self.turn = base.turn;
         self.asked = base.asked;
@@ -32,23 +31,34 @@ impl State {
         self.steering.clone_from(&base.steering);
         self.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
-        self.go_on_anew(&base.policy, fork, base.run, (at, seq));
+        self.go_on_anew(&base.policy, fork, base.run, (at, seq, self.agent != base.agent));
     }
 
-    /// Another agent goes on with the run: what people and the old policy have decided counts no more.
+    /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
+    /// call passes the gate of the new one.
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
         self.questions.clear();
-        self.go_on_anew(policy, &Fork::default(), self.run, (at, seq));
+        // Whoever adopts a run does so by hand.
+        self.ledger.lost = 0;
+        self.go_on_anew(policy, &Fork::default(), self.run, (at, seq, true));
     }
 
-    /// Makes everything that was going on wait for its new beginning.
-    fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, (at, seq): (Millis, u64)) {
+    /// Makes everything that was going on wait for its new beginning. `foreign`: another agent began it, whose word on
+    /// what may run does not count here.
+    fn go_on_anew(
+        &mut self,
+        old: &Policy,
+        fork: &Fork,
+        base: RunId,
+        (at, seq, foreign): (Millis, u64, bool),
+    ) {
         let policy = self.policy.clone();
         let holds = |kind| not_raised(kind, old, &policy);
         self.cut = self.cut.filter(|cut| holds(cut.limit));
         let closing = self.closing.take().filter(|closing| holds(closing.reached.limit));
         self.closing = closing.map(|closing| Closing { seq, at, ..closing });
         let stopping = self.stopping();
+        let again = foreign && !stopping;
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Calling(next) | Phase::Waiting { next, .. } if !stopping => {
                 // The call begins anew, so that it hears what was said.
@@ -57,16 +67,46 @@ impl State {
                 }
                 Phase::Waiting { seq, at, next }
             }
+            // What a hook over there has asked for, the hook here is asked again.
+            Phase::Acting(calls) if again && calls.iter().any(OpenCall::by_hook) => {
+                self.branched.clear();
+                if policy.hooks { Phase::Stepping { seq } } else { Phase::Between }
+            }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
                 let asked = calls.iter().filter(|open| matches!(open.stage, Stage::Asking)).count() as u64;
                 self.counters.tool_calls = self.counters.tool_calls.saturating_sub(asked);
-                Phase::Acting(calls.iter().map(|open| taken_over(open, fork, base, seq)).collect())
+                let taken = calls.iter().map(|open| {
+                    let open = taken_over(open, fork, base, seq);
+                    if again { begun_elsewhere(open, self.run) } else { open }
+                });
+                Phase::Acting(taken.collect())
             }
             Phase::Stepping { .. } if policy.hooks && !stopping => Phase::Stepping { seq },
             _ => Phase::Between,
         };
     }
+}
+
+/// A call that another agent has begun, as one that waits for the gate: nobody here has allowed it, and the answer of
+/// somebody over there to a question of its task is none. What it had begun is lost: its effect says what follows.
+fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
+    let lost = matches!(open.stage, Stage::Running { .. } | Stage::Delegated { .. });
+    let ended = lost && open.known().is_some_and(|known| known.outcome.is_some());
+    if ended || matches!(open.stage, Stage::Done(_)) {
+        return open;
+    }
+    if lost {
+        let child = match open.stage {
+            Stage::Delegated { run, .. } => Some(run),
+            _ => open.known().and_then(|known| known.child),
+        };
+        let (run, edited) = (open.keyed_by(own), open.edited.clone());
+        open.in_base = Some(Arc::new(InBase { run, edited, child, outcome: None }));
+    }
+    open.allowed = None;
+    open.stage = Stage::Queued;
+    open
 }
 
 /// A call as the fork goes on with it: `Running` if it was lost or ended in the base, `Queued` if all is still open.
@@ -77,7 +117,7 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     }
     let started = open.attempt > 0;
     if !started {
-        open.edited = None;
+        (open.edited, open.allowed) = (None, None);
     }
     let later = fork.calls.iter().find(|started| started.call == open.call.id);
     if let Some(known) = later {
@@ -94,6 +134,8 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         Stage::Delegated { run, answer, .. } => Stage::Delegated { seq, run, answer, stop: false },
         Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, answer: None, stop: false },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
+        // It was to begin once more, but has not.
+        Stage::Queued | Stage::Held { .. } => Stage::Queued,
         _ if started => Stage::Running { seq },
         _ => Stage::Queued,
     };

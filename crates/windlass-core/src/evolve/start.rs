@@ -15,6 +15,7 @@ impl State {
         self.trace.clone_from(&start.trace);
         self.policy = start.policy.clone();
         self.offer_tools(start.tools.clone());
+        self.seals.clone_from(&start.seals);
         self.models = start.models.clone();
         self.prompt = start.prompt.clone();
         self.output.clone_from(&start.output);
@@ -46,8 +47,7 @@ impl State {
             }
             RunInput::Continue(carried) => {
                 self.counters = carried.counters;
-                self.carried = carried.usage;
-                self.carried_cost = carried.cost;
+                self.ledger.carry(carried);
                 self.carried_ms = carried.elapsed_ms;
                 if matches!(self.history.last().map(|last| &**last), Some(Message::Assistant(_))) {
                     self.history

@@ -5,10 +5,11 @@ use serde_json::json;
 use super::{blocks_in, fenced_message, fenced_prompt};
 use crate::message::{AssistantMessage, Message};
 use crate::policy::Results;
+use crate::steps::{Shape, Steps, doubling};
 use crate::tool::{ToolKind, ToolSpec};
 
 fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
-    blocks_in(text).map_or_else(Vec::new, |(calls, _)| {
+    blocks_in(text, &Steps::default()).map_or_else(Vec::new, |(calls, _)| {
         calls
             .into_iter()
             .map(|read| {
@@ -27,7 +28,7 @@ fn block(kind: &str, body: &str) -> String {
 fn k6_a_block_with_text_around_it_is_a_call() {
     let text = block("tool_call", r#"{"tool": "add", "arguments": {"a": 1}}"#);
     assert_eq!(read(&text), [("add".into(), r#"{"a":1}"#.into(), false, None)]);
-    assert_eq!(&*blocks_in(&text).unwrap().1, "Let me see.\n\n\nThen.");
+    assert_eq!(&*blocks_in(&text, &Steps::default()).unwrap().1, "Let me see.\n\n\nThen.");
     assert_eq!(read(&text.replace('\n', "\r\n")).len(), 1);
 }
 
@@ -72,7 +73,7 @@ fn e12_other_fences_are_text() {
         "",
         "plain",
     ] {
-        assert!(blocks_in(text).is_none(), "{text}");
+        assert!(blocks_in(text, &Steps::default()).is_none(), "{text}");
     }
 }
 
@@ -110,4 +111,47 @@ fn a_native_call_is_written_as_its_block() {
     let written = fenced_message(&Message::Assistant(said), Results::Plain).into_owned();
     let block = "So:\n\n```tool_call\n{\"tool\":\"add\",\"arguments\":{\"a\":1}}\n```";
     assert_eq!(written, Message::assistant(block));
+}
+
+#[test]
+fn reading_blocks_costs_the_length_of_the_reply() {
+    let shapes: [Shape; 8] = [
+        ("opening fences in one line", |n| "```tool_call".repeat(n)),
+        ("opening fences", |n| "```tool_call\n".repeat(n)),
+        ("fences of another name", |n| "```tool_calls x\n".repeat(n)),
+        ("blanks behind a fence", |n| format!("```tool_call{}", " ".repeat(n))),
+        ("blocks", |n| "```tool_call\n{\"tool\":\"a\"}\n```\n".repeat(n)),
+        ("delegations", |n| "```delegate\n{\"agent\":\"a\",\"task\":\"t\"}\n```\n".repeat(n)),
+        ("both", |n| "```tool_call```delegate\n{}\n```".repeat(n)),
+        ("long arguments", |n| {
+            format!("```tool_call\n{{\"tool\":\"a\",\"arguments\":[{}1]}}\n```", "1, ".repeat(n))
+        }),
+    ];
+    for (what, shape) in shapes {
+        let cost = |n| {
+            let steps = Steps::default();
+            let text = shape(n);
+            let _read = blocks_in(&text, &steps);
+            assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
+            steps.count()
+        };
+        doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+}
+
+#[test]
+fn blocks_beyond_the_most_stay_text() {
+    let block = "```tool_call\n{\"tool\":\"a\"}\n```\n";
+    let (calls, left) = blocks_in(&block.repeat(70), &Steps::default()).unwrap();
+    assert_eq!(calls.len(), 64);
+    assert_eq!(left.matches("```tool_call").count(), 6);
+}
+
+#[test]
+fn a_name_that_comes_twice_in_a_block_is_a_fault() {
+    let text = block("tool_call", r#"{"tool": "ls", "tool": "rm", "arguments": {}}"#);
+    assert_eq!(
+        read(&text)[0].3.as_deref(),
+        Some("Invalid tool call: the block is not valid JSON: duplicate field `tool` at line 1 column 21")
+    );
 }

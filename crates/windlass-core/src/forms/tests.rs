@@ -1,6 +1,7 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::steps::{Shape, doubling};
 
 fn tools() -> Vec<ToolSpec> {
     let mut hidden = ToolSpec::new("hidden", "", json!({ "type": "object" }));
@@ -14,7 +15,7 @@ fn tools() -> Vec<ToolSpec> {
 
 /// The calls read from a text, as names and arguments.
 fn read(text: &str) -> Option<Vec<(String, Value)>> {
-    calls_in(Some(text), None, &tools()).map(|calls| {
+    calls_in(Some(text), None, &tools(), &Steps::default()).map(|calls| {
         calls.iter().map(|call| (call.name.to_string(), serde_json::from_str(&call.args).unwrap())).collect()
     })
 }
@@ -150,11 +151,11 @@ fn anything_else_is_text() {
 fn a29_the_reasoning_counts_where_there_is_no_text() {
     let tools = tools();
     let call = "<tool_call>search</tool_call>";
-    assert!(calls_in(None, Some(call), &tools).is_some());
-    assert!(calls_in(Some("  "), Some(call), &tools).is_some());
-    assert!(calls_in(Some("Hello."), Some(call), &tools).is_none());
-    assert!(calls_in(None, Some("I think of search()"), &tools).is_none());
-    assert!(calls_in(None, None, &tools).is_none());
+    assert!(calls_in(None, Some(call), &tools, &Steps::default()).is_some());
+    assert!(calls_in(Some("  "), Some(call), &tools, &Steps::default()).is_some());
+    assert!(calls_in(Some("Hello."), Some(call), &tools, &Steps::default()).is_none());
+    assert!(calls_in(None, Some("I think of search()"), &tools, &Steps::default()).is_none());
+    assert!(calls_in(None, None, &tools, &Steps::default()).is_none());
 }
 
 #[test]
@@ -182,5 +183,57 @@ fn no_prefix_of_any_form_makes_a_panic() {
             );
         }
         assert!(read(text).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn arguments_are_taken_over_as_they_are_written() {
+    let steps = Steps::default();
+    let written = "{\"name\":\"search\", \"parameters\": { \"a\" : 1.0e5, \"b\": \"\\u00e9 x\" }}";
+    let calls = calls_in(Some(written), None, &tools(), &steps).unwrap();
+    assert_eq!(&*calls[0].args, "{\"a\":1.0e5,\"b\":\"\\u00e9 x\"}");
+}
+
+#[test]
+fn names_that_come_twice_make_no_call() {
+    for text in [
+        "{\"name\":\"search\",\"name\":\"search\",\"parameters\":{}}",
+        "{\"name\":\"search\",\"parameters\":{},\"parameters\":{\"a\":1}}",
+        "search(a=1, a=2)",
+        "<tool_call>search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>a</arg_key><arg_value>2</arg_value></tool_call>",
+    ] {
+        assert_eq!(read(text), None, "{text}");
+    }
+}
+
+#[test]
+fn reading_a_reply_costs_its_length() {
+    let shapes: [Shape; 12] = [
+        ("python", |n| format!("search(a=[{}])", "1, 'x', ".repeat(n))),
+        ("a python text", |n| format!("search(a='{}')", "\\n".repeat(n))),
+        ("python arguments", |n| {
+            format!("search({})", (0..n).map(|at| format!("a{at}=1,")).collect::<Vec<_>>().concat())
+        }),
+        ("an open text", |n| format!("search(a='{}", "x".repeat(n))),
+        ("a name", |n| "a".repeat(n)),
+        ("json", |n| format!("{{\"name\":\"search\",\"parameters\":{{\"a\":[{}1]}}}}", "1, ".repeat(n))),
+        ("brackets", |n| format!("{{\"name\":\"search\",\"parameters\":{}", "[".repeat(n))),
+        ("tags", |n| "<tool_call>".repeat(n)),
+        ("python tags", |n| "<|python_tag|>search()".repeat(n)),
+        ("calls", |n| "search()".repeat(n)),
+        ("acorn's", |n| {
+            let pairs = (0..n).map(|at| format!("<arg_key>k{at}</arg_key><arg_value>1</arg_value>"));
+            format!("<tool_call>search{}</tool_call>", pairs.collect::<Vec<_>>().concat())
+        }),
+        ("keys without an end", |n| format!("<tool_call>search{}</tool_call>", "<arg_key>".repeat(n))),
+    ];
+    for (what, shape) in shapes {
+        let cost = |n| {
+            let (steps, text) = (Steps::default(), shape(n));
+            let _read = calls_in(Some(&text), None, &tools(), &steps);
+            assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
+            steps.count()
+        };
+        doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }
 }

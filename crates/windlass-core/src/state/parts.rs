@@ -2,6 +2,7 @@
 
 use crate::event::LimitReached;
 use crate::ids::{Millis, Text};
+use crate::ledger::Beyond;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 
@@ -52,6 +53,8 @@ pub(crate) struct Closing {
     pub(crate) text_asked: bool,
     /// Whether the call beyond the limit has begun.
     pub(crate) called: bool,
+    /// What that call may use beyond the limit, once it has begun.
+    pub(crate) beyond: Option<Beyond>,
 }
 
 /// A branch that a hook asked for, and how it ended.

@@ -33,5 +33,5 @@ fn a_stored_part_is_written_like_any_other_and_read_back() {
 
 #[test]
 fn the_reading_tool_is_sound() {
-    assert!(read_result().validator().is_ok());
+    assert!(read_result().checker().is_ok());
 }

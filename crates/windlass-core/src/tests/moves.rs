@@ -3,8 +3,8 @@
 use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::{
-    ActionId, Adjusted, Answer, CallOutcome, FailureKind, Found, Input, ModelFailure, QuestionKind, Usage,
-    What, Work, pending,
+    ActionId, Adjusted, AgentRef, Answer, CallOutcome, FailureKind, Found, Input, ModelFailure, QuestionKind,
+    Usage, What, Work, pending,
 };
 
 /// How much may still happen.
@@ -48,16 +48,21 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     }
     let left = node.left;
     if left.crashes > 0 {
-        let what = What::Resumed { holder: "another".into(), epoch: 2 };
+        let what = What::Resumed { holder: "another".into(), epoch: 2, by_hand: false };
         let input = Input { at: node.now, what };
         let left = Left { crashes: left.crashes - 1, ..left };
         all.found.push(Move { input, left, crash: true });
     }
     if left.adoptions > 0 {
-        let adjusted = Box::new(Adjusted { tools: scenario.tools.last().cloned(), ..Adjusted::default() });
-        let what = What::Adopted { holder: "elsewhere".into(), epoch: 3, adjusted };
-        let left = Left { adoptions: left.adoptions - 1, ..left };
-        all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
+        let agent = AgentRef { name: "tester".into(), digest: "another".into() };
+        // Another agent goes on with it, or the same one, whose tools have changed since.
+        for agent in [Some(agent), None] {
+            let tools = scenario.tools.last().cloned();
+            let adjusted = Box::new(Adjusted { tools, agent, ..Adjusted::default() });
+            let what = What::Adopted { holder: "elsewhere".into(), epoch: 3, adjusted, by_hand: false };
+            let left = Left { adoptions: left.adoptions - 1, ..left };
+            all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
+        }
     }
     if left.cancels > 0 && !node.state.cancelled {
         all.add(What::Cancel { reason: None }, Left { cancels: left.cancels - 1, ..left });
@@ -68,7 +73,7 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     if left.tool_changes > 0 {
         for tools in scenario.tools.iter().skip(1) {
             let left = Left { tool_changes: left.tool_changes - 1, ..left };
-            all.add(What::ToolsChanged { tools: tools.clone() }, left);
+            all.add(What::ToolsChanged { tools: tools.clone(), seals: None }, left);
         }
     }
     all.found

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{from_xml, to_xml, xml_form};
+use super::{from_xml, read, to_xml, xml_form};
+use crate::steps::{Shape, Steps, doubling};
 
 fn map(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
@@ -66,6 +67,54 @@ fn a14_a_filled_form_is_read_by_the_schema() {
     assert!(from_xml("output", "</output><output>", &schema).is_err());
 }
 
+#[test]
+fn reading_xml_costs_its_length() {
+    let schema = json!({ "properties": { "a": { "type": "string" }, "b": { "type": "array" } } });
+    let shapes: [Shape; 9] = [
+        ("items", |n| format!("<output><b>{}</b></output>", "<item>1</item>".repeat(n))),
+        ("fields", |n| format!("<output>{}</output>", "<c>1</c>".repeat(n))),
+        ("a text", |n| format!("<output><a>{}</a></output>", "x &amp; ".repeat(n))),
+        ("markup in a text", |n| format!("<output><a>{}</a></output>", "<i>x</i>".repeat(n))),
+        ("depth", |n| format!("<output>{}{}</output>", "<d>".repeat(n), "</d>".repeat(n))),
+        ("attributes", |n| {
+            let attributes = (0..n).map(|at| format!(" k{at}='1'")).collect::<Vec<_>>().concat();
+            format!("<output><a{attributes}/></output>")
+        }),
+        ("namespaces", |n| {
+            let nested = (0..n).map(|at| format!("<a xmlns:n{at}='u'/>")).collect::<Vec<_>>().concat();
+            format!("<output>{nested}</output>")
+        }),
+        ("beginnings", |n| format!("{}</output>", "<output>".repeat(n))),
+        ("comments", |n| format!("<output>{}</output>", "<!-- < = -->".repeat(n))),
+    ];
+    for (what, shape) in shapes {
+        let cost = |n| {
+            let (steps, text) = (Steps::default(), shape(n));
+            let _read = read("output", &text, &schema, &steps);
+            assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
+            steps.count()
+        };
+        doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+}
+
+#[test]
+fn xml_beyond_its_bounds_is_no_xml() {
+    let fault = |text: &str| from_xml("output", text, &json!({})).unwrap_err();
+    let nested = |depth: usize| format!("<output>{}{}</output>", "<d>".repeat(depth), "</d>".repeat(depth));
+    assert!(from_xml("output", &nested(127), &json!({})).is_ok());
+    assert!(fault(&nested(128)).contains("elements nest deeper than 128"));
+    assert!(fault(&nested(100_000)).contains("elements nest deeper than 128"), "no stack is used up");
+    let attributes = (0..65).map(|at| format!(" k{at}='1'")).collect::<Vec<_>>().concat();
+    assert!(fault(&format!("<output{attributes}/></output>")).contains("more than 64 attributes"));
+    let spaces = (0..65).map(|at| format!("<a xmlns:n{at}='u'/>")).collect::<Vec<_>>().concat();
+    assert!(fault(&format!("<output>{spaces}</output>")).contains("more than 64 namespaces"));
+    // What only looks like attributes or depth is none.
+    let quiet = format!("<output><!-- {0} --><![CDATA[ {0} ]]>{0}</output>", "a=1 &lt;b ".repeat(100));
+    let quiet = quiet.replace("<![CDATA[ a=1 &lt;", "<![CDATA[ <<<");
+    assert!(from_xml("output", &quiet, &json!({})).is_ok(), "{:?}", fault(&quiet));
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_again(text in "[ -~äöü€]{1,40}", number in any::<i64>(), flag in any::<bool>(),
@@ -75,7 +124,7 @@ proptest! {
             "text": { "type": "string" }, "number": { "type": "integer" }, "flag": { "type": "boolean" },
             "list": { "type": "array", "items": { "type": "string" } } } });
         let value = json!({ "text": text.trim(), "number": number, "flag": flag, "list": list });
-        let embedded = |text: &str| text.contains('<') && super::parse(&format!("<w>{text}</w>")).is_ok();
+        let embedded = |text: &str| text.contains('<') && super::parse(&format!("<w>{text}</w>"), &Steps::default()).is_ok();
         prop_assume!(!embedded(text.trim()) && !list.iter().any(|item| embedded(item)));
         let xml = to_xml("input", &map(&value), &schema);
         prop_assert_eq!(from_xml("input", &xml, &schema).unwrap(), value);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, Answer, Event, Fact, Input, Policy, Preset, State, ToolSpec, Usage, What, Work, accept, evolve,
-    pending,
+    Action, ActionId, Adjusted, Answer, CallOutcome, Event, Fact, Input, Policy, Preset, Seals, State,
+    ToolSpec, Usage, What, Work, accept, evolve, pending, replay,
 };
 
 use crate::world::{self, BEGINNING};
@@ -38,7 +38,7 @@ fn answer(state: &mut State, question: &str, answer: Answer) -> Vec<Event> {
 fn changed(change: impl Fn(&mut ToolSpec)) -> What {
     let mut tools = world::tools();
     tools.iter_mut().filter(|tool| *tool.name == *"book").for_each(change);
-    What::ToolsChanged { tools: Arc::new(tools) }
+    What::ToolsChanged { tools: Arc::new(tools), seals: None }
 }
 
 #[test]
@@ -91,4 +91,130 @@ fn e24_the_digest_depends_on_arguments_and_tool() {
     let fresh = State::new(world::run_id());
     assert_eq!(digest(&fresh, "{\"seat\":7}"), digest(&fresh, "{\"seat\":7}"));
     assert_ne!(digest(&fresh, "{\"seat\":7}"), digest(&fresh, "{\"seat\":8}"));
+}
+
+/// Seals under which the command of `book`, `put` and `pay` is this one.
+fn seals(command: &str) -> Arc<Seals> {
+    let mut seals = Seals::new("salt");
+    for tool in ["book", "put", "pay"] {
+        seals.add(tool.into(), [("command".into(), command), ("variable TOKEN".into(), "abc")]);
+    }
+    Arc::new(seals)
+}
+
+fn resealed(command: &str) -> What {
+    What::ToolsChanged { tools: Arc::new(approved_tools()), seals: Some(seals(command)) }
+}
+
+/// The tools, of which `put` and `pay` must be allowed, too.
+fn approved_tools() -> Vec<ToolSpec> {
+    let mut tools = world::tools();
+    tools
+        .iter_mut()
+        .filter(|tool| ["put", "pay"].contains(&&*tool.name))
+        .for_each(|tool| tool.approve = true);
+    tools
+}
+
+/// A run with seals in which that tool waits for a person.
+fn sealed(tool: &str) -> State {
+    let mut state = State::new(world::run_id());
+    let start = world::start(Policy::preset(Preset::Chat).unwrap(), &Arc::new(approved_tools()));
+    let What::Start(mut start) = start.what else { unreachable!() };
+    start.seals = Some(seals("./good.sh"));
+    take(&mut state, What::Start(start));
+    let action = ActionId { run: state.run(), seq: 2 };
+    let reply = world::reply(None, vec![(tool, "{\"seat\":7,\"seat\":8}", Some("a"))], Usage::default());
+    take(&mut state, What::Replied { action, reply: Box::new(reply) });
+    state
+}
+
+fn question(state: &State) -> &str {
+    &state.questions()[0].text
+}
+
+fn take_over(command: &str) -> What {
+    let (tools, seals) = (Some(Arc::new(approved_tools())), Some(seals(command)));
+    let adjusted = Box::new(Adjusted { tools, seals, ..Adjusted::default() });
+    What::Adopted { holder: "another".into(), epoch: 2, adjusted, by_hand: false }
+}
+
+#[test]
+fn e24_a_question_shows_the_value_that_will_run_with_its_call() {
+    assert_eq!(question(&sealed("book")), "May `book` run with {\"seat\":8}? (call a)");
+}
+
+#[test]
+fn e24_another_command_is_asked_about_anew_and_named() {
+    let mut state = sealed("book");
+    take(&mut state, resealed("./evil.sh"));
+    let events = answer(&mut state, "q1", Answer::Approve);
+    assert_eq!(kinds(&events), ["InputReceived", "CallHeld", "InputRequested"]);
+    let again = "May `book` run with {\"seat\":8}? (call a) You are asked again, because this has changed since: command.";
+    assert_eq!(question(&state), again);
+}
+
+#[test]
+fn e24_the_next_try_of_what_was_allowed_is_held_if_it_has_changed() {
+    let mut state = sealed("put");
+    answer(&mut state, "q1", Answer::Approve);
+    let action =
+        pending(&state).iter().find(|action| matches!(action.work, Work::RunTool { .. })).unwrap().id;
+    let outcome = CallOutcome::Error { kind: None, message: "busy".into() };
+    take(&mut state, resealed("./evil.sh"));
+    assert_eq!(kinds(&take(&mut state, What::CallEnded { action, outcome })), ["CallRetried"]);
+    let timer = |action: Action| match action.work {
+        Work::SetTimer { at } => Some((action.id, at)),
+        _ => None,
+    };
+    let (action, at) = pending(&state).into_iter().find_map(timer).unwrap();
+    let events = accept(&state, Input { at, what: What::TimerFired { action } }).unwrap();
+    assert_eq!(kinds(&events), ["CallHeld", "InputRequested"]);
+    assert!(replay(&state, &events).is_ok());
+}
+
+#[test]
+fn e24_a_take_over_runs_what_was_allowed_only_as_it_was() {
+    let mut state = sealed("put");
+    answer(&mut state, "q1", Answer::Approve);
+    let mut same = state.clone();
+    let events = take(&mut same, take_over("./good.sh"));
+    assert_eq!(kinds(&events), ["RunResumed", "Adjusted", "CallStarted"]);
+    let before = state.clone();
+    let events = take(&mut state, take_over("./evil.sh"));
+    assert_eq!(kinds(&events), ["RunResumed", "Adjusted", "CallHeld", "InputRequested"]);
+    assert!(replay(&before, &events).is_ok());
+    let events = answer(&mut state, "q2", Answer::Approve);
+    assert_eq!(kinds(&events), ["InputReceived", "CallDecided", "CallStarted"]);
+}
+
+#[test]
+fn e24_a_check_that_was_not_there_when_a_call_was_allowed_is_not_run() {
+    let mut state = sealed("pay");
+    answer(&mut state, "q1", Answer::Approve);
+    let mut same = state.clone();
+    assert_eq!(kinds(&take(&mut same, take_over("./good.sh"))), ["RunResumed", "Adjusted", "CallDoubted"]);
+    let events = take(&mut state, take_over("./evil.sh"));
+    assert_eq!(kinds(&events), ["RunResumed", "Adjusted", "CallDoubted", "InputRequested"]);
+    let asked = "`pay` (call a) had started with {\"seat\":8} when the process died.";
+    assert!(question(&state).starts_with(asked), "{}", question(&state));
+    let events = answer(&mut state, "q2", Answer::RunAgain);
+    assert_eq!(
+        kinds(&events),
+        ["InputReceived", "CallHeld", "InputRequested"],
+        "it would be another command"
+    );
+}
+
+#[test]
+fn e24_no_value_is_found_again_under_another_salt() {
+    let (mut one, mut other) = (Seals::new("one"), Seals::new("other"));
+    for seals in [&mut one, &mut other] {
+        seals.add("book".into(), [("command".into(), "./good.sh")]);
+        seals.add("put".into(), [("command".into(), "./good.sh")]);
+    }
+    assert_eq!(one.parts("book"), one.parts("put"));
+    assert_eq!(one.of.len(), 1, "equal parts stand there once: {one:?}");
+    assert_ne!(one.parts("book"), other.parts("book"));
+    assert!(!serde_json::to_string(&one).unwrap().contains("good"));
 }

@@ -1,7 +1,7 @@
 //! E5: what is wrong with arguments is said so that a model can act on it. The texts are what models see: a change shows.
 
 use serde_json::json;
-use windlass_core::{ToolSpec, check_args};
+use windlass_core::{Effect, ToolSpec, check_args, read_result, search_tools};
 
 fn tool() -> ToolSpec {
     let parameters = json!({
@@ -75,4 +75,23 @@ fn a_schema_that_is_none_is_said_to_be_at_fault() {
     let tool = ToolSpec::new("odd", "", json!({ "type": "no such type" }));
     let fault = check_args(&tool, "{}").unwrap_err();
     assert!(fault.starts_with("The schema of `odd` is unusable: "), "{fault}");
+}
+
+/// A call of a tool that nobody described must not run twice; Windlass's own tools say that they may.
+#[test]
+fn a_tool_without_an_effect_counts_as_once() {
+    let schema = || json!({ "type": "object" });
+    assert_eq!(ToolSpec::new("t", "", schema()).effect, Effect::Once);
+    let stored: ToolSpec = serde_json::from_value(json!({ "name": "t", "parameters": schema() })).unwrap();
+    assert_eq!(stored.effect, Effect::Once);
+    let own = [
+        ToolSpec::read_only("t", "", schema()),
+        ToolSpec::finish(None),
+        ToolSpec::branches(Vec::new()),
+        ToolSpec::one_branch("b", "", None),
+        ToolSpec::parent_tools(Vec::new()),
+        read_result().clone(),
+        search_tools().clone(),
+    ];
+    assert!(own.iter().all(|spec| spec.effect == Effect::ReadOnly), "{own:?}");
 }

@@ -11,6 +11,7 @@ use windlass_core::{
 
 use crate::generate::policies;
 use crate::machine::{Machine, stored};
+use crate::purse::Purse;
 use crate::world::BEGINNING;
 
 /// The fork's own policy, and what is said to it.
@@ -49,6 +50,7 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
         tools: state.tools().clone(),
         models: state.models().clone(),
         policy: policy.map_or_else(|| state.policy().clone(), Arc::new),
+        seals: None,
         trace: None,
     };
     Input { at: BEGINNING + 1_000_000, what: What::Start(Box::new(started)) }
@@ -67,7 +69,11 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     }
     let tools = state.tools().clone();
     let before = base.before.iter().chain(&base.events[..place]).cloned().collect();
-    Some(Machine::begun_with(fresh, before, &input, tools))
+    // A closing call that the base had begun has a purse of its own.
+    let line = || base.before.iter().chain(&base.events[..place]);
+    let plain = !line().any(|event| matches!(event.fact, Fact::LimitReached(_)));
+    let purse = plain.then(|| Purse::carrying(&state.carried()));
+    Some(Machine::begun_with(fresh, before, &input, tools, purse))
 }
 
 /// What holds for a fork after every input: one end, one result for each call of the base or its own, a conversation

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::{
     Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Limit, LimitKind,
-    Malformed, ModelFailure, Policy, Preset, Repetition, Reply, Results, Splice, StepEdits, Stop, StopReason,
-    Talk, Usage, Wire,
+    Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Repetition, Reply, Results, Splice,
+    StepEdits, Stop, StopReason, Talk, Usage, Wire,
 };
 
 use crate::world;
@@ -218,10 +218,25 @@ pub(crate) fn edits(step: Step) -> StepEdits {
         4 => edits.end = Some(HookEnd::Finish(json!({ "n": "x" }))),
         5 => edits.end = Some(HookEnd::Abort("no key".into())),
         6 => edits.branches = vec!["{\"name\":\"hidden\"}".into(), "{\"name\":\"deep\",\"n\":1}".into()],
+        8 => edits.adjusted = Some(chosen("dear", Some(7_000_000))),
+        9 => edits.adjusted = Some(chosen("unpriced", None)),
         7 => edits.branches = vec!["{\"name\":\"deep\"}".into(), "{\"name\":\"nobody\"}".into()],
         _ => {}
     }
     edits
+}
+
+/// A hook asks another model from here on, with the dearer one behind it.
+fn chosen(name: &str, price: Option<u64>) -> Adjusted {
+    let prices = |price| Prices { input: price, output: 2 * price, cached: price / 2 };
+    let model = |name: &str, price: Option<u64>| ModelChoice {
+        name: name.into(),
+        max_tokens: Some(20),
+        prices: price.map(prices),
+        ..ModelChoice::default()
+    };
+    let models = vec![model(name, price), model("m2", Some(3_000_000))];
+    Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() }
 }
 
 pub(crate) fn outcome(step: Step) -> CallOutcome {

@@ -14,6 +14,7 @@ use windlass_core::{
 use crate::forks;
 use crate::generate::{QUIET, Step, answer, edits, failure, found, outcome, policies, reply, steps};
 use crate::monitor::Monitor;
+use crate::purse::Purse;
 use crate::world::{self, BEGINNING};
 
 /// A run under test, with what a driver would know of it.
@@ -32,13 +33,15 @@ pub(crate) struct Machine {
     /// All work there ever was.
     known: BTreeMap<ActionId, Work>,
     monitor: Monitor,
+    pub(crate) purse: Option<Purse>,
     now: u64,
 }
 
 impl Machine {
     pub(crate) fn new(policy: Policy) -> Self {
         let tools = Arc::new(world::tools());
-        Self::begun_with(State::new(world::run_id()), Vec::new(), &world::start(policy, &tools), tools)
+        let (state, start) = (State::new(world::run_id()), world::start(policy, &tools));
+        Self::begun_with(state, Vec::new(), &start, tools, Some(Purse::default()))
     }
 
     pub(crate) fn begun_with(
@@ -46,6 +49,7 @@ impl Machine {
         before: Vec<Event>,
         start: &Input,
         tools: Arc<Vec<ToolSpec>>,
+        purse: Option<Purse>,
     ) -> Self {
         let mut machine = Self {
             origin: state.clone(),
@@ -57,6 +61,7 @@ impl Machine {
             begun: BTreeMap::new(),
             known: BTreeMap::new(),
             monitor: Monitor::default(),
+            purse,
             now: start.at,
         };
         assert!(machine.offer(start), "a run can be started");
@@ -78,6 +83,9 @@ impl Machine {
         assert_eq!(self.state, decided, "the state is the fold of its events (invariant 3)");
         if self.before.is_empty() {
             self.monitor.see(&input.what, &before, &events, &self.state).unwrap();
+        }
+        if let Some(purse) = &mut self.purse {
+            purse.see(&before, &events);
         }
         self.events.extend(events);
         self.appends.push(self.events.len());
@@ -138,14 +146,14 @@ impl Machine {
     /// A restart: everything that was going on is lost.
     fn restarted(&mut self) -> What {
         self.begun.clear();
-        What::Resumed { holder: "another".into(), epoch: 2 }
+        What::Resumed { holder: "another".into(), epoch: 2, by_hand: false }
     }
 
     fn changed_tools(&mut self, step: Step) -> What {
         let mut tools = world::tools();
         tools.remove(usize::from(step.pick) % tools.len());
         self.tools = Arc::new(tools);
-        What::ToolsChanged { tools: self.tools.clone() }
+        What::ToolsChanged { tools: self.tools.clone(), seals: None }
     }
 
     /// An input that some work which is going on may well bring.
@@ -322,6 +330,7 @@ fn random_runs_see_every_kind_of_fact_and_end() {
     let mut ends = BTreeSet::new();
     let mut outcomes = BTreeSet::new();
     let (mut objections, mut switches) = (0, 0);
+    let (mut refused, mut lost) = (0, 0);
     for _ in 0..3_000 {
         let (policy, steps) = (policies(), steps()).new_tree(&mut runner).unwrap().current();
         let machine = random_run(policy, steps);
@@ -336,12 +345,16 @@ fn random_runs_see_every_kind_of_fact_and_end() {
                 outcomes.insert(json["outcome"].as_str().unwrap().to_owned());
             }
         }
+        let purse = machine.purse.as_ref().unwrap();
+        refused += purse.refused;
+        lost += purse.lost;
         ends.insert(machine.state.ended().unwrap().status.to_string());
     }
     assert!(
         objections > 0 && switches > 0,
         "{objections} outputs objected to, {switches} switches of a wire"
     );
+    assert!(refused > 10 && lost > 100, "{refused} calls were too dear, {lost} lost");
     let missing: Vec<_> = Fact::KINDS.iter().filter(|kind| !kinds.contains(**kind)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     let limits = LimitKind::SETTABLE

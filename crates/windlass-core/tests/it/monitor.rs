@@ -30,6 +30,8 @@ enum Seen {
     Doubted,
     /// It has its result.
     Done,
+    /// A hook elsewhere asked for it: the hook here is asked again.
+    Dropped,
 }
 
 /// The promises of a run, checked with every input that is taken.
@@ -38,6 +40,12 @@ pub(crate) struct Monitor {
     calls: BTreeMap<CallId, (String, Seen)>,
     /// Those that a hook asked for.
     by_hook: BTreeSet<CallId>,
+    /// Those that were begun, here or by another agent.
+    begun: BTreeSet<CallId>,
+    /// Those that a person has allowed.
+    allowed: BTreeSet<CallId>,
+    /// Those begun of which it is known that they did not happen.
+    settled: BTreeSet<CallId>,
     cancelled: bool,
     ended: bool,
     usage: Usage,
@@ -118,13 +126,17 @@ impl Monitor {
                 }
             }
             Fact::TurnFailed(turn) => self.usage.add(&turn.failure.usage),
+            Fact::RunResumed(_) => self.adopted(input, state),
             Fact::CallHeld(held) => {
-                self.step(&held.call, Seen::Held, fact, |seen| matches!(seen, Seen::Wanted | Seen::Held))?;
+                self.held(input, &held.call, fact)?;
             }
             Fact::CallDecided(decided) => {
                 let allowed = matches!(decided.decision, Decision::Approved | Decision::Edited { .. });
                 let by_person = !matches!(decided.decision, Decision::Forbidden { .. });
                 let next = if allowed { Seen::Allowed } else { Seen::Forbidden };
+                if allowed {
+                    self.allowed.insert(decided.call.clone());
+                }
                 self.step(&decided.call, next, fact, |seen| {
                     if by_person { *seen == Seen::Held } else { *seen == Seen::Wanted }
                 })?;
@@ -138,12 +150,10 @@ impl Monitor {
                 self.step(&retried.call, Seen::Failed, fact, |seen| *seen == Seen::Running)?;
             }
             Fact::CallDoubted(doubted) => {
-                hold!(takes_over(input), "only a take-over doubts a call");
-                self.step(&doubted.call, Seen::Doubted, fact, |seen| {
-                    matches!(seen, Seen::Running | Seen::Doubted)
-                })?;
+                self.doubted(input, &doubted.call, fact, state)?;
             }
             Fact::DelegationStarted(started) => {
+                self.begun.insert(started.call.clone());
                 // Of a call that failed as a tool: its agent was gone then, and is there again.
                 self.step(&started.call, Seen::Running, fact, |seen| {
                     matches!(seen, Seen::Wanted | Seen::Allowed | Seen::Running | Seen::Asking | Seen::Failed)
@@ -167,7 +177,7 @@ impl Monitor {
                 let finish = state.tool(&name).is_some_and(|tool| matches!(tool.kind, ToolKind::Finish(_)));
                 let ran = ran && !finish;
                 self.step(&finished.call, Seen::Done, fact, |seen| match seen {
-                    Seen::Done => false,
+                    Seen::Done | Seen::Dropped => false,
                     Seen::Running | Seen::Doubted | Seen::Asking => true,
                     _ => !ran,
                 })?;
@@ -184,7 +194,55 @@ impl Monitor {
     }
 
     fn open(&self) -> impl Iterator<Item = &CallId> {
-        self.calls.iter().filter(|(_, (_, seen))| *seen != Seen::Done).map(|(id, _)| id)
+        let over = |seen: &Seen| matches!(seen, Seen::Done | Seen::Dropped);
+        self.calls.iter().filter(move |(_, (_, seen))| !over(seen)).map(|(id, _)| id)
+    }
+
+    fn held(&mut self, input: &What, call: &CallId, fact: &Fact) -> Held {
+        // One that was allowed may have changed since.
+        let again = self.allowed.contains(call);
+        if settles(input) {
+            self.settled.insert(call.clone());
+        }
+        self.step(call, Seen::Held, fact, |seen| match seen {
+            Seen::Wanted | Seen::Held => true,
+            Seen::Allowed | Seen::Running | Seen::Failed | Seen::Doubted => again,
+            _ => false,
+        })
+    }
+
+    fn doubted(&mut self, input: &What, call: &CallId, fact: &Fact, state: &State) -> Held {
+        let begun = self.begun.contains(call);
+        hold!(begun, "what was not begun is not in doubt: {}", call);
+        let free = !needs_approval(state, call, self.name(call));
+        self.step(call, Seen::Doubted, fact, |seen| match seen {
+            Seen::Running | Seen::Doubted => takes_over(input),
+            // Another agent had begun it.
+            Seen::Wanted => free,
+            Seen::Allowed => true,
+            _ => false,
+        })
+    }
+
+    fn name(&self, call: &CallId) -> &str {
+        self.calls.get(call).map_or("", |(name, _)| name)
+    }
+
+    /// Another agent goes on: nothing counts that anybody has decided elsewhere, each open call is at the gate.
+    fn adopted(&mut self, input: &What, state: &State) {
+        let adopts = matches!(input, What::Adopted { adjusted, .. } if adjusted.agent.is_some());
+        if !adopts {
+            return;
+        }
+        self.allowed.clear();
+        self.settled.clear();
+        for (call, (_, seen)) in &mut self.calls {
+            if *seen == Seen::Dropped || *seen == Seen::Done {
+                continue;
+            }
+            let dropped = self.by_hook.contains(call) && state.open_call(call).is_none();
+            *seen = if dropped { Seen::Dropped } else { Seen::Wanted };
+        }
     }
 
     fn step(&mut self, call: &CallId, next: Seen, fact: &Fact, fits: impl Fn(&Seen) -> bool) -> Held {
@@ -218,20 +276,19 @@ impl Monitor {
             return Err(format!("nobody asked for call {}", started.call));
         };
         let once = spec(state, &started.call, name).is_none_or(|tool| tool.effect == Effect::Once);
-        let settled = matches!(
-            input,
-            What::Checked { found: Found::NotHappened, .. } | What::Answered { answer: Answer::RunAgain, .. }
-        );
+        let begun = self.begun.contains(&started.call);
+        let blind = begun && once && !self.settled.contains(&started.call);
         let may = match seen {
-            Seen::Wanted => !spec(state, &started.call, name).is_some_and(|tool| tool.approve),
-            Seen::Allowed | Seen::Failed => true,
+            Seen::Wanted => !blind && !needs_approval(state, &started.call, name),
+            Seen::Allowed => !blind,
+            Seen::Failed => true,
             Seen::Running => takes_over(input) && !once,
-            Seen::Doubted => settled,
-            Seen::Held | Seen::Forbidden | Seen::Asking | Seen::Done => false,
+            Seen::Doubted => settles(input),
+            Seen::Held | Seen::Forbidden | Seen::Asking | Seen::Done | Seen::Dropped => false,
         };
         hold!(may, "call {} of {name} is {seen:?} and must not begin: {input:?}", started.call);
-        let first = matches!(seen, Seen::Wanted | Seen::Allowed);
-        hold!(first == (started.attempt == 1), "attempts are counted: {started:?} while {seen:?}");
+        hold!(begun == (started.attempt > 1), "attempts are counted: {started:?} while {seen:?}");
+        self.begun.insert(started.call.clone());
         if let Some((_, seen)) = self.calls.get_mut(&started.call) {
             *seen = Seen::Running;
         }
@@ -243,7 +300,8 @@ impl Monitor {
         let kind = match fact {
             Fact::LimitReached(reached) => {
                 self.closing = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish);
-                let fair = reached.reached >= reached.max || reached.limit == LimitKind::CostUsd;
+                // Or too little of it is left for the next call.
+                let fair = reached.reached >= reached.max || reached.reached + reached.needed > reached.max;
                 hold!(fair, "a limit is reached when it is: {reached:?}");
                 return Ok(());
             }
@@ -342,6 +400,19 @@ fn closing_calls(state: &State) -> usize {
     let finishes = state.policy().stop == Stop::FinishTool;
     let fits = finishes || state.policy().stop == Stop::Text && state.output_schema().is_some();
     1 + usize::from(finishes) + if fits { state.policy().parse_retries as usize } else { 0 }
+}
+
+/// Whether a person must allow a call.
+fn needs_approval(state: &State, call: &CallId, name: &str) -> bool {
+    spec(state, call, name).is_some_and(|tool| tool.approve)
+}
+
+/// Whether it is known now that a call did not happen.
+fn settles(input: &What) -> bool {
+    matches!(
+        input,
+        What::Checked { found: Found::NotHappened, .. } | What::Answered { answer: Answer::RunAgain, .. }
+    )
 }
 
 /// Whether somebody goes on with a run whose process is gone.

@@ -67,7 +67,7 @@ fn output() -> serde_json::Value {
 }
 
 fn tool(name: &str, change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
-    let mut tool = ToolSpec::new(name, "", json!({ "type": "object" }));
+    let mut tool = ToolSpec::read_only(name, "", json!({ "type": "object" }));
     change(&mut tool);
     tool
 }
@@ -90,8 +90,12 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         input: RunInput::Messages(vec![Arc::new(Message::user("Go"))]),
         prompt: Arc::new(vec![Arc::new(Message::system("Be brief."))]),
         tools: tools.clone(),
-        models: Arc::new(vec![model("m1", 1_000_000), model("m2", 3_000_000)]),
+        models: Arc::new(vec![
+            model("m1", 1_000_000),
+            ModelChoice { max_tokens: Some(100), ..model("m2", 3_000_000) },
+        ]),
         policy: Arc::new(policy),
+        seals: None,
         trace: None,
     };
     Input { at: BEGINNING, what: What::Start(Box::new(started)) }

@@ -15,7 +15,13 @@ fn look(facts: &[Fact]) -> Look {
     let event = |fact: &Fact| Event { at: 1, fact: fact.clone() };
     let batch = |(first, fact): (u64, &Fact)| Batch { first, events: [event(fact)].into() };
     let run = RunId::from_number(1);
-    Look { run, batches: (1..).zip(facts).map(batch).collect(), state: State::new(run), posts: 0 }
+    Look {
+        run,
+        batches: (1..).zip(facts).map(batch).collect(),
+        state: State::new(run),
+        posts: 0,
+        family: Vec::new(),
+    }
 }
 
 /// From the stored form, which stays readable whatever fields are added.
@@ -41,7 +47,7 @@ fn finished() -> Fact {
 }
 
 fn resumed() -> Fact {
-    Fact::RunResumed(RunResumed { holder: "h".into(), epoch: 2 })
+    Fact::RunResumed(RunResumed { holder: "h".into(), epoch: 2, clock_behind_ms: None, by_hand: false })
 }
 
 fn doubted() -> Fact {
@@ -57,7 +63,8 @@ fn answered(answer: Answer) -> Fact {
 }
 
 fn receipt(tool: &str, key: &str) -> Receipt {
-    Receipt { tool: tool.into(), n: 1, call: "c1".into(), key: key.into() }
+    let run = RunId::from_number(1).to_string();
+    Receipt { tool: tool.into(), n: 1, run, call: "c1".into(), key: key.into() }
 }
 
 /// What is said of these facts with so many receipts under one key.

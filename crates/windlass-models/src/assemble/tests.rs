@@ -1,4 +1,4 @@
-use windlass_core::{FailureKind, Reply, SealedReasoning, StopReason, Usage};
+use windlass_core::{FailureKind, Reply, SealedReasoning, StopReason, Usage, doubling};
 
 use super::{Assembler, MAX_CALLS, MAX_REPLY_BYTES};
 use crate::Delta;
@@ -190,10 +190,33 @@ fn too_many_calls_fail_with_what_was_paid() {
 #[test]
 fn too_long_a_reply_fails() {
     let mut assembler = Assembler::new("m");
-    let quarter = "x".repeat(MAX_REPLY_BYTES / 4);
+    let quarter = "x".repeat(MAX_REPLY_BYTES as usize / 4);
     assembler.push(&Delta::Text(quarter.clone())).expect("a quarter");
     assembler.push(&Delta::Reasoning(quarter.clone())).expect("a half");
     assembler.push(&call(None, None, None, &quarter)).expect("three quarters");
     assembler.push(&Delta::Text(quarter)).expect("exactly the bound");
-    assert_eq!(assembler.push(&Delta::Text("x".into())).expect_err("beyond").kind, FailureKind::Protocol);
+    assert_eq!(assembler.push(&Delta::Text("x".into())).expect_err("beyond").kind, FailureKind::TooLarge);
+    // A bound of its own, and a reply that comes whole.
+    let mut assembler = Assembler::new("m").bounded(3);
+    let usage = Usage { output: 7, ..Usage::default() };
+    let reply = Reply { text: Some("four".into()), usage, ..Reply::default() };
+    let failure = assembler.push(&Delta::Whole(Box::new(reply))).expect_err("beyond");
+    assert_eq!((failure.kind, failure.usage), (FailureKind::TooLarge, usage));
+    assert_eq!(&*failure.message, "the reply is longer than max_reply_bytes (3 bytes)");
+}
+
+#[test]
+fn putting_a_reply_together_costs_its_length() {
+    // A name in each piece made the arguments be read anew each time.
+    let pieces = |n: usize, piece: &str| {
+        let mut assembler = Assembler::new("m");
+        assembler.push(&call(Some(0), None, Some("f"), "{")).expect("small");
+        for _ in 0..n {
+            assembler.push(&call(Some(0), None, Some("f"), piece)).expect("small");
+        }
+        assembler.steps()
+    };
+    for piece in ["\"a\":1,", "}{", "[]", "\"", "{}"] {
+        doubling(|n| pieces(n, piece)).unwrap_or_else(|fault| panic!("{piece}: {fault}"));
+    }
 }

@@ -13,18 +13,21 @@ use opentelemetry::trace::TraceContextExt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 use tokio::time::Instant;
-use windlass_core::{FailureKind, ModelFailure, Text, Usage};
+use windlass_core::{FailureKind, ModelFailure, Text, Usage, mask};
 
 use super::Server;
 use super::classify::kind_of;
-use super::decode::{DecodeError, Decoder, decode};
+use super::decode::{DecodeError, Decoder, decode, estimate};
 use super::sse::SseParser;
 use super::trouble::{causes, chain, read_refusal, unsent};
 use super::watch::{Expired, Watch};
-use crate::{Delta, MAX_REPLY_BYTES};
+use crate::Delta;
 
-/// The most bytes of a whole reply's body.
-const MAX_BODY_BYTES: usize = MAX_REPLY_BYTES;
+/// How much longer a reply may be in JSON than it is: an escape takes up to six bytes for two.
+const MAX_ESCAPED: u64 = 3;
+
+/// The most bytes that a body, or an event of a stream, may have around the reply in it (1 MiB).
+const MAX_WRAPPING_BYTES: u64 = 1024 * 1024;
 
 /// The most bytes of a streamed reply's body: each token comes in some hundred bytes of wrapping.
 const MAX_STREAM_BYTES: usize = 512 * 1024 * 1024;
@@ -37,6 +40,8 @@ pub(super) struct Call {
     pub(super) model: Text,
     pub(super) content_bytes: usize,
     pub(super) stream: bool,
+    /// The most bytes of the reply.
+    pub(super) max_reply_bytes: u64,
 }
 
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
@@ -109,11 +114,12 @@ pub(super) struct Reading {
 impl Reading {
     fn events(call: Call, body: Body, watch: Watch) -> Self {
         let decoder = Decoder::new(call.server.seal());
+        let parser = SseParser::bounded(call.max_body_bytes());
         Self {
             call,
             body: Some(body),
             watch,
-            parser: SseParser::default(),
+            parser,
             decoder,
             queue: VecDeque::new(),
             arrived: Instant::now(),
@@ -163,9 +169,10 @@ impl Reading {
         } else if self.decoder.is_done() || self.parser.push(bytes).is_ok() {
             return Ok(());
         } else {
-            format!("an event of the stream is longer than {} bytes", super::sse::MAX_EVENT_BYTES)
+            let most = self.call.max_body_bytes();
+            format!("an event of the stream is longer than {most} bytes ({})", self.call.bound())
         };
-        Err(ModelFailure { usage: self.paid(), ..self.call.failure(FailureKind::Protocol, too_long) })
+        Err(ModelFailure { usage: self.paid(), ..self.call.failure(FailureKind::TooLarge, too_long) })
     }
 
     /// The body is over, for whatever reason: whole if a reason for the end came before.
@@ -247,10 +254,30 @@ impl Call {
         ModelFailure {
             kind,
             status: None,
-            message: self.server.mask(message.as_ref()).into(),
+            message: mask(message.as_ref()).into(),
             retry_after_ms: None,
             usage: Usage::default(),
             model: self.model.clone(),
+        }
+    }
+
+    /// The most bytes of a body, or of one event of it.
+    fn max_body_bytes(&self) -> usize {
+        let most = self.max_reply_bytes.saturating_mul(MAX_ESCAPED).saturating_add(MAX_WRAPPING_BYTES);
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+
+    /// Where the bound on bodies comes from.
+    fn bound(&self) -> String {
+        format!("the model's max_reply_bytes is {}", self.max_reply_bytes)
+    }
+
+    /// A body beyond its bound; `read`: how much of it came, for an estimate of what it cost.
+    fn body_too_large(&self, most: usize, read: usize) -> ModelFailure {
+        let words = format!("the body of the reply is longer than {most} bytes ({})", self.bound());
+        ModelFailure {
+            usage: estimate(self.content_bytes, read),
+            ..self.failure(FailureKind::TooLarge, words)
         }
     }
 
@@ -285,19 +312,21 @@ impl Call {
         response: Response,
         watch: &mut Watch,
     ) -> Result<Vec<u8>, ModelFailure> {
-        let mut data =
-            Vec::with_capacity(response.content_length().unwrap_or(0).min(MAX_BODY_BYTES as u64) as usize);
+        let most = self.max_body_bytes();
+        if response.content_length().is_some_and(|length| length > most as u64) {
+            return Err(self.body_too_large(most, 0));
+        }
+        let mut data = Vec::new();
         let mut body = Box::pin(response.bytes_stream());
         loop {
             watch.token(Instant::now());
             match watch.guard(body.next()).await {
                 Ok(None) => return Ok(data),
-                Ok(Some(Ok(bytes))) if data.len() + bytes.len() <= MAX_BODY_BYTES => {
+                Ok(Some(Ok(bytes))) if data.len() + bytes.len() <= most => {
                     data.extend_from_slice(&bytes);
                 }
                 Ok(Some(Ok(_))) => {
-                    let words = format!("the reply is longer than {MAX_BODY_BYTES} bytes");
-                    return Err(self.failure(FailureKind::Protocol, words));
+                    return Err(self.body_too_large(most, data.len()));
                 }
                 Ok(Some(Err(error))) => {
                     let words =

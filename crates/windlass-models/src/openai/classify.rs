@@ -47,7 +47,8 @@ pub(super) fn report_of(error: &Value) -> Report {
     }
 }
 
-fn cut(text: &str) -> String {
+/// The first characters of a foreign text, for an error.
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use windlass_core::{FailureKind, Reply, SealedReasoning, StopReason, Text, Usage};
 
-use super::classify::{Report, report_of};
+use super::classify::{Report, cut, report_of};
 use super::wire::{Body, CallPiece, Function, Said, WireUsage};
 use crate::{Assembler, Delta};
 
@@ -180,7 +180,8 @@ pub fn decode(
     decoder.usage = body.usage.or(choice.usage).and_then(usage_of);
     decoder.finished = true;
     deltas.push_back(Delta::Usage(decoder.usage(content_bytes)));
-    let mut assembler = Assembler::new(model.clone());
+    // Whoever takes the whole reply checks its length.
+    let mut assembler = Assembler::new(model.clone()).bounded(u64::MAX);
     for delta in &deltas {
         assembler.push(delta).map_err(|failure| protocol(failure.message.to_string()))?;
     }
@@ -188,7 +189,7 @@ pub fn decode(
 }
 
 /// A quarter of the bytes.
-fn estimate(input_bytes: usize, output_bytes: usize) -> Usage {
+pub(super) fn estimate(input_bytes: usize, output_bytes: usize) -> Usage {
     Usage {
         input: input_bytes.div_ceil(4) as u64,
         output: output_bytes.div_ceil(4) as u64,
@@ -199,6 +200,8 @@ fn estimate(input_bytes: usize, output_bytes: usize) -> Usage {
 
 fn parse(data: &[u8]) -> Result<Body, DecodeError> {
     let body: Body = serde_json::from_slice(data).map_err(|error| {
+        // serde's words hold the value that did not fit, whatever its length.
+        let error = cut(&error.to_string());
         protocol(format!("the reply is not what the API promises ({error}): {}", quoted(data)))
     })?;
     match body.error {

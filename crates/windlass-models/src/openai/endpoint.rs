@@ -2,6 +2,8 @@
 
 use reqwest::Url;
 
+use windlass_core::{mask, mask_url_parts};
+
 use crate::ModelError;
 
 /// What a base URL without a path of its own gets.
@@ -20,9 +22,11 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Reads a base URL: with or without a slash at the end, with or without `/v1`; any other path is kept.
+    /// Its credentials are masked from then on.
     pub(crate) fn parse(base: &str) -> Result<Self, ModelError> {
+        mask_url_parts(base);
         let bad = |url: &str, reason: &str| ModelError::BadBaseUrl {
-            url: url.to_owned(),
+            url: mask(url).into_owned(),
             reason: reason.to_owned(),
         };
         let mut url =

@@ -1,17 +1,20 @@
 //! Owns the parser of server-sent events (WHATWG HTML, 9.2.6), fed with bytes cut anywhere.
 
-/// The most bytes that one event may have before its end.
+use windlass_core::Steps;
+
+/// The most bytes that one event may have before its end, where nothing else is said.
 pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// An event is longer than [`MAX_EVENT_BYTES`].
+/// An event is longer than its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTooLong;
 
 /// An incremental parser: bytes go in with [`push`](Self::push), the data of whole events come out of
 /// [`next_data`](Self::next_data). Lines may end in LF, CR or CRLF; comments, event types, ids and events without data
 /// are passed over; several data lines are joined with LF.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SseParser {
+    max_event_bytes: usize,
     buffer: Vec<u8>,
     /// Where the first line that is not taken yet begins.
     line: usize,
@@ -25,9 +28,38 @@ pub struct SseParser {
     after_cr: bool,
     begun: bool,
     ended: bool,
+    steps: Steps,
+}
+
+impl Default for SseParser {
+    fn default() -> Self {
+        Self::bounded(MAX_EVENT_BYTES)
+    }
 }
 
 impl SseParser {
+    /// A parser of events that have at most so many bytes each.
+    pub fn bounded(max_event_bytes: usize) -> Self {
+        Self {
+            max_event_bytes,
+            buffer: Vec::new(),
+            line: 0,
+            searched: 0,
+            data: None,
+            joined: Vec::new(),
+            many: false,
+            after_cr: false,
+            begun: false,
+            ended: false,
+            steps: Steps::default(),
+        }
+    }
+
+    /// How many bytes were looked at or moved so far.
+    pub fn steps(&self) -> u64 {
+        self.steps.count()
+    }
+
     /// Adds bytes as they came.
     ///
     /// # Errors
@@ -35,9 +67,10 @@ impl SseParser {
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
         self.compact();
         let joined = if self.many { self.joined.len() } else { 0 };
-        if self.buffer.len() + joined + bytes.len() > MAX_EVENT_BYTES {
+        if self.buffer.len() + joined + bytes.len() > self.max_event_bytes {
             return Err(EventTooLong);
         }
+        self.steps.add(bytes.len());
         self.buffer.extend_from_slice(bytes);
         Ok(())
     }
@@ -83,6 +116,7 @@ impl SseParser {
         if keep == self.buffer.len() {
             self.buffer.clear();
         } else {
+            self.steps.add(self.buffer.len() - keep);
             self.buffer.drain(..keep);
         }
         self.line -= keep;
@@ -121,7 +155,9 @@ impl SseParser {
         }
         let start = self.line;
         let rest = self.buffer.get(self.searched..).unwrap_or_default();
-        let Some(found) = memchr::memchr2(b'\n', b'\r', rest) else {
+        let found = memchr::memchr2(b'\n', b'\r', rest);
+        self.steps.add(found.map_or(rest.len(), |found| found + 1));
+        let Some(found) = found else {
             self.searched = self.buffer.len();
             if self.ended && start < self.buffer.len() {
                 self.line = self.buffer.len();
@@ -145,6 +181,7 @@ impl SseParser {
             self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
             self.many = true;
         }
+        self.steps.add(1 + end - start);
         self.joined.push(b'\n');
         self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
     }

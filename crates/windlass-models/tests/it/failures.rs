@@ -2,8 +2,8 @@
 
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
-use windlass_core::{FailureKind, Secret, Usage};
-use windlass_models::{Delta, MAX_REPLY_BYTES, Model, OpenAiChat, OpenAiConfig};
+use windlass_core::{FailureKind, MAX_REPLY_BYTES, Secret, Usage};
+use windlass_models::{Delta, Model, OpenAiChat, OpenAiConfig};
 
 use crate::server::*;
 
@@ -106,20 +106,22 @@ async fn what_is_no_http_at_all() {
 async fn a_body_beyond_the_bound_is_refused() {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-        MAX_REPLY_BYTES * 2
+        MAX_REPLY_BYTES * 4
     );
     let server = Server::start(vec![Step::Send(head.into()), Step::Flood(vec![b' '; 1 << 20])]).await;
     let failure = ask(&adapter(&server.url), false).await.expect_err("too long");
-    assert_eq!(failure.kind, FailureKind::Protocol);
-    assert!(failure.message.contains("67108864 bytes"), "{}", failure.message);
+    assert_eq!(failure.kind, FailureKind::TooLarge);
+    let words =
+        "the body of the reply is longer than 51380224 bytes (the model's max_reply_bytes is 16777216)";
+    assert_eq!(&*failure.message, words);
 }
 
 #[tokio::test]
 async fn an_event_beyond_the_bound_is_refused() {
     let server = Server::start(vec![stream_head(), Step::Flood(chunk_bytes(&"x".repeat(1 << 20)))]).await;
     let failure = ask(&adapter(&server.url), true).await.expect_err("too long");
-    assert_eq!(failure.kind, FailureKind::Protocol);
-    assert!(failure.message.contains("16777216 bytes"), "{}", failure.message);
+    assert_eq!(failure.kind, FailureKind::TooLarge);
+    assert!(failure.message.contains("longer than 51380224 bytes"), "{}", failure.message);
 }
 
 #[tokio::test]

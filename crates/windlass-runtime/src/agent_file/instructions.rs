@@ -1,8 +1,9 @@
 //! The instructions: text or a file, checked as a template and not yet rendered.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::reading::Reading;
+use crate::template::{Fault, check};
 use crate::yaml::{Field, NodeValue, Place, Problem, YamlError};
 
 /// The largest file of instructions, in bytes (1 MiB).
@@ -39,7 +40,7 @@ impl Instructions {
     pub(super) fn decode(field: &Field<'_>, reading: &Reading<'_>) -> Result<Self, YamlError> {
         match &field.node.value {
             NodeValue::String(text) => {
-                check(text).map_err(|(line, reason)| {
+                check(text).map_err(|Fault { line, reason }| {
                     // Only in literal style does a line of the template stand in a line of the file.
                     let literal = field.node.literal;
                     let place = if literal {
@@ -57,13 +58,13 @@ impl Instructions {
                 let file = map.required("file")?;
                 map.finish()?;
                 let path = reading.path(&file)?;
-                let text = read(&path).map_err(|reason| {
+                let text = crate::files::read_text(&path, MAX_INSTRUCTIONS_BYTES).map_err(|reason| {
                     file.error(
                         "agent.instructions",
                         format!("{} cannot be read: {reason}", reading.shown(&file)),
                     )
                 })?;
-                check(&text).map_err(|(line, reason)| {
+                check(&text).map_err(|Fault { line, reason }| {
                     let message = format!("The instructions are no valid template: {reason}");
                     invalid(Place { line, column: 1 }, message).in_file(&reading.shown(&file))
                 })?;
@@ -76,22 +77,4 @@ impl Instructions {
 
 fn invalid(place: Place, message: String) -> YamlError {
     YamlError::new(place, "instructions", Problem::Other { code: "agent.template", message, help: None })
-}
-
-/// The line and reason of a template's first fault.
-fn check(text: &str) -> Result<(), (usize, String)> {
-    let environment = minijinja::Environment::new();
-    let checked = environment.template_from_str(text);
-    checked.map(drop).map_err(|error| {
-        let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-        (error.line().unwrap_or(1), reason)
-    })
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    let bytes = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if bytes > MAX_INSTRUCTIONS_BYTES {
-        return Err(format!("it has {bytes} bytes, at most {MAX_INSTRUCTIONS_BYTES} are read"));
-    }
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
 }

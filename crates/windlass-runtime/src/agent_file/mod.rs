@@ -10,6 +10,7 @@ mod delegates;
 mod error;
 mod examples;
 mod instructions;
+mod json_schema;
 mod models;
 mod names;
 mod policy;
@@ -18,14 +19,16 @@ mod schema;
 mod services;
 mod timeouts;
 mod tools;
+mod written;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use windlass_core::{Message, Preset, Secret, ToolSpec, Transport};
+use windlass_core::{Message, Preset, Transport};
 use windlass_models::{mock, resolve::Env};
 
 use crate::yaml::{self, Field, MapReader, Node, YamlError};
+use json_schema::schema_of;
 use reading::Reading;
 
 pub use address::Address;
@@ -78,8 +81,8 @@ pub struct AgentFile {
     pub folder: PathBuf,
     /// The file's name, for messages.
     pub file: String,
-    /// All secrets of the file: keys, header and environment values, and what `${}` brought in.
-    pub secrets: Vec<Secret>,
+    /// For each secret of the file that is too short to be masked: which, in one line.
+    pub unmasked: Vec<String>,
     /// The file as it is written, for places.
     node: Node,
 }
@@ -90,8 +93,8 @@ impl AgentFile {
     /// # Errors
     /// The file cannot be read, or something in it does not fit.
     pub fn read(path: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
-        let bytes =
-            std::fs::read(path).map_err(|source| AgentFileError::Read { path: path.to_owned(), source })?;
+        let bytes = crate::files::read(path, yaml::MAX_BYTES as u64)
+            .map_err(|source| AgentFileError::Read { path: path.to_owned(), source })?;
         let text = String::from_utf8(bytes).map_err(|error| AgentFileError::NotText {
             path: path.to_owned(),
             valid_up_to: error.utf8_error().valid_up_to(),
@@ -186,7 +189,7 @@ fn decode(node: &Node, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError
         None => reading.default_name(),
     };
     let mut file = keys_of_agent(node, map, name, reading)?;
-    file.secrets = std::mem::take(&mut reading.secrets);
+    file.unmasked = std::mem::take(&mut reading.unmasked);
     Ok(file)
 }
 
@@ -228,27 +231,9 @@ fn keys_of_agent(
         code,
         folder: reading.folder.clone(),
         file: reading.file.clone(),
-        secrets: Vec::new(),
+        unmasked: Vec::new(),
         node: node.clone(),
     })
-}
-
-fn schema_of(field: &Field<'_>) -> Result<Value, YamlError> {
-    let mut map = field.map()?;
-    let schema = json_schema(&mut map, "schema")?.ok_or_else(|| map.missing("schema"))?;
-    map.finish()?;
-    Ok(schema)
-}
-
-/// A key that holds a JSON Schema, which must be a valid one.
-fn json_schema(map: &mut MapReader<'_>, key: &str) -> Result<Option<Value>, YamlError> {
-    let Some(field) = map.optional(key) else { return Ok(None) };
-    let schema = Value::Object(field.json_object()?);
-    if let Err(reason) = ToolSpec::new("schema", "", schema.clone()).validator() {
-        let message = format!("`{}` is no valid JSON Schema: {reason}", field.path);
-        return Err(field.error("agent.schema", message));
-    }
-    Ok(Some(schema))
 }
 
 fn read_retry(field: &Field<'_>) -> Result<Transport, YamlError> {

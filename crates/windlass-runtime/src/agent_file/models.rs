@@ -11,6 +11,9 @@ use crate::yaml::{Field, NodeValue, Place, YamlError};
 /// The most entries of `metadata` (OpenAI API reference, chat completions).
 const MAX_METADATA: usize = 16;
 
+/// The most that `max_reply_bytes` may be (1 GiB): a reply is held in memory several times while it is read.
+const MOST_REPLY_BYTES: u64 = 1024 * 1024 * 1024;
+
 /// A model with its settings.
 #[derive(Clone, Debug, Default)]
 pub struct ModelEntry {
@@ -26,6 +29,8 @@ pub struct ModelEntry {
     pub temperature: Option<f64>,
     /// The most tokens of a reply.
     pub max_tokens: Option<u64>,
+    /// The most bytes of a reply: text, reasoning and arguments together.
+    pub max_reply_bytes: Option<u64>,
     /// Texts that end a reply.
     pub stop: Vec<String>,
     /// Nucleus sampling.
@@ -53,6 +58,7 @@ impl ModelEntry {
             name: self.use_.as_str().into(),
             temperature: self.temperature,
             max_tokens: self.max_tokens,
+            max_reply_bytes: self.max_reply_bytes,
             stop: self.stop.iter().map(|text| text.as_str().into()).collect(),
             top_p: self.top_p,
             presence_penalty: self.presence_penalty,
@@ -109,6 +115,7 @@ fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<ModelEntry, Yam
                 headers: map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?,
                 temperature: map.maybe("temperature", |number| number.f64_from_zero())?,
                 max_tokens: map.maybe("max_tokens", |number| number.u64_in(1, u64::MAX))?,
+                max_reply_bytes: map.maybe("max_reply_bytes", |number| number.u64_in(1, MOST_REPLY_BYTES))?,
                 stop: map.or("stop", Vec::new(), |texts| texts.text_or_texts())?,
                 top_p: map.maybe("top_p", |number| share(&number))?,
                 presence_penalty: map.maybe("presence_penalty", |number| penalty(&number))?,

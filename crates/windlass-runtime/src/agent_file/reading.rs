@@ -1,9 +1,9 @@
-//! What all parts of the reader need: where paths start, the environment, the secrets so far.
+//! What all parts of the reader need: where paths start, the environment.
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::Secret;
-use windlass_models::resolve::Env;
+use windlass_core::{Secret, looks_like_a_key, mask_url_parts};
+use windlass_models::resolve::{Env, mask_usual_keys};
 
 use super::address::Address;
 use crate::yaml::{Field, YamlError};
@@ -22,7 +22,8 @@ pub(super) struct Reading<'e> {
     /// Absolute, so that it stays the same whatever the process does.
     pub(super) folder: PathBuf,
     pub(super) model_names: ModelNames,
-    pub(super) secrets: Vec<Secret>,
+    /// What is to be said of secrets that are too short to be masked.
+    pub(super) unmasked: Vec<String>,
     parent: PathBuf,
     stem: Option<String>,
     env: Env<'e>,
@@ -30,6 +31,8 @@ pub(super) struct Reading<'e> {
 
 impl<'e> Reading<'e> {
     pub(super) fn new(file: &Path, env: Env<'e>, model_names: ModelNames) -> Self {
+        // Tools may find them, whichever model this file names.
+        mask_usual_keys(env);
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Self {
             file: file.display().to_string(),
@@ -37,7 +40,7 @@ impl<'e> Reading<'e> {
             folder: std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned()),
             parent: parent.to_owned(),
             model_names,
-            secrets: Vec::new(),
+            unmasked: Vec::new(),
             stem: file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
             env,
         }
@@ -68,26 +71,48 @@ impl<'e> Reading<'e> {
 
     /// A field that holds a secret: `${NAME}` is read from the environment.
     pub(super) fn secret(&mut self, field: &Field<'_>) -> Result<Secret, YamlError> {
-        let written = field.node.as_str().ok_or_else(|| field.wrong_kind("a text"))?;
-        let (text, values) = self.expand(written, field)?;
-        self.secrets.extend(values.into_iter().map(Secret::from));
-        let secret = Secret::from(text);
-        if !self.secrets.contains(&secret) {
-            self.secrets.push(secret.clone());
-        }
-        Ok(secret)
+        let (text, values) = self.expand(written(field)?, field)?;
+        Ok(self.masked(text, values, field))
     }
 
-    /// A map of names to secrets.
+    /// A map of names to values that may be secrets: those that come from the environment are, and those whose name or
+    /// looks say so. Others are settings, such as `LEVEL: debug`, and stay readable where they turn up.
     pub(super) fn secrets(&mut self, field: &Field<'_>) -> Result<Vec<(String, Secret)>, YamlError> {
-        field.entries()?.iter().map(|(key, value)| Ok((key.name.clone(), self.secret(value)?))).collect()
+        let mut secrets = Vec::new();
+        for (key, field) in field.entries()? {
+            let (text, values) = self.expand(written(&field)?, &field)?;
+            let is_secret = !values.is_empty() || names_a_secret(&key.name) || looks_like_a_key(&text);
+            let value = if is_secret { self.masked(text, values, &field) } else { Secret::unmasked(text) };
+            secrets.push((key.name.clone(), value));
+        }
+        Ok(secrets)
+    }
+
+    fn masked(&mut self, text: String, values: Vec<String>, field: &Field<'_>) -> Secret {
+        // Also where they are only a part of the whole.
+        for value in values {
+            drop(Secret::from(value));
+        }
+        let secret = Secret::from(text);
+        let (bytes, least) = (secret.expose().trim().len(), Secret::MIN_MASKED_BYTES);
+        if bytes > 0 && !secret.is_masked() {
+            let path = &field.path;
+            self.unmasked.push(format!(
+                "secrets: `{path}` has {bytes} bytes; what is shorter than {least} is not masked where it is repeated"
+            ));
+        }
+        secret
     }
 
     /// A field that holds an address: `${NAME}` is read from the environment.
     pub(super) fn address(&mut self, field: &Field<'_>) -> Result<Address, YamlError> {
         let written = field.filled_text()?;
         let (text, values) = self.expand(written, field)?;
-        self.secrets.extend(values.into_iter().filter(|value| !is_public(value)).map(Secret::from));
+        mask_url_parts(&text);
+        values
+            .into_iter()
+            .filter(|value| !is_public(value, &text))
+            .for_each(|value| drop(Secret::from(value)));
         Ok(Address::new(text, written))
     }
 
@@ -127,8 +152,23 @@ fn is_variable(name: &str) -> bool {
         && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
 }
 
-/// Whether a part of an address is no secret: a port, or an address without credentials and query.
-fn is_public(value: &str) -> bool {
-    let address = value.starts_with("http://") || value.starts_with("https://");
-    value.bytes().all(|byte| byte.is_ascii_digit()) || (address && !value.contains(['@', '?']))
+fn written<'n>(field: &Field<'n>) -> Result<&'n str, YamlError> {
+    field.node.as_str().ok_or_else(|| field.wrong_kind("a text"))
+}
+
+/// Whether a variable or header is named like one that holds a secret.
+fn names_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "cookie", "credential", "key", "pass", "secret", "token"].iter().any(|word| name.contains(word))
+}
+
+/// Whether a part of an address is no secret: a port, its host, or an address without credentials and query.
+fn is_public(value: &str, address: &str) -> bool {
+    let own_address = value.starts_with("http://") || value.starts_with("https://");
+    let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    value.bytes().all(|byte| byte.is_ascii_digit())
+        || (own_address && !value.contains(['@', '?']))
+        || (host.contains(value) && !looks_like_a_key(value))
 }

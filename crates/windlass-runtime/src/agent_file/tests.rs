@@ -13,6 +13,9 @@ fn env(name: &str) -> Option<String> {
         "SEARCH_TOKEN" => Some("token-also-secret".to_owned()),
         "PORT" => Some("9000".to_owned()),
         "HOST_WITH_LOGIN" => Some("http://ann:pass@127.0.0.1".to_owned()),
+        "PATH_TOKEN" => Some("path-token-1".to_owned()),
+        "HOST_ALONE" => Some("models.local".to_owned()),
+        "SHORT" => Some("1234".to_owned()),
         "EMPTY" => Some(String::new()),
         _ => None,
     }

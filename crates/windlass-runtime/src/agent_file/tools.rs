@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use windlass_core::{Effect, Secret, nearest};
-use windlass_tools::command::{CommandSettings, CommandTool};
+use windlass_tools::command::{CommandSettings, CommandTool, passes_gate};
 use windlass_tools::{ToolOverrides, ToolSetError, valid_name};
 
 use super::address::Address;
+use super::json_schema::json_schema;
 use super::reading::Reading;
 use super::services::{self, ServiceEntry};
 use crate::yaml::{Field, MapReader, NodeValue, Place, YamlError};
@@ -36,6 +37,8 @@ pub struct McpEntry {
     pub prefix: Option<String>,
     /// Whether the agent goes on without it where it is not there.
     pub optional: bool,
+    /// Whether the server's hints decide the effect of its tools.
+    pub trust: bool,
     /// What is said of all its tools. Its `prefix` is never set.
     pub overrides: ToolOverrides,
     /// Where the entry stands.
@@ -261,7 +264,7 @@ fn mcp_entry(
         },
         _ => {
             // A misspelt key is said first.
-            map.allow(&["command", "url", "env", "headers", "optional"]);
+            map.allow(&["command", "url", "env", "headers", "optional", "trust"]);
             Overrides::read(&mut map)?;
             map.finish()?;
             let message = format!("`{}` needs exactly one of `command` or `url`", field.path);
@@ -269,10 +272,11 @@ fn mcp_entry(
         }
     };
     let optional = map.or("optional", false, |optional| optional.bool())?;
+    let trust = map.or("trust", false, |trust| trust.bool())?;
     let mut overrides = Overrides::read(&mut map)?.or(outer);
     map.finish()?;
     let prefix = overrides.prefix.take();
-    Ok(McpEntry { name, peer, prefix, optional, overrides: overrides.finish(), place })
+    Ok(McpEntry { name, peer, prefix, optional, trust, overrides: overrides.finish(), place })
 }
 
 /// A program with its arguments.
@@ -369,18 +373,29 @@ fn command_entry(
     let mut map = field.map()?;
     let name = tool_name(&map.required("name")?)?;
     let run_field = map.required("run")?;
+    let mut kept = None;
     let entry = CommandEntry {
         name,
         run: program(&run_field)?,
         check: map.maybe("check", |check| program(&check))?,
         description: map.or("description", String::new(), |text| text.text().map(str::to_owned))?,
-        parameters: super::json_schema(&mut map, "parameters")?,
+        parameters: json_schema(&mut map, "parameters")?,
         dashes: map.or("dashes", false, |flag| flag.bool())?,
-        env: map.or("env", Vec::new(), |env| reading.secrets(&env))?,
+        env: map.or("env", Vec::new(), |env| {
+            let secrets = reading.secrets(&env)?;
+            kept = secrets
+                .iter()
+                .find(|(name, _)| !passes_gate(name))
+                .map(|(name, _)| kept_by_shells(&env, name));
+            Ok(secrets)
+        })?,
         overrides: Overrides::read(&mut map)?.or(outer).finish(),
         place,
     };
     map.finish()?;
+    if let Some(error) = kept.filter(|_| entry.overrides.effect != Some(Effect::ReadOnly)) {
+        return Err(error);
+    }
     // The tool itself knows best what it cannot run.
     match CommandTool::new(&entry.settings(), &reading.folder) {
         Ok(_) => Ok(entry),
@@ -392,6 +407,15 @@ fn command_entry(
             run_field.error("agent.command", format!("`{}` cannot be run: {reason}", field.path))
         })),
     }
+}
+
+/// A variable that a command with an effect would not get as it is.
+fn kept_by_shells(env: &Field<'_>, name: &str) -> YamlError {
+    let message = format!("the variable `{name}` cannot be given to a command with an effect");
+    env.error("agent.command", message).with_help(
+        "such a command starts behind /bin/sh, which drops or changes it: use letters, digits and `_`, and no name \
+         that shells have for themselves",
+    )
 }
 
 /// The first `{arg}` that is none of the arguments, with the nearest one.

@@ -16,6 +16,8 @@ use crate::delegates::{AgentDelegate, Delegate};
 
 /// How many agents may stand one under another: a bound on what a file can start.
 pub(super) const MAX_DEPTH: usize = 16;
+/// How many agents may stand under one: a file that is named twice counts twice, with all that stand under it.
+pub(super) const MAX_AGENTS: usize = 256;
 /// The longest name of a tool.
 const MAX_NAME: usize = 64;
 
@@ -70,27 +72,46 @@ fn equipped<'a>(
 /// # Errors
 /// A file cannot be used, or the agents stand in a circle.
 pub fn check_delegates(file: &AgentFile, env: Env<'_>) -> Result<usize, AssembleError> {
-    check(file, env, &[])
+    Check { env, root: &file.file, agents: 0 }.member(file, &[])
 }
 
-fn check(file: &AgentFile, env: Env<'_>, above: &[PathBuf]) -> Result<usize, AssembleError> {
-    file.check_available()?;
-    let below = path_with(above, file);
-    let children = children(file, env, &below)?;
-    children.iter().try_for_each(|child| check(child, env, &below).map(drop))?;
-    Ok(children.len() + check_branches(file, env, &below)?)
+/// Goes through a family and counts its members.
+struct Check<'a> {
+    env: Env<'a>,
+    root: &'a str,
+    agents: usize,
 }
 
-/// Checks the files that branches hand tasks to. Gives how many branches there are.
-fn check_branches(file: &AgentFile, env: Env<'_>, below: &[PathBuf]) -> Result<usize, AssembleError> {
-    let mut found = 0;
-    for entry in &file.agents {
-        let DelegateEntry::Branch { file, .. } = entry else { continue };
-        found += 1;
-        children(file, env, below)?.iter().try_for_each(|child| check(child, env, below).map(drop))?;
-        check_branches(file, env, below)?;
+impl Check<'_> {
+    fn member(&mut self, file: &AgentFile, above: &[PathBuf]) -> Result<usize, AssembleError> {
+        file.check_available()?;
+        let below = path_with(above, file);
+        let children = self.children(file, &below)?;
+        Ok(children + self.branches(file, &below)?)
     }
-    Ok(found)
+
+    /// Checks the agents that one hands tasks to. Gives how many there are.
+    fn children(&mut self, file: &AgentFile, below: &[PathBuf]) -> Result<usize, AssembleError> {
+        let children = children(file, self.env, below)?;
+        self.agents += children.len();
+        if self.agents > MAX_AGENTS {
+            return Err(AssembleError::TooMany { file: self.root.to_owned() });
+        }
+        children.iter().try_for_each(|child| self.member(child, below).map(drop))?;
+        Ok(children.len())
+    }
+
+    /// Checks the files that branches hand tasks to. Gives how many branches there are.
+    fn branches(&mut self, file: &AgentFile, below: &[PathBuf]) -> Result<usize, AssembleError> {
+        let mut found = 0;
+        for entry in &file.agents {
+            let DelegateEntry::Branch { file, .. } = entry else { continue };
+            found += 1;
+            self.children(file, below)?;
+            self.branches(file, below)?;
+        }
+        Ok(found)
+    }
 }
 
 fn path_with(above: &[PathBuf], file: &AgentFile) -> Vec<PathBuf> {

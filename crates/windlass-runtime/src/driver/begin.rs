@@ -1,11 +1,11 @@
 //! How the work of each action begins.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Action, ActionId, CallId, InputReceived, RunId, ToolKind, What, Work};
+use windlass_core::{Action, ActionId, CallId, Effect, InputReceived, RunId, ToolKind, What, Work};
 use windlass_tools::Tool;
 
 use super::Driver;
@@ -34,7 +34,9 @@ impl Driver {
                 Box::pin(work.run().map(Some))
             }
             Work::RunTool { call, attempt } => {
-                Box::pin(self.tool_work(id, call, *attempt, &cancel)?.run().map(Some))
+                let (work, broken) = (self.tool_work(id, call, *attempt, &cancel)?, self.broken.clone());
+                // Without the lease nothing of it was done, and nothing may be said of it.
+                Box::pin(work.run().map(move |ended| (!broken.is_set()).then_some(ended)))
             }
             Work::Delegate { call, run, answer, stop } => {
                 if *stop {
@@ -49,14 +51,15 @@ impl Driver {
                     self.agent.delegate(&open.call.name).map(|delegate| delegate.run(task))
                 };
                 let broken = self.broken.clone();
-                Box::pin(work::delegate(id, end).map(move |done| {
-                    let note = |error| *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    done.map_err(note).ok()
-                }))
+                Box::pin(
+                    work::delegate(id, end)
+                        .map(move |done| done.map_err(|error| broken.set(error)).ok().flatten()),
+                )
             }
             Work::RunHook => {
                 let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
-                Box::pin(work::ask_hook(id, hook, state).map(Some))
+                let prices = self.agent.prices().clone();
+                Box::pin(work::ask_hook(id, hook, state, prices).map(Some))
             }
             Work::CheckCall { call } => Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some)),
             Work::Ask { question } => {
@@ -66,7 +69,7 @@ impl Driver {
                 Box::pin(work::ask(people, self.state.clone(), question))
             }
             Work::SetTimer { at } => {
-                let sleep = self.agent.world().sleep_until(*at);
+                let sleep = self.agent.world().sleep_until(self.clock.in_world(*at));
                 Box::pin(async move {
                     sleep.await;
                     Some(What::TimerFired { action: id })
@@ -87,8 +90,7 @@ impl Driver {
         answer: Option<InputReceived>,
         cancel: &CancellationToken,
     ) -> Option<Task> {
-        let args: serde_json::Value =
-            serde_json::from_str(self.state.open_call(call)?.args()).unwrap_or_default();
+        let args = self.state.open_call(call)?.value();
         Some(Task {
             run,
             parent: self.state.run(),
@@ -96,6 +98,8 @@ impl Driver {
             context: context_of(&self.state),
             answer,
             cancel: cancel.clone(),
+            by_hand: self.by_hand,
+            leave: self.leave.clone(),
         })
     }
 
@@ -110,7 +114,7 @@ impl Driver {
         let policy = self.state.policy();
         let spec = self.state.target(open);
         let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
-        let args: serde_json::Value = serde_json::from_str(open.args()).unwrap_or_default();
+        let args = open.value();
         let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
             Some(ToolKind::Read) => {
                 Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)))
@@ -118,15 +122,18 @@ impl Driver {
             Some(ToolKind::Search) => Some(Arc::new(SearchTools { tools: self.state.tools().clone() })),
             _ => self.agent.tool_of(&self.state, open),
         };
+        let mut context = work::context(&self.state, call, attempt, cancel.clone())?;
+        if spec.is_some_and(|tool| tool.kind == ToolKind::Run && tool.effect != Effect::ReadOnly) {
+            context.lease = self.hold.lease(self.broken.clone());
+        }
         Some(ToolWork {
             action,
             tool,
-            context: work::context(&self.state, call, attempt, cancel.clone())?,
+            context,
             args,
             timeout_ms,
             grace_ms: policy.grace_ms,
             world: self.agent.world().clone(),
-            secrets: self.agent.secrets().to_vec(),
         })
     }
 }

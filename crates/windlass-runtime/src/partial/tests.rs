@@ -6,7 +6,9 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Reader, Wanted};
+use windlass_core::{MAX_VALUES, Shape, doubling};
+
+use super::{Partial, Reader, Source, Wanted};
 
 /// The views after each character, and what is left to come.
 fn views(text: &str) -> (Vec<Value>, Wanted) {
@@ -144,4 +146,41 @@ fn e18_what_is_no_json_stops_the_reading() {
     }
     assert_eq!(views(r#"{"a": "long", "a": "s"}"#).1, Wanted::Fault, "it would take back what was seen");
     assert_eq!(views(&"[".repeat(200)).1, Wanted::Fault, "as deep as the reader of the whole goes");
+}
+
+#[test]
+fn all_views_together_cost_a_fixed_multiple_of_the_output() {
+    let shapes: [Shape; 4] = [
+        ("a text", |n| format!("{{\"a\":\"{}\"}}", "x".repeat(n))),
+        ("small values", |n| format!("[{}1]", "1,".repeat(n))),
+        ("members", |n| {
+            format!("{{{}\"z\":1}}", (0..n).map(|at| format!("\"k{at}\":1,")).collect::<Vec<_>>().concat())
+        }),
+        ("no JSON", |n| "}".repeat(n)),
+    ];
+    for (what, shape) in shapes {
+        let cost = |n: usize| {
+            let mut partial = Partial { source: Source::Text, reader: Reader::default(), read: 0, shown: 0 };
+            let text = shape(16 * n);
+            for piece in text.as_bytes().chunks(16) {
+                partial.reader.push(std::str::from_utf8(piece).unwrap());
+                partial.read += piece.len();
+                if partial.is_due() {
+                    let _view = partial.reader.view();
+                    partial.shown = partial.read;
+                }
+            }
+            partial.reader.steps.count()
+        };
+        doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+}
+
+#[test]
+fn an_output_of_too_many_values_is_not_shown_further() {
+    let mut reader = Reader::default();
+    reader.push(&format!("[{}", "1,".repeat(MAX_VALUES)));
+    assert!(!reader.is_over());
+    reader.push("1,");
+    assert!(reader.is_over());
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
+use windlass_core::Steps;
 
 use super::error::{Problem, YamlError};
 use super::node::{Key, Node, NodeValue, Place};
@@ -37,7 +38,14 @@ pub fn parse_with_faults(text: &str) -> Result<(Node, Vec<YamlError>), YamlError
         let what = format!("{} bytes, at most {MAX_BYTES} are read", text.len());
         return Err(YamlError::new(Place { line: 1, column: 1 }, "", Problem::TooLarge { what }));
     }
-    let mut loader = Loader::default();
+    load(text, &Steps::default())
+}
+
+/// Counts events, the text in them, and what is copied for aliases.
+pub(super) fn load(text: &str, steps: &Steps) -> Result<(Node, Vec<YamlError>), YamlError> {
+    // The parser's own share.
+    steps.add(text.len());
+    let mut loader = Loader::new(steps);
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| syntax(&error))?;
@@ -54,8 +62,7 @@ struct Weight {
     text: usize,
 }
 
-#[derive(Default)]
-struct Loader {
+struct Loader<'s> {
     open: Vec<Open>,
     root: Option<Node>,
     documents: usize,
@@ -65,6 +72,7 @@ struct Loader {
     /// Of the copies that are kept for aliases.
     kept: Weight,
     faults: Vec<YamlError>,
+    steps: &'s Steps,
 }
 
 /// A list or map that has not ended.
@@ -87,7 +95,20 @@ enum Kind {
     Map { entries: Vec<(Key, Node)>, lines: HashMap<String, usize>, key: Option<Key>, skip: bool },
 }
 
-impl Loader {
+impl<'s> Loader<'s> {
+    fn new(steps: &'s Steps) -> Self {
+        Self {
+            open: Vec::new(),
+            root: None,
+            documents: 0,
+            anchors: HashMap::new(),
+            total: Weight::default(),
+            kept: Weight::default(),
+            faults: Vec::new(),
+            steps,
+        }
+    }
+
     fn take(&mut self, event: Event<'_>, place: Place) -> Result<(), YamlError> {
         match event {
             Event::DocumentStart(..) => {
@@ -216,12 +237,14 @@ impl Loader {
 
     /// Adds to the tree's weight before the memory is used.
     fn weigh(&mut self, more: Weight, place: Place) -> Result<(), YamlError> {
+        self.steps.add(more.nodes + more.text);
         add(&mut self.total, more);
         bounded(self.total, place)
     }
 
     fn keep(&mut self, anchor: usize, node: &Node, weight: Weight, place: Place) -> Result<(), YamlError> {
         if anchor > 0 {
+            self.steps.add(weight.nodes + weight.text);
             add(&mut self.kept, weight);
             bounded(self.kept, place)?;
             self.anchors.insert(anchor, (node.clone(), weight));

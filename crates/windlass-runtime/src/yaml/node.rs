@@ -104,11 +104,20 @@ impl Node {
     /// The place of a dotted path below this node (`limits.model_calls`, list places as numbers), or of the deepest
     /// node on the way. The place of a map's entry is its key's.
     pub fn locate(&self, path: &str) -> Place {
+        self.follow(path.split('.').filter(|step| !step.is_empty()).map(str::to_owned))
+    }
+
+    /// The same for a JSON Pointer.
+    pub fn locate_pointer(&self, pointer: &str) -> Place {
+        self.follow(pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")))
+    }
+
+    fn follow(&self, steps: impl Iterator<Item = String>) -> Place {
         let mut place = self.place();
         let mut node = self;
-        for step in path.split('.').filter(|step| !step.is_empty()) {
+        for step in steps {
             let next = match &node.value {
-                NodeValue::Map(_) => node.entry(step).map(|(key, value)| (key.place(), value)),
+                NodeValue::Map(_) => node.entry(&step).map(|(key, value)| (key.place(), value)),
                 NodeValue::List(items) => {
                     step.parse::<usize>().ok().and_then(|at| items.get(at)).map(|item| (item.place(), item))
                 }

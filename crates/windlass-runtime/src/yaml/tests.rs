@@ -209,3 +209,30 @@ fn accessors_take_what_they_say() {
     assert_eq!(get("n").u64_in(5, 9).unwrap_err().expected(), Some("a whole number from 5 to 9"));
     assert_eq!(get("t").wrong_kind("x").found(), Some("a text"));
 }
+
+#[test]
+fn reading_yaml_costs_its_length() {
+    let shapes: [windlass_core::Shape; 9] = [
+        ("a list", |n| "- 1\n".repeat(n)),
+        ("a map", |n| (0..n).map(|at| format!("k{at}: 1\n")).collect::<Vec<_>>().concat()),
+        ("a repeated key", |n| "k: 1\n".repeat(n)),
+        ("a text", |n| format!("a: \"{}\"", "x \\n ".repeat(n))),
+        ("a literal", |n| format!("a: |\n{}", "  line\n".repeat(n))),
+        ("flow depth", |n| "[".repeat(n)),
+        ("block depth", |n| "- ".repeat(n)),
+        ("anchors", |n| (0..n).map(|at| format!("- &a{at} x\n")).collect::<Vec<_>>().concat()),
+        ("aliases", |n| format!("- &a [1, 2, 3]\n{}", "- *a\n".repeat(n))),
+    ];
+    for (what, shape) in shapes {
+        let cost = |n| {
+            let steps = windlass_core::Steps::default();
+            let _read = super::load::load(&shape(n), &steps);
+            steps.count()
+        };
+        windlass_core::doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+    // Aliases of aliases: the copies are counted, and bounded.
+    let doubled =
+        (1..40).map(|at| format!("a{at}: &a{at} [*a{0}, *a{0}]\n", at - 1)).collect::<Vec<_>>().concat();
+    assert!(error(&format!("a0: &a0 x\n{doubled}")).contains("aliases expanded"));
+}

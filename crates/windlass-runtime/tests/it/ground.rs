@@ -149,7 +149,7 @@ impl Ground {
 }
 
 pub(crate) fn options() -> DriveOptions {
-    DriveOptions { session: Some("session".into()), wait_for_timers: true, people: None }
+    DriveOptions { session: Some("session".into()), wait_for_timers: true, ..DriveOptions::default() }
 }
 
 /// Each call of an assistant message is followed by its one result, in call order, and nothing else stands between.

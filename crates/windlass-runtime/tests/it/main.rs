@@ -7,6 +7,8 @@ mod branches;
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]
+mod clocks;
+#[cfg(test)]
 mod drops;
 #[cfg(test)]
 mod faults;
@@ -14,6 +16,8 @@ mod faults;
 mod forks;
 #[cfg(test)]
 mod ground;
+#[cfg(test)]
+mod imports;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]

@@ -122,7 +122,7 @@ async fn a_driver_that_is_dropped_gives_its_run_free_on_disk_too() {
     });
     let agent = Agent::builder("dropped")
         .model("m", Arc::new(calls_then_answers(&[("work", "{}")])))
-        .tool(hangs_once)
+        .tool(hangs_once.effect(windlass_core::Effect::ReadOnly))
         .log(log)
         .build()
         .unwrap();

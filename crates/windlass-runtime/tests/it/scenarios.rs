@@ -61,7 +61,7 @@ pub(crate) fn calls_then_answers(calls: &'static [(&'static str, &'static str)])
     .step_by_step()
 }
 
-/// A tool that takes so long, in virtual milliseconds, and stops when it is asked to.
+/// A tool that only reads, takes so long, in virtual milliseconds, and stops when it is asked to.
 pub(crate) fn slow_tool(ground: &Ground, name: &'static str, ms: u64) -> FnTool {
     let (seen, world) = (ground.seen.clone(), ground.world.clone());
     FnTool::new(name, move |context, _| {
@@ -77,6 +77,7 @@ pub(crate) fn slow_tool(ground: &Ground, name: &'static str, ms: u64) -> FnTool 
             Ok(format!("{name} is done").into())
         }
     })
+    .effect(Effect::ReadOnly)
 }
 
 fn plain(ground: &Ground) -> AgentBuilder {
@@ -145,7 +146,9 @@ fn tool_retry(ground: &Ground) -> AgentBuilder {
             Ok("at last".into())
         }
     });
-    ground.agent(calls_then_answers(&[("shaky", "{}")])).tool(shaky.spec(|spec| spec.retries = Some(2)))
+    ground
+        .agent(calls_then_answers(&[("shaky", "{}")]))
+        .tool(shaky.effect(Effect::ReadOnly).spec(|spec| spec.retries = Some(2)))
 }
 
 fn asks(ground: &Ground) -> AgentBuilder {
@@ -177,7 +180,8 @@ fn child_process(ground: &Ground) -> AgentBuilder {
             std::future::pending().await
         }
     });
-    ground.agent(calls_then_answers(&[("hangs", "{}")])).tool(hangs.spec(|spec| spec.timeout_ms = Some(500)))
+    let hangs = hangs.effect(Effect::ReadOnly).spec(|spec| spec.timeout_ms = Some(500));
+    ground.agent(calls_then_answers(&[("hangs", "{}")])).tool(hangs)
 }
 
 fn ignores_cancel(ground: &Ground) -> AgentBuilder {
@@ -193,7 +197,7 @@ fn ignores_cancel(ground: &Ground) -> AgentBuilder {
     });
     ground
         .agent(calls_then_answers(&[("deaf", "{}"), ("look", "{}")]))
-        .tool(deaf)
+        .tool(deaf.effect(Effect::ReadOnly))
         .tool(slow_tool(ground, "look", 5))
 }
 

@@ -326,8 +326,8 @@ fn a_model_that_never_stops_fails_at_the_bound_of_a_reply() {
         )
     });
     let run = ground.wait(ground.agent(endless).build().unwrap().run("Go.")).unwrap();
-    assert_eq!(run.status().map(|status| status.to_string()), Some("failed(model)".to_owned()));
-    assert!(run.usage().output > (60 << 20) / 4);
+    assert_eq!(run.status().map(|status| status.to_string()), Some("failed(too_large)".to_owned()));
+    assert!(run.usage().output >= (16 << 20) / 4);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use windlass_core::Status;
+use windlass_core::{CLOCK_JUMP_MS, Status};
 
 use super::sample::{append, begin, end, ended, fence, holder, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::log::{Append, EventLog, RunFilter, Standing};
+use crate::log::{Append, EventLog, RunFilter, Standing, Wake};
 
 /// The first append takes the hold with the fence's epoch, and nobody else gets it.
 pub async fn a_new_run_is_held_by_its_maker(log: Arc<dyn EventLog>) -> Verdict {
@@ -69,7 +69,7 @@ pub async fn due_runs_are_listed(log: Arc<dyn EventLog>) -> Verdict {
     let ended = begin(&*log, 3).await?;
     end(&*log, ended, 1, Status::Answered).await?;
     same("runs that are on are due", &due(0).await?, &vec![waiting, timed])?;
-    works("a pause", log.park_until(timed, &fence("maker", 1), Some(5_000)).await)?;
+    works("a pause", log.park_until(timed, &fence("maker", 1), Some(Wake { from: 0, at: 5_000 })).await)?;
     works("a pause", log.park_until(waiting, &fence("maker", 1), None).await)?;
     for (run, wakes) in [(timed, Some(5_000)), (waiting, None)] {
         same("when it goes on", &works("a summary", log.summary(run).await)?.wake_at, &wakes)?;
@@ -79,6 +79,29 @@ pub async fn due_runs_are_listed(log: Arc<dyn EventLog>) -> Verdict {
     works("a post", log.post(waiting, 1, steer("go on")).await)?;
     same("with a post", &due(0).await?, &vec![waiting])?;
     same("both", &due(9_000).await?, &vec![waiting, timed])
+}
+
+/// A timer that was set at a later time than now is due: the clock was set back since, and nobody can say how long the wait has
+/// lasted. A difference of a second is none.
+pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let due = async |now: u64| {
+        let filter = RunFilter { due: Some(now), ..RunFilter::default() };
+        Ok::<_, String>(!works("a listing", log.list(filter).await)?.is_empty())
+    };
+    let hour = 3_600_000;
+    let (from, at) = (10 * hour, 11 * hour);
+    works("a pause", log.park_until(run, &fence("maker", 1), Some(Wake { from, at })).await)?;
+    same("before the timer", &due(from + 1).await?, &false)?;
+    same("a little before it was set", &due(from - CLOCK_JUMP_MS).await?, &false)?;
+    same("an hour before it was set", &due(from - hour).await?, &true)?;
+    same("at the timer", &due(at).await?, &true)?;
+    // Whoever takes it up sets the timer anew, by the clock as it is.
+    let fence = works("a hold", log.hold(run, &holder("other")).await)?;
+    let (from, at) = (from - hour, at - hour);
+    works("a pause", log.park_until(run, &fence, Some(Wake { from, at })).await)?;
+    same("after the timer was set anew", &due(from).await?, &false)?;
+    same("at the new timer", &due(at).await?, &true)
 }
 
 /// Who lost the hold can neither append, even at the right version, nor release it.
@@ -94,6 +117,23 @@ pub async fn a_lost_hold_cannot_write_or_release(log: Arc<dyn EventLog>) -> Verd
     works("a late release", log.release(run, &fence("maker", 1)).await)?;
     same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("other")))?;
     works("the new holder's append", log.append(Append { fence: new, ..append(run, 1, said(2, 1)) }).await)
+}
+
+/// A hold is confirmed as long as it stands, and neither after it was given up nor after somebody else took it.
+pub async fn a_hold_is_confirmed_while_it_stands(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let first = fence("maker", 1);
+    works("a confirmation", log.confirm(run, &first).await)?;
+    works("an append after it", log.append(append(run, 1, said(2, 1))).await)?;
+    works("a confirmation after an append", log.confirm(run, &first).await)?;
+    works("a release", log.release(run, &first).await)?;
+    refused("a confirmation after a release", log.confirm(run, &first).await, "store.not_held")?;
+    let new = works("a hold", log.hold(run, &holder("other")).await)?;
+    works("the new holder's confirmation", log.confirm(run, &new).await)?;
+    let late = log.confirm(run, &first).await;
+    holds("a lost hold is confirmed", late.is_err())?;
+    let summary = works("a summary", log.summary(run).await)?;
+    same("holder and events after all that", &(summary.holder, summary.version), &(Some(holder("other")), 2))
 }
 
 /// Appends that end or suspend a run give up its hold in the same step.

@@ -39,6 +39,7 @@ pub(super) fn started(number: u32, said: &str) -> Result<RunStarted, String> {
         tools: Arc::default(),
         models: Arc::default(),
         policy: Arc::new(Policy::preset(Preset::Chat).map_err(|error| error.to_string())?),
+        seals: None,
         trace: None,
     })
 }

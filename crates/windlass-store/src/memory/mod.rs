@@ -13,7 +13,9 @@ use futures_core::future::BoxFuture;
 use windlass_core::{Millis, RunId, Text, What};
 
 use crate::error::StoreError;
-use crate::log::{Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary};
+use crate::log::{
+    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Wake,
+};
 use crate::payload;
 use runs::{Effects, Runs};
 
@@ -142,6 +144,10 @@ impl EventLog for MemoryLog {
         ready(self.lock().hold(run, holder))
     }
 
+    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.lock().confirm(run, fence))
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         ready(self.lock().release(run, fence))
     }
@@ -150,9 +156,9 @@ impl EventLog for MemoryLog {
         &self,
         run: RunId,
         fence: &Fence,
-        wake_at: Option<Millis>,
+        wake: Option<Wake>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        ready(self.lock().park(run, fence, wake_at))
+        ready(self.lock().park(run, fence, wake))
     }
 
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {

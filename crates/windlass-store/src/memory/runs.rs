@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use windlass_core::{Millis, RunId, What};
+use windlass_core::{CLOCK_JUMP_MS, Millis, RunId, What};
 
 use crate::INBOX_POSTS;
 use crate::error::StoreError;
 use crate::log::{
-    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Standing,
+    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Standing, Wake,
 };
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
@@ -35,7 +35,7 @@ pub(super) struct Run {
     version: u64,
     standing: Standing,
     /// When it goes on by itself, if it is suspended.
-    wake_at: Option<Millis>,
+    wake: Option<Wake>,
     hold: Hold,
     inbox: VecDeque<Posted>,
     /// The payloads that its events refer to.
@@ -178,8 +178,8 @@ impl Runs {
     }
 
     pub(super) fn discard(&mut self, run: RunId, post: PostId, fence: &Fence) -> Result<(), StoreError> {
+        self.confirm(run, fence)?;
         let there = self.get_mut(run)?;
-        there.check(run, there.version, fence)?;
         there.inbox.retain(|posted| posted.id != post);
         Ok(())
     }
@@ -207,6 +207,12 @@ impl Runs {
         Ok(fence)
     }
 
+    /// Whether a hold still stands.
+    pub(super) fn confirm(&self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
+        let there = self.get(run)?;
+        there.check(run, there.version, fence)
+    }
+
     pub(super) fn release(&mut self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
         let hold = &mut self.get_mut(run)?.hold;
         if hold.fence == *fence {
@@ -215,17 +221,12 @@ impl Runs {
         Ok(())
     }
 
-    pub(super) fn park(
-        &mut self,
-        run: RunId,
-        fence: &Fence,
-        wake_at: Option<Millis>,
-    ) -> Result<(), StoreError> {
+    pub(super) fn park(&mut self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Result<(), StoreError> {
         let there = self.get_mut(run)?;
         if there.hold.fence == *fence && there.hold.held {
             there.hold.held = false;
             there.standing = Standing::Suspended;
-            there.wake_at = wake_at;
+            there.wake = wake;
         }
         Ok(())
     }
@@ -318,7 +319,7 @@ impl Run {
             batches: vec![batch],
             version,
             standing,
-            wake_at: None,
+            wake: None,
             hold: Hold { fence, held: standing == Standing::Running, dead: false },
             inbox: VecDeque::new(),
             payloads: Vec::new(),
@@ -383,7 +384,10 @@ impl Run {
     fn is_due(&self, now: Millis) -> bool {
         match self.standing {
             Standing::Running => true,
-            Standing::Suspended => !self.inbox.is_empty() || self.wake_at.is_some_and(|at| at <= now),
+            Standing::Suspended => {
+                let set_back = |wake: Wake| wake.from > now.saturating_add(CLOCK_JUMP_MS);
+                !self.inbox.is_empty() || self.wake.is_some_and(|wake| wake.at <= now || set_back(wake))
+            }
             Standing::Ended(_) => false,
         }
     }
@@ -402,7 +406,7 @@ impl Run {
             started_at: first.map_or(0, |event| event.at),
             updated_at: last.map_or(0, |event| event.at),
             title: opening.title,
-            wake_at: self.wake_at.filter(|_| self.standing == Standing::Suspended),
+            wake_at: self.wake.filter(|_| self.standing == Standing::Suspended).map(|wake| wake.at),
             holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),
         }
     }

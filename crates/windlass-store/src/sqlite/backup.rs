@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::{SqliteOptions, file};
+use super::{Place, file};
 use crate::error::StoreError;
 
 /// How many pages are copied in one step.
@@ -21,13 +21,13 @@ const PAGES: i32 = 4_096;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Copies the log to a file that is not there yet. Gives the bytes of the copy.
-pub(super) fn backup(log: &Path, options: &SqliteOptions, to: &Path) -> Result<u64, StoreError> {
+pub(super) fn backup(place: &Place, to: &Path) -> Result<u64, StoreError> {
     let to = std::path::absolute(to).map_err(|error| file::unusable(to, error))?;
     if to.exists() {
         return Err(file::unusable(&to, "the file is there already: a backup replaces nothing"));
     }
     let part = part_of(&to);
-    let copied = copy(log, options, &part).and_then(|()| place(&part, &to));
+    let copied = copy(place, &part).and_then(|()| put_in_place(&part, &to));
     if copied.is_err() {
         // What is left of the copy is of no use to anybody.
         drop(fs::remove_file(&part));
@@ -41,9 +41,9 @@ fn part_of(to: &Path) -> PathBuf {
     to.with_file_name(name)
 }
 
-fn copy(log: &Path, options: &SqliteOptions, part: &Path) -> Result<(), StoreError> {
+fn copy(place: &Place, part: &Path) -> Result<(), StoreError> {
     file::create(part).map_err(|error| file::unusable(part, error))?;
-    let source = file::connect(log, options)?;
+    let (source, log) = (place.connect()?, &*place.path);
     let failed = |error| file::failure(part, error);
     let moment = source.unchecked_transaction().map_err(|error| file::failure(log, error))?;
     moment
@@ -61,7 +61,7 @@ fn copy(log: &Path, options: &SqliteOptions, part: &Path) -> Result<(), StoreErr
 }
 
 /// Moves the whole copy to its place: on the disk first, then by name.
-fn place(part: &Path, to: &Path) -> Result<u64, StoreError> {
+fn put_in_place(part: &Path, to: &Path) -> Result<u64, StoreError> {
     let placed = || -> io::Result<u64> {
         let copied = fs::File::open(part)?;
         copied.sync_all()?;

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::{Fact, Millis, RunId, Text};
 
+use super::chain::Link;
+use super::pins::{self, Pins};
 use super::rows::{self, Fault};
 use super::write::Left;
 use super::{holders, payloads};
@@ -32,6 +34,8 @@ pub(super) struct NewEvents {
     pub(super) times: (Millis, Millis),
     /// The events as [`super::body`] writes them.
     pub(super) body: String,
+    /// The digest of the body.
+    pub(super) digest: Digest,
     /// The payloads that the events refer to.
     pub(super) needs: Vec<Digest>,
 }
@@ -41,6 +45,8 @@ pub(super) struct NewEvents {
 struct Known {
     no: i64,
     version: u64,
+    /// The hash of the last append; `None`: an earlier format wrote it.
+    chain: Option<Digest>,
     standing: Standing,
     holder: Text,
     epoch: u64,
@@ -56,6 +62,7 @@ pub(super) struct Desk {
     entered: HashMap<Text, i64>,
     /// The same for entries of the transaction that is going on.
     entering: Vec<Text>,
+    pins: Pins,
 }
 
 impl Desk {
@@ -108,8 +115,10 @@ impl Desk {
                 return Err(StoreError::PostUsed { run, post: post.0 }.into());
             }
         }
-        insert(connection, known.no, new)?;
+        known.chain = Some(insert(connection, known.no, new, known.chain.as_ref())?);
         payloads::need(connection, known.no, &needs)?;
+        self.pins.release(connection, &needs)?;
+        let Some(known) = self.known.get_mut(&run) else { return Ok(()) };
         if known.standing != new.standing {
             let (name, detail) = rows::columns(new.standing);
             known.held = known.held.filter(|_| new.standing == Standing::Running);
@@ -161,13 +170,14 @@ impl Desk {
             held,
         ])?;
         let no = connection.last_insert_rowid();
-        insert(connection, no, new)?;
+        let chain = Some(insert(connection, no, new, None)?);
         payloads::need(connection, no, &needs)?;
+        self.pins.release(connection, &needs)?;
         if let Some(held) = held {
             let Fence { holder, epoch } = new.fence.clone();
             let version = new.count;
-            let known =
-                Known { no, version, standing: new.standing, holder: holder.0, epoch, held: Some(held) };
+            let standing = new.standing;
+            let known = Known { no, version, chain, standing, holder: holder.0, epoch, held: Some(held) };
             self.known.insert(run, known);
         }
         Ok(())
@@ -201,12 +211,23 @@ impl Desk {
         post: PostId,
         fence: &Fence,
     ) -> Result<(), Fault> {
+        self.confirm(connection, run, fence)?;
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
-        known.check(run, fence, known.version)?;
         connection
             .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
             .execute([post.0.cast_signed(), known.no])?;
         Ok(())
+    }
+
+    /// Whether a hold still stands.
+    pub(super) fn confirm(
+        &mut self,
+        connection: &Connection,
+        run: RunId,
+        fence: &Fence,
+    ) -> Result<(), Fault> {
+        let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
+        Ok(known.check(run, fence, known.version)?)
     }
 
     pub(super) fn hold(
@@ -219,6 +240,8 @@ impl Desk {
         if let Some(held) = known.held
             && holders::alive(connection, held)?
         {
+            // What only heartbeats tell of is watched from here on.
+            holders::sight(connection, held)?;
             return Err(StoreError::Held { run, holder: known.holder.to_string() }.into());
         }
         let entry = self.enter(connection, holder)?;
@@ -242,17 +265,42 @@ impl Desk {
     ) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         if known.epoch == fence.epoch && known.holder == fence.holder.0 {
-            if let (Left::Suspended(wake_at), Some(_)) = (left, known.held) {
+            if let (Left::Suspended(wake), Some(_)) = (left, known.held) {
                 let (name, _) = rows::columns(Standing::Suspended);
-                let detail = wake_at.map(|at| at.to_string());
+                let detail = wake.map(|wake| wake.at.to_string());
+                let from = wake.map(|wake| wake.from.cast_signed());
                 connection
-                    .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3 WHERE no = ?1")?
-                    .execute(params![known.no, name, detail])?;
+                    .prepare_cached(
+                        "UPDATE runs SET standing = ?2, detail = ?3, parked_at = ?4 WHERE no = ?1",
+                    )?
+                    .execute(params![known.no, name, detail, from])?;
                 known.standing = Standing::Suspended;
             }
             known.give_up(connection)?;
         }
         Ok(())
+    }
+
+    /// Stores a payload and pins it, until an append of this process names it.
+    pub(super) fn put(
+        &mut self,
+        connection: &Connection,
+        digest: &Digest,
+        bytes: &[u8],
+    ) -> rusqlite::Result<()> {
+        let payload = payloads::put(connection, digest, bytes)?;
+        let entry = self.enter(connection, &Holder(pins::HOLDER.into()))?;
+        self.pins.pin(connection, payload, entry)
+    }
+
+    /// Gives up the pins of payloads that no append has named for too long.
+    pub(super) fn unpin_old(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        self.pins.release_old(connection)
+    }
+
+    /// Whether this process must say that it lives for the sake of what it pinned.
+    pub(super) fn pinned(&self) -> bool {
+        self.pins.any()
     }
 
     /// Gives up all holds on these runs that are still ours, and takes this process off the table.
@@ -266,7 +314,7 @@ impl Desk {
             }
         }
         for id in ours {
-            connection.execute("DELETE FROM holders WHERE id = ?1", [id])?;
+            holders::remove(connection, id)?;
         }
         Ok(())
     }
@@ -302,9 +350,11 @@ impl Known {
             })
             .optional()?;
         let Some((no, (name, detail), (holder, epoch, held))) = row else { return Ok(None) };
+        let (version, chain) = rows::last(connection, no)?;
         Ok(Some(Self {
             no,
-            version: rows::version(connection, no)?,
+            version,
+            chain,
             standing: rows::standing(&name, detail)?,
             holder: holder.into(),
             epoch: epoch.cast_unsigned(),
@@ -335,11 +385,19 @@ impl Known {
     }
 }
 
-fn insert(connection: &Connection, no: i64, new: &NewEvents) -> rusqlite::Result<()> {
+/// Writes the row of an append. Gives its hash.
+fn insert(
+    connection: &Connection,
+    no: i64,
+    new: &NewEvents,
+    before: Option<&Digest>,
+) -> rusqlite::Result<Digest> {
     let last = new.expected.saturating_add(new.count);
+    let link = Link { run: new.run, last, count: new.count, at: new.times.1, schema: Fact::SCHEMA };
+    let hash = link.hash(before, &new.digest);
     connection
         .prepare_cached(
-            "INSERT INTO appends(run, last, count, at, schema, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO appends(run, last, count, at, schema, body, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .execute(params![
             no,
@@ -348,6 +406,7 @@ fn insert(connection: &Connection, no: i64, new: &NewEvents) -> rusqlite::Result
             new.times.1.cast_signed(),
             Fact::SCHEMA,
             new.body,
+            hash,
         ])
-        .map(drop)
+        .map(|_| hash)
 }

@@ -2,8 +2,9 @@
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Fact, RunId};
+use windlass_core::{Fact, RunId, What};
 
+use super::chain;
 use super::rows::{self, Fault};
 use crate::payload::{self, Digest};
 
@@ -27,6 +28,8 @@ pub struct Checked {
     pub payload_bytes: u64,
     /// How many of them nothing refers to: `runs prune` takes them out an hour after they were stored.
     pub unnamed: u64,
+    /// How many appends have no hash: a version before format 3 wrote them.
+    pub unhashed: u64,
     /// What is wrong, in words; at most 20 of each kind.
     pub faults: Vec<String>,
 }
@@ -47,11 +50,18 @@ pub(super) fn check(connection: &Connection, format: u32) -> Result<Checked, Fau
         unnamed: number(
             "SELECT count(*) FROM payloads WHERE NOT EXISTS (SELECT 1 FROM needs WHERE payload = payloads.no)",
         )?,
+        unhashed: 0,
         faults: Vec::new(),
     };
     let faults = &mut checked.faults;
     pages(&transaction, faults)?;
     boundaries(&transaction, faults)?;
+    let chains = chain::look(&transaction, None, NAMED)?;
+    checked.unhashed = chains.unhashed;
+    faults.extend(chains.changed.iter().map(|(run, last)| {
+        format!("run {run}: the append that ends with event {last} is not what was written")
+    }));
+    posts(&transaction, faults)?;
     references(&transaction, faults)?;
     hashes(&transaction, faults)?;
     Ok(checked)
@@ -134,6 +144,25 @@ fn references(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         faults.push(format!("run {} refers to a payload that is not there", rows::run_id(row, 0)?));
+    }
+    Ok(())
+}
+
+/// Each post must be one that its run's holder can read.
+fn posts(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault> {
+    let mut query = connection
+        .prepare("SELECT runs.run, inbox.id, inbox.body FROM inbox JOIN runs ON runs.no = inbox.run")?;
+    let (mut rows, mut bad) = (query.query([])?, 0);
+    while let Some(row) = rows.next()? {
+        let read = row.get_ref(2)?.as_str().map(serde_json::from_str::<What>);
+        if matches!(read, Ok(Ok(_))) {
+            continue;
+        }
+        bad += 1;
+        if bad <= NAMED {
+            let (run, post): (RunId, i64) = (rows::run_id(row, 0)?, row.get(1)?);
+            faults.push(format!("run {run}: the posted input {post} cannot be read"));
+        }
     }
     Ok(())
 }

@@ -8,17 +8,24 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::locked::locked;
 use super::{Durability, SqliteOptions};
 use crate::error::StoreError;
 
 /// `Wdls` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
 const APPLICATION_ID: i32 = 0x5764_6c73;
 /// What makes each format out of the one before it; the first makes format 1 in an empty file.
-const STEPS: [&str; 2] = [include_str!("format1.sql"), include_str!("format2.sql")];
+const STEPS: [&str; 3] =
+    [include_str!("format1.sql"), include_str!("format2.sql"), include_str!("format3.sql")];
 /// The newest format that this version reads and writes. A file of an older one is brought to it when it is opened.
 pub(super) const FORMAT: u32 = STEPS.len() as u32;
 /// `SQLITE_IOERR_SHMSIZE` (SQLite, "Result and Error Codes").
 const SHM_SIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+/// `SQLITE_IOERR_WRITE`, the same place.
+const WRITE: i32 = rusqlite::ffi::SQLITE_IOERR_WRITE;
+/// How near a file must be to the bound on its size for a failed write to be that bound's doing, in bytes: the most that
+/// SQLite writes at once, and more.
+const NEAR: u64 = 1 << 20;
 /// How long to wait between tries while another process makes the same file.
 const RETRY: Duration = Duration::from_millis(5);
 
@@ -62,7 +69,7 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
 }
 
 /// SQLite counts in `i32` milliseconds.
-fn busy_timeout(options: &SqliteOptions) -> Duration {
+pub(super) fn busy_timeout(options: &SqliteOptions) -> Duration {
     Duration::from_millis(options.busy_timeout_ms.min(i32::MAX as u64))
 }
 
@@ -150,25 +157,41 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 pub(super) fn failure(path: &Path, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { path: path.to_owned(), source: Box::new(error) },
-        // The index beside the write-ahead file could not grow: it is as large as the log has frames.
-        Some(ErrorCode::SystemIoFailure) if error.sqlite_extended_error_code() == Some(SHM_SIZE) => {
-            StoreError::Full { path: path.to_owned(), source: Box::new(error) }
-        }
+        Some(ErrorCode::SystemIoFailure) => match error.sqlite_extended_error_code() {
+            Some(SHM_SIZE | WRITE) if let Some(limit) = size_limit(path) => {
+                StoreError::Full { path: path.to_owned(), source: limit.into() }
+            }
+            // The index beside the write-ahead file could not grow: it is as large as the log has frames.
+            Some(SHM_SIZE) => StoreError::Full { path: path.to_owned(), source: Box::new(error) },
+            _ => unusable(path, error),
+        },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked(path),
         Some(ErrorCode::NotADatabase) => unusable(path, "the file is no Windlass log"),
         Some(
             ErrorCode::ReadOnly
             | ErrorCode::CannotOpen
             | ErrorCode::PermissionDenied
-            | ErrorCode::SystemIoFailure
             | ErrorCode::DatabaseCorrupt,
         ) => unusable(path, error),
         _ => StoreError::Failed(Box::new(error)),
     }
 }
 
-pub(super) fn locked(path: &Path) -> StoreError {
-    unusable(path, "another process has kept it locked for longer than the busy timeout")
+/// The bound on the size of files that a failed write has met, in words. SQLite reports EFBIG as any failed write.
+#[cfg(unix)]
+fn size_limit(path: &Path) -> Option<String> {
+    use rustix::process::{Resource, getrlimit};
+    let limit = getrlimit(Resource::Fsize).current?;
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    let near = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len().saturating_add(NEAR) > limit);
+    (near(path) || near(Path::new(&wal)))
+        .then(|| format!("this process may write files of at most {limit} bytes (`ulimit -f`)"))
+}
+
+#[cfg(not(unix))]
+fn size_limit(_: &Path) -> Option<String> {
+    None
 }
 
 pub(super) fn unusable(

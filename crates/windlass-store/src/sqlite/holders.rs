@@ -1,7 +1,10 @@
 //! Who holds runs: processes, and how to tell whether they live.
 //!
-//! On the same host a process lives if its pid has the same start time (a pid alone is used again). Elsewhere, and
-//! where there is no `/proc`, it lives if its last heartbeat is young.
+//! In the same pid namespace a process lives if its pid has the same start time (a pid alone
+//! is used again). Elsewhere on the same boot it lives if its last heartbeat is young by the clock that counts since
+//! boot. Elsewhere it lives until an observer has seen the same heartbeat for long enough by its own clock: wall clocks jump.
+//! What was seen stands in the table `sightings`, so that commands which live for a moment see it too. Only a heartbeat of
+//! another boot that is old by the wall clock as well is not watched first: the machine was started anew.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,27 +12,43 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::Text;
 
+use super::process::Process;
+use crate::clock::up_ms;
+
 /// How often a process that holds runs says that it lives, in milliseconds.
 pub(super) const BEAT_MS: u64 = 5_000;
 /// How old the last heartbeat of a process elsewhere may be, in milliseconds.
 const DEAD_AFTER_MS: u64 = 15_000;
-/// How long the line of a process elsewhere stays in the table, in milliseconds: a day.
-const FORGET_AFTER_MS: u64 = 86_400_000;
 
 /// A process, as others can recognise it.
 #[derive(Debug)]
-struct Process {
+struct Identity {
+    /// The boot and the pid namespace.
     host: String,
     pid: i64,
     started: i64,
 }
 
+impl Identity {
+    fn boot(&self) -> &str {
+        boot_of(&self.host)
+    }
+}
+
+/// The boot that a host's name begins with. Where it is not known, it is that process' alone.
+fn boot_of(host: &str) -> &str {
+    if host.starts_with(UNKNOWN) { host } else { host.split(' ').next().unwrap_or_default() }
+}
+
+/// What the name of a host begins with that cannot be told from others.
+const UNKNOWN: &str = "unknown";
+
 /// This process.
-fn this() -> &'static Process {
-    static THIS: OnceLock<Process> = OnceLock::new();
+fn this() -> &'static Identity {
+    static THIS: OnceLock<Identity> = OnceLock::new();
     THIS.get_or_init(|| {
         let pid = std::process::id().into();
-        Process { host: host(), pid, started: start_time(pid).unwrap_or(0) }
+        Identity { host: host(), pid, started: start_time(pid).unwrap_or(0) }
     })
 }
 
@@ -40,24 +59,15 @@ fn host() -> String {
     match (boot, space) {
         (Ok(boot), Ok(space)) => format!("{} {}", boot.trim(), space.display()),
         // Unique, so that only heartbeats count.
-        _ => format!("unknown {} {}", std::process::id(), now_ms()),
+        _ => format!("{UNKNOWN} {} {}", std::process::id(), now_ms()),
     }
 }
 
-/// Field 22 of `/proc/PID/stat` (proc(5)): start time in clock ticks since boot. The name in field 2 may hold anything.
 fn start_time(pid: i64) -> Option<i64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, after_name) = stat.rsplit_once(')')?;
-    let mut fields = after_name.split_ascii_whitespace();
-    // A zombie (state Z, X) is dead: it only waits for its parent to take notice.
-    if matches!(fields.next()?, "Z" | "X" | "x") {
-        return None;
-    }
-    // The state is field 3, so field 22 is the 19th after it.
-    fields.nth(18)?.parse().ok()
+    Process::of(pid)?.started()
 }
 
-/// The wall clock: heartbeats are the one thing here that has no time of its own.
+/// The wall clock: for what people read, and for ages where a jump does no harm.
 pub(super) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
@@ -67,26 +77,38 @@ pub(super) fn register(connection: &Connection, name: &Text) -> rusqlite::Result
     forget_dead(connection)?;
     let this = this();
     connection.execute(
-        "INSERT INTO holders(name, host, pid, started, beat_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![name.as_ref(), this.host, this.pid, this.started, now_ms().cast_signed()],
+        "INSERT INTO holders(name, host, pid, started, beat_at, beat_up) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            name.as_ref(),
+            this.host,
+            this.pid,
+            this.started,
+            now_ms().cast_signed(),
+            up_ms().cast_signed()
+        ],
     )?;
     Ok(connection.last_insert_rowid())
 }
 
 fn forget_dead(connection: &Connection) -> rusqlite::Result<()> {
-    let mut dead = Vec::new();
-    {
-        let mut lines = connection.prepare("SELECT id, host, pid, started, beat_at FROM holders")?;
-        let mut rows = lines.query([])?;
-        while let Some(row) = rows.next()? {
-            let line = Line::of(row)?;
-            if !line.lives(FORGET_AFTER_MS) {
-                dead.push(line.id);
-            }
+    let lines: Vec<Line> = connection
+        .prepare(&format!("{LINES} ORDER BY id"))?
+        .query_map([], Line::of)?
+        .collect::<rusqlite::Result<_>>()?;
+    for line in lines {
+        if line.lives(connection)? {
+            line.sight(connection)?;
+        } else {
+            remove(connection, line.id)?;
         }
     }
-    for id in dead {
-        connection.execute("DELETE FROM holders WHERE id = ?1", [id])?;
+    Ok(())
+}
+
+/// Takes a line off the table, with what was seen of it and what it pinned.
+pub(super) fn remove(connection: &Connection, id: i64) -> rusqlite::Result<()> {
+    for (table, column) in [("holders", "id"), ("sightings", "holder"), ("pins", "holder")] {
+        connection.prepare_cached(&format!("DELETE FROM {table} WHERE {column} = ?1"))?.execute([id])?;
     }
     Ok(())
 }
@@ -96,20 +118,41 @@ pub(super) fn beat(connection: &Connection, id: i64, name: &Text) -> rusqlite::R
     let this = this();
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO holders(id, name, host, pid, started, beat_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT OR REPLACE INTO holders(id, name, host, pid, started, beat_at, beat_up) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .execute(params![id, name.as_ref(), this.host, this.pid, this.started, now_ms().cast_signed()])
+        .execute(params![
+            id,
+            name.as_ref(),
+            this.host,
+            this.pid,
+            this.started,
+            now_ms().cast_signed(),
+            up_ms().cast_signed()
+        ])
         .map(drop)
 }
 
-/// Whether the process behind a hold lives.
+/// Whether the process behind a hold lives, as far as this machine can tell.
 pub(super) fn alive(connection: &Connection, id: i64) -> rusqlite::Result<bool> {
-    let line = connection
-        .prepare_cached("SELECT id, host, pid, started, beat_at FROM holders WHERE id = ?1")?
-        .query_row([id], Line::of)
-        .optional()?;
-    Ok(line.is_some_and(|line| line.lives(DEAD_AFTER_MS)))
+    find(connection, id)?.map_or(Ok(false), |line| line.lives(connection))
 }
+
+/// Takes note of the heartbeat of a process that only its heartbeats tell of.
+pub(super) fn sight(connection: &Connection, id: i64) -> rusqlite::Result<()> {
+    find(connection, id)?.map_or(Ok(()), |line| line.sight(connection))
+}
+
+/// Whether [`sight`] has something new to note.
+pub(super) fn unseen(connection: &Connection, id: i64) -> rusqlite::Result<bool> {
+    find(connection, id)?.map_or(Ok(false), |line| line.unseen(connection))
+}
+
+fn find(connection: &Connection, id: i64) -> rusqlite::Result<Option<Line>> {
+    connection.prepare_cached(&format!("{LINES} WHERE id = ?1"))?.query_row([id], Line::of).optional()
+}
+
+const LINES: &str = "SELECT id, host, pid, started, beat_at, beat_up FROM holders";
 
 struct Line {
     id: i64,
@@ -117,6 +160,20 @@ struct Line {
     pid: i64,
     started: i64,
     beat_at: i64,
+    /// `None`: a process of an earlier version.
+    beat_up: Option<i64>,
+}
+
+/// How the life of a process can be told.
+enum Sign {
+    /// By its pid.
+    Pid,
+    /// By the age of its last heartbeat, in milliseconds since the boot.
+    Age(u64),
+    /// By watching whether its heartbeat changes.
+    Change,
+    /// Its machine was started anew since.
+    Over,
 }
 
 impl Line {
@@ -127,14 +184,70 @@ impl Line {
             pid: row.get(2)?,
             started: row.get(3)?,
             beat_at: row.get(4)?,
+            beat_up: row.get(5)?,
         })
     }
 
-    /// `after_ms`: how old the last heartbeat of a process elsewhere may be.
-    fn lives(&self, after_ms: u64) -> bool {
-        if self.host == this().host && !self.host.starts_with("unknown") {
-            return start_time(self.pid) == Some(self.started);
+    fn sign(&self) -> Sign {
+        let this = this();
+        if self.host == this.host && !self.host.starts_with(UNKNOWN) {
+            return Sign::Pid;
         }
-        now_ms().saturating_sub(self.beat_at.cast_unsigned()) < after_ms
+        // A time from after now is of another time namespace.
+        let age = self.beat_up.and_then(|beat| up_ms().checked_sub(beat.cast_unsigned()));
+        let (theirs, ours) = (boot_of(&self.host), this.boot());
+        let known = !theirs.starts_with(UNKNOWN) && !ours.starts_with(UNKNOWN);
+        let old = now_ms().saturating_sub(self.beat_at.cast_unsigned()) >= DEAD_AFTER_MS;
+        match age {
+            Some(age) if theirs == ours => Sign::Age(age),
+            _ if known && theirs != ours && old => Sign::Over,
+            _ => Sign::Change,
+        }
     }
+
+    fn lives(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        Ok(match self.sign() {
+            Sign::Pid => start_time(self.pid) == Some(self.started),
+            Sign::Age(age) => age < DEAD_AFTER_MS,
+            Sign::Over => false,
+            Sign::Change => self.unchanged_ms(connection)?.is_none_or(|seen| seen < DEAD_AFTER_MS),
+        })
+    }
+
+    /// The heartbeat, as something that changes with each.
+    fn beat(&self) -> String {
+        format!("{} {}", self.beat_at, self.beat_up.unwrap_or_default())
+    }
+
+    /// For how long this boot's processes have seen the same heartbeat; `None`: it was not seen before.
+    fn unchanged_ms(&self, connection: &Connection) -> rusqlite::Result<Option<u64>> {
+        let seen: Option<i64> = connection
+            .prepare_cached("SELECT up FROM sightings WHERE holder = ?1 AND beat = ?2 AND boot = ?3")?
+            .query_row(params![self.id, self.beat(), observer()], |row| row.get(0))
+            .optional()?;
+        Ok(seen.and_then(|up| up_ms().checked_sub(up.cast_unsigned())))
+    }
+
+    fn unseen(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        Ok(matches!(self.sign(), Sign::Change) && self.unchanged_ms(connection)?.is_none())
+    }
+
+    fn sight(&self, connection: &Connection) -> rusqlite::Result<()> {
+        if !self.unseen(connection)? {
+            return Ok(());
+        }
+        connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO sightings(holder, beat, boot, up) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![self.id, self.beat(), observer(), up_ms().cast_signed()])
+            .map(drop)
+    }
+}
+
+/// The boot of this observer. Where it is not known, all boots count as one: an observer that sees a heartbeat from before
+/// a boot unchanged is not mistaken.
+fn observer() -> &'static str {
+    let boot = this().boot();
+    if boot.starts_with(UNKNOWN) { UNKNOWN } else { boot }
 }

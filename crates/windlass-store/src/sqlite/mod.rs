@@ -6,12 +6,17 @@
 
 mod backup;
 mod body;
+mod chain;
 mod changes;
 mod check;
 mod file;
 mod follow;
 mod holders;
+mod identity;
+mod locked;
 mod payloads;
+mod pins;
+mod process;
 mod prune;
 mod reader;
 mod rows;
@@ -23,13 +28,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use rusqlite::Connection;
 use windlass_core::{Millis, RunId, Text, What};
 
 use crate::error::StoreError;
-use crate::log::{Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary};
+use crate::log::{
+    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Wake,
+};
 use crate::opening::{self, Opening};
 use crate::payload;
 use changes::NewEvents;
+use identity::Files;
 use reader::Readers;
 use watch::{Signals, Topic, Waiter};
 use write::{Left, Write, Written};
@@ -84,10 +93,26 @@ pub struct SqliteLog {
     inner: Arc<Inner>,
 }
 
-/// What the log shares with those who follow it.
-struct Inner {
+/// Where the log is, for everybody who opens a connection.
+#[derive(Clone, Debug)]
+struct Place {
     path: PathBuf,
     options: SqliteOptions,
+    files: Files,
+}
+
+impl Place {
+    /// One more connection, to the very files that were opened first.
+    fn connect(&self) -> Result<Connection, StoreError> {
+        let connection = file::connect(&self.path, &self.options)?;
+        self.files.check(&self.path)?;
+        Ok(connection)
+    }
+}
+
+/// What the log shares with those who follow it.
+struct Inner {
+    place: Place,
     writer: Writer,
     readers: Readers,
     signals: Arc<Signals>,
@@ -95,7 +120,7 @@ struct Inner {
 
 impl std::fmt::Debug for SqliteLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SqliteLog").field("path", &self.inner.path).finish_non_exhaustive()
+        f.debug_struct("SqliteLog").field("path", &self.inner.place.path).finish_non_exhaustive()
     }
 }
 
@@ -121,15 +146,16 @@ impl SqliteLog {
         // Absolute: further connections are opened later, and SQLite reads names such as `file:x` in its own way.
         let path = std::path::absolute(path).map_err(|error| file::unusable(path, error))?;
         let connection = file::open(&path, &options)?;
+        let place = Place { files: Files::of(&path), path, options };
         let signals = Arc::new(Signals::default());
-        let writer = Writer::new(path.clone(), connection, &options, Arc::clone(&signals));
-        let readers = Readers::new(path.clone(), options.clone());
-        Ok(Self { inner: Arc::new(Inner { path, options, writer, readers, signals }) })
+        let writer = Writer::new(place.clone(), connection, Arc::clone(&signals));
+        let readers = Readers::new(place.clone());
+        Ok(Self { inner: Arc::new(Inner { place, writer, readers, signals }) })
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.inner.path
+        &self.inner.place.path
     }
 
     /// How many groups of writes were committed through this log so far: with [`Durability::Full`], as many syncs.
@@ -188,11 +214,23 @@ impl SqliteLog {
     /// # Errors
     /// [`StoreError::Unusable`]: the file is there already or cannot be written; [`StoreError::Full`].
     pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<u64, StoreError> {
-        let (log, options, to) = (self.inner.path.clone(), self.inner.options.clone(), to.into());
-        self.inner.readers.read(move |_| Ok(backup::backup(&log, &options, &to)?)).await
+        let (place, to) = (self.inner.place.clone(), to.into());
+        self.inner.readers.read(move |_| Ok(backup::backup(&place, &to)?)).await
     }
 
-    /// Looks through the whole file: its pages, the boundaries of appends, references, and the digest of each payload.
+    /// The last event of the first append of a run that is not what was written, by the hash chain of the run; `None`: all
+    /// are, as far as they have hashes (those of formats before 3 have none).
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`], [`StoreError::Unusable`]: the file cannot be read at all.
+    pub async fn changed(&self, run: RunId) -> Result<Option<u64>, StoreError> {
+        let look = move |connection: &Connection| chain::look(connection, Some(run), 1);
+        let looked = self.inner.readers.read(look).await?;
+        Ok(looked.changed.first().map(|(_, last)| *last))
+    }
+
+    /// Looks through the whole file: its pages, the boundaries and hashes of appends, references, and the digest of each
+    /// payload.
     ///
     /// # Errors
     /// [`StoreError::Failed`], [`StoreError::Unusable`]: the file cannot be read at all.
@@ -211,7 +249,7 @@ impl Drop for SqliteLog {
 
 impl Inner {
     fn wait(&self, run: RunId, topic: Topic) -> Result<Waiter, StoreError> {
-        self.signals.wait(run, topic, (&self.path, &self.options))
+        self.signals.wait(run, topic, &self.place)
     }
 }
 
@@ -226,7 +264,8 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let body = body::write(last.at, &events).map_err(|error| StoreError::Failed(Box::new(error)))?;
     let count = events.len() as u64;
     let needs = payload::needed(&events)?;
-    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, body, needs })
+    let digest = chain::body(&body);
+    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, body, digest, needs })
 }
 
 fn unexpected(written: &Written) -> StoreError {
@@ -315,6 +354,11 @@ impl EventLog for SqliteLog {
         })
     }
 
+    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let write = Write::Confirm { run, fence: fence.clone() };
+        Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
+    }
+
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         let fence = fence.clone();
         let write = Write::Release { run, fence, left: Left::AsItIs };
@@ -325,14 +369,21 @@ impl EventLog for SqliteLog {
         &self,
         run: RunId,
         fence: &Fence,
-        wake_at: Option<Millis>,
+        wake: Option<Wake>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let write = Write::Release { run, fence: fence.clone(), left: Left::Suspended(wake_at) };
+        let write = Write::Release { run, fence: fence.clone(), left: Left::Suspended(wake) };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
-        Box::pin(self.inner.readers.read(move |connection| rows::list(connection, &filter)))
+        Box::pin(async move {
+            let listed = self.inner.readers.read(move |connection| rows::list(connection, &filter)).await?;
+            if !listed.unseen.is_empty() {
+                // Of no consequence for the listing: a later look knows more.
+                drop(self.inner.writer.write(Write::Sight { holders: listed.unseen }).await);
+            }
+            Ok(listed.runs)
+        })
     }
 
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {

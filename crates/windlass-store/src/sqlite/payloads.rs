@@ -18,12 +18,12 @@ fn find(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<(i6
         .optional()
 }
 
-/// Stores a payload, or takes note that it was stored once more.
-pub(super) fn put(connection: &Connection, digest: &Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+/// Stores a payload, or takes note that it was stored once more. Gives its number.
+pub(super) fn put(connection: &Connection, digest: &Digest, bytes: &[u8]) -> rusqlite::Result<i64> {
     let now = now_ms().cast_signed();
     if let Some((no, _)) = find(connection, digest)? {
         connection.prepare_cached("UPDATE payloads SET stored_at = ?2 WHERE no = ?1")?.execute([no, now])?;
-        return Ok(());
+        return Ok(no);
     }
     connection
         .prepare_cached("INSERT INTO payloads(sha256, bytes, stored_at) VALUES (?1, ?2, ?3)")?
@@ -34,7 +34,7 @@ pub(super) fn put(connection: &Connection, digest: &Digest, bytes: &[u8]) -> rus
     for (place, data) in bytes.chunks(PIECE).enumerate() {
         piece.execute(params![no, (place as u64).cast_signed(), data])?;
     }
-    Ok(())
+    Ok(no)
 }
 
 /// At most `max` bytes from `from` on.

@@ -2,15 +2,16 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use windlass_core::{Millis, RunId, SessionId, Text};
+use windlass_core::{CLOCK_JUMP_MS, Millis, RunId, SessionId, Text};
 
 use super::holders::{self, now_ms};
+use super::pins;
 use super::rows::{self, Fault};
 
 /// How many runs one transaction takes out.
 pub(super) const AT_ONCE: usize = 256;
-/// How long a payload that no event refers to is kept after it was stored last, in milliseconds: an hour. The append
-/// that names it may still be on its way from a process that sleeps.
+/// How long a payload that no event refers to is kept after it was stored last, in milliseconds: an hour. A process that lives
+/// keeps what it has stored by a pin; this is for the append of a process elsewhere that sleeps.
 pub(super) const UNNAMED_MS: u64 = 3_600_000;
 
 /// Which runs may go. Runs that somebody alive holds never do, nor do those that a kept run is based on or was started by.
@@ -132,13 +133,18 @@ pub(super) fn remove(connection: &Connection, runs: &[RunId]) -> Result<Vec<RunI
 
 /// Takes out one payload that nothing refers to and that was stored long enough ago. Its bytes; `None`: there is none.
 pub(super) fn reclaim(connection: &Connection) -> rusqlite::Result<Option<u64>> {
-    let before = now_ms().saturating_sub(UNNAMED_MS).cast_signed();
+    pins::forget_dead(connection)?;
+    let now = now_ms();
+    let before = now.saturating_sub(UNNAMED_MS).cast_signed();
     let found: Option<(i64, i64)> = connection
         .prepare_cached(
-            "SELECT no, bytes FROM payloads WHERE stored_at < ?1 \
-             AND NOT EXISTS (SELECT 1 FROM needs WHERE payload = payloads.no) LIMIT 1",
+            "SELECT no, bytes FROM payloads WHERE (stored_at < ?1 OR stored_at > ?2) \
+             AND NOT EXISTS (SELECT 1 FROM needs WHERE payload = payloads.no) \
+             AND NOT EXISTS (SELECT 1 FROM pins WHERE payload = payloads.no) LIMIT 1",
         )?
-        .query_row([before], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([before, now.saturating_add(CLOCK_JUMP_MS).cast_signed()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .optional()?;
     let Some((no, bytes)) = found else { return Ok(None) };
     connection.prepare_cached("DELETE FROM pieces WHERE payload = ?1")?.execute([no])?;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -10,7 +9,7 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::rows::Fault;
-use super::{SqliteOptions, closed, file};
+use super::{Place, closed, file};
 use crate::error::StoreError;
 
 /// Does a query and sends its answer. Gets an error instead of a connection if the log cannot be opened any more.
@@ -24,8 +23,7 @@ pub(super) struct Readers {
 }
 
 struct Shared {
-    path: PathBuf,
-    options: SqliteOptions,
+    place: Place,
     queue: Mutex<Queue>,
     filled: Condvar,
 }
@@ -39,9 +37,9 @@ struct Queue {
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, options: SqliteOptions) -> Self {
-        let (places, max_threads) = (options.queue.max(1), options.readers.max(1));
-        let shared = Shared { path, options, queue: Mutex::default(), filled: Condvar::new() };
+    pub(super) fn new(place: Place) -> Self {
+        let (places, max_threads) = (place.options.queue.max(1), place.options.readers.max(1));
+        let shared = Shared { place, queue: Mutex::default(), filled: Condvar::new() };
         Self {
             shared: Arc::new(shared),
             places: Arc::new(Semaphore::new(places)),
@@ -57,7 +55,7 @@ impl Readers {
     {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
-        let path = self.shared.path.clone();
+        let path = self.shared.place.path.clone();
         let query: Query = Box::new(move |connection| {
             let found = connection.and_then(|connection| {
                 query(connection).map_err(|fault| match fault {
@@ -104,7 +102,7 @@ impl Readers {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             if thread.join().is_err() {
-                tracing::error!(log = %self.shared.path.display(), "a reader thread of the log panicked");
+                tracing::error!(log = %self.shared.place.path.display(), "a reader thread of the log panicked");
             }
         }
     }
@@ -119,7 +117,7 @@ impl Shared {
         let mut connection = None;
         while let Some((query, place)) = self.next() {
             if connection.is_none() {
-                match file::connect(&self.path, &self.options) {
+                match self.place.connect() {
                     Ok(opened) => connection = Some(opened),
                     Err(error) => {
                         query(Err(error));

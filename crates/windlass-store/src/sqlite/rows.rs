@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use windlass_core::{RunId, SessionId, Status};
+use windlass_core::{CLOCK_JUMP_MS, RunId, SessionId, Status};
 
 use super::{body, holders};
 use crate::error::StoreError;
 use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunSummary, Standing};
+use crate::payload::Digest;
 
 /// A query's failure: what the database said, or what we think of what it holds.
 #[derive(Debug)]
@@ -53,6 +54,15 @@ pub(super) fn version(connection: &Connection, no: i64) -> rusqlite::Result<u64>
         .prepare_cached("SELECT max(last) FROM appends WHERE run = ?1")?
         .query_row([no], |row| row.get::<_, Option<i64>>(0))
         .map(|last| last.unwrap_or_default().cast_unsigned())
+}
+
+/// How many events a run has, and the hash of its last append.
+pub(super) fn last(connection: &Connection, no: i64) -> rusqlite::Result<(u64, Option<Digest>)> {
+    connection
+        .prepare_cached("SELECT last, chain FROM appends WHERE run = ?1 ORDER BY last DESC LIMIT 1")?
+        .query_row([no], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)))
+        .optional()
+        .map(Option::unwrap_or_default)
 }
 
 /// The batches with events from `from` on, about `max` events.
@@ -132,9 +142,15 @@ pub(super) fn inbox(
     Ok(posted)
 }
 
-/// A suspended run's detail is the time at which it goes on by itself.
-const DUE: &str = "(standing = 'running' OR standing = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
-     OR standing = 'suspended' AND detail IS NOT NULL AND CAST(detail AS INTEGER) <=";
+/// Whether a run can go on at the time in that parameter. A suspended run's detail is the time at which it goes on by itself.
+/// Where its timer was set after now, the clock was set back since: whoever takes it up sets the timer anew.
+fn is_due(parameter: usize) -> String {
+    format!(
+        "(standing = 'running' OR standing = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
+         OR standing = 'suspended' AND detail IS NOT NULL AND \
+         (CAST(detail AS INTEGER) <= ?{parameter} OR parked_at > ?{parameter} + {CLOCK_JUMP_MS}))"
+    )
+}
 
 const SUMMARY: &str = "SELECT no, run, agent, session, parent, standing, detail, started_at, title, holder, held, \
      (SELECT max(last) FROM appends WHERE appends.run = no) AS version, \
@@ -144,18 +160,24 @@ const SUMMARY: &str = "SELECT no, run, agent, session, parent, standing, detail,
 pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary, Fault> {
     let sql = format!("{SUMMARY} WHERE run = ?1");
     let found = summaries(connection, &sql, vec![Value::Blob(run.0.as_bytes().to_vec())])?;
-    found.into_iter().next().ok_or_else(|| StoreError::UnknownRun { run }.into())
+    found.runs.into_iter().next().ok_or_else(|| StoreError::UnknownRun { run }.into())
 }
 
-pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Vec<RunSummary>, Fault> {
+/// What a listing found.
+pub(super) struct Listed {
+    pub(super) runs: Vec<RunSummary>,
+    /// The holders whose heartbeat nobody here has seen yet, where only that tells whether they live.
+    pub(super) unseen: Vec<i64>,
+}
+
+pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed, Fault> {
     let mut sql = format!("{SUMMARY} WHERE 1");
     let mut values = Vec::new();
     let mut and = |condition: &str, value: Option<Value>| {
         if let Some(value) = value {
             values.push(value);
             // Writing to a string cannot fail.
-            let close = if condition.starts_with('(') { ")" } else { "" };
-            let _ = write!(sql, " AND {condition} ?{}{close}", values.len());
+            let _ = write!(sql, " AND {condition} ?{}", values.len());
         }
     };
     let blob = |run: &RunId| Value::Blob(run.0.as_bytes().to_vec());
@@ -167,13 +189,16 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ru
     and("started_at >=", filter.since.map(number));
     and("started_at <", filter.until.map(number));
     and("run <", filter.before.as_ref().map(blob));
-    and(DUE, filter.due.map(number));
+    if let Some(due) = filter.due {
+        values.push(number(due));
+        let _ = write!(sql, " AND {}", is_due(values.len()));
+    }
     let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit.min(i32::MAX as usize) };
     let _ = write!(sql, " ORDER BY run DESC LIMIT {limit}");
     summaries(connection, &sql, values)
 }
 
-fn summaries(connection: &Connection, sql: &str, values: Vec<Value>) -> Result<Vec<RunSummary>, Fault> {
+fn summaries(connection: &Connection, sql: &str, values: Vec<Value>) -> Result<Listed, Fault> {
     // One transaction, so that runs, events and holders are seen as of one moment.
     let transaction = connection.unchecked_transaction()?;
     let mut query = transaction.prepare_cached(sql)?;
@@ -191,7 +216,13 @@ fn summaries(connection: &Connection, sql: &str, values: Vec<Value>) -> Result<V
         }
         found.push(summary);
     }
-    Ok(found)
+    let mut unseen = Vec::new();
+    for holder in lives.into_keys() {
+        if holders::unseen(&transaction, holder)? {
+            unseen.push(holder);
+        }
+    }
+    Ok(Listed { runs: found, unseen })
 }
 
 fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {

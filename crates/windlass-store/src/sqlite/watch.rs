@@ -4,7 +4,6 @@
 //! SQLite's `data_version` every [`TICK`] as long as anybody waits, and asks further only if that has changed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use tokio::sync::futures::OwnedNotified;
 use windlass_core::RunId;
 
 use super::rows::Fault;
-use super::{SqliteOptions, closed, file, rows};
+use super::{Place, closed, rows};
 use crate::error::StoreError;
 use crate::log::{PostId, Posted};
 
@@ -132,20 +131,15 @@ impl Signals {
         self: &Arc<Self>,
         run: RunId,
         topic: Topic,
-        (path, options): (&PathBuf, &SqliteOptions),
+        place: &Place,
     ) -> Result<Waiter, StoreError> {
         let mut state = self.lock();
         if state.closed {
             return Err(closed());
         }
         if state.watcher.is_none() {
-            let watcher = Watcher {
-                signals: Arc::clone(self),
-                path: path.clone(),
-                options: options.clone(),
-                connection: None,
-                seen: None,
-            };
+            let watcher =
+                Watcher { signals: Arc::clone(self), place: place.clone(), connection: None, seen: None };
             let thread = std::thread::Builder::new()
                 .name("windlass-log-watch".to_owned())
                 .spawn(move || watcher.run())
@@ -245,8 +239,7 @@ impl State {
 
 struct Watcher {
     signals: Arc<Signals>,
-    path: PathBuf,
-    options: SqliteOptions,
+    place: Place,
     connection: Option<Connection>,
     /// The `data_version` when we looked last.
     seen: Option<i64>,
@@ -258,7 +251,7 @@ impl Watcher {
         while self.sleep(pause) {
             pause = TICK;
             if let Err(fault) = self.look() {
-                tracing::warn!(log = %self.path.display(), ?fault, "changes of other processes cannot be seen");
+                tracing::warn!(log = %self.place.path.display(), ?fault, "changes of other processes cannot be seen");
                 // Look again from scratch, with a new connection.
                 (self.connection, self.seen) = (None, None);
             }
@@ -284,7 +277,7 @@ impl Watcher {
 
     fn look(&mut self) -> Result<(), Fault> {
         if self.connection.is_none() {
-            self.connection = Some(file::connect(&self.path, &self.options)?);
+            self.connection = Some(self.place.connect()?);
         }
         let Some(connection) = &self.connection else { return Ok(()) };
         let now: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;

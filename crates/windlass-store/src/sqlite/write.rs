@@ -7,8 +7,8 @@ use windlass_core::{Millis, RunId};
 
 use super::changes::{Desk, NewEvents};
 use super::rows::Fault;
-use super::{payloads, prune};
-use crate::log::{Fence, Holder, PostId};
+use super::{holders, prune};
+use crate::log::{Fence, Holder, PostId, Wake};
 use crate::payload::Digest;
 
 /// A write to the log.
@@ -23,6 +23,11 @@ pub(super) enum Write {
     Hold {
         run: RunId,
         holder: Holder,
+    },
+    /// Writes nothing; the heartbeat that may be due goes before it.
+    Confirm {
+        run: RunId,
+        fence: Fence,
     },
     Release {
         run: RunId,
@@ -45,6 +50,10 @@ pub(super) enum Write {
     Remove {
         runs: Vec<RunId>,
     },
+    /// Takes note of the heartbeats of these holders.
+    Sight {
+        holders: Vec<i64>,
+    },
     /// Takes a payload out that nothing refers to.
     Reclaim,
     /// Moves everything from the write-ahead log into the file.
@@ -56,8 +65,8 @@ pub(super) enum Write {
 pub(super) enum Left {
     /// As before.
     AsItIs,
-    /// Suspended; with a time, it goes on by itself then.
-    Suspended(Option<Millis>),
+    /// Suspended; with a timer, it goes on by itself then.
+    Suspended(Option<Wake>),
 }
 
 /// What a write brought.
@@ -77,18 +86,21 @@ pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
         Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
         Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
+        Write::Confirm { run, fence } => desk.confirm(connection, *run, fence).map(|()| Written::Nothing),
         Write::Release { run, fence, left } => {
             desk.release(connection, *run, fence, *left).map(|()| Written::Nothing)
         }
         Write::Discard { run, post, fence } => {
             desk.discard(connection, *run, *post, fence).map(|()| Written::Nothing)
         }
-        Write::Put { digest, bytes } => {
-            Ok(payloads::put(connection, digest, bytes).map(|()| Written::Nothing)?)
-        }
+        Write::Put { digest, bytes } => Ok(desk.put(connection, digest, bytes).map(|()| Written::Nothing)?),
         Write::Remove { runs } => {
             desk.forget(runs);
             Ok(Written::Removed(prune::remove(connection, runs)?))
+        }
+        Write::Sight { holders } => {
+            holders.iter().try_for_each(|id| holders::sight(connection, *id))?;
+            Ok(Written::Nothing)
         }
         Write::Reclaim => Ok(prune::reclaim(connection)?.map_or(Written::Nothing, Written::Reclaimed)),
         Write::Checkpoint => Ok(Written::Nothing),

@@ -6,7 +6,6 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -18,10 +17,11 @@ use windlass_core::RunId;
 
 use super::changes::Desk;
 use super::holders::{self, BEAT_MS};
+use super::locked::locked;
 use super::rows::Fault;
 use super::watch::{Change, Signals};
 use super::write::{Write, Written, perform};
-use super::{Durability, SqliteOptions, closed, file};
+use super::{Durability, Place, closed, file};
 use crate::error::StoreError;
 use crate::log::Standing;
 
@@ -45,7 +45,7 @@ pub(super) struct Writer {
 }
 
 struct Shared {
-    path: PathBuf,
+    place: Place,
     queue: Mutex<Queue>,
     filled: Condvar,
     signals: Arc<Signals>,
@@ -65,20 +65,16 @@ struct Queue {
 }
 
 impl Writer {
-    pub(super) fn new(
-        path: PathBuf,
-        connection: Connection,
-        options: &SqliteOptions,
-        signals: Arc<Signals>,
-    ) -> Self {
+    pub(super) fn new(place: Place, connection: Connection, signals: Arc<Signals>) -> Self {
         let queue =
             Queue { jobs: VecDeque::new(), connection: Some(connection), waiting: false, closed: false };
-        let flush_after = match options.durability {
+        let places = place.options.queue.max(1);
+        let flush_after = match place.options.durability {
             Durability::Normal { flush_ms } => flush_ms.map(Duration::from_millis),
             Durability::Full => None,
         };
         let shared = Shared {
-            path,
+            place,
             queue: Mutex::new(queue),
             filled: Condvar::new(),
             signals,
@@ -86,11 +82,7 @@ impl Writer {
             commits: AtomicU64::new(0),
             flushes: AtomicU64::new(0),
         };
-        Self {
-            shared: Arc::new(shared),
-            places: Arc::new(Semaphore::new(options.queue.max(1))),
-            thread: Mutex::new(None),
-        }
+        Self { shared: Arc::new(shared), places: Arc::new(Semaphore::new(places)), thread: Mutex::new(None) }
     }
 
     pub(super) fn commits(&self) -> u64 {
@@ -131,7 +123,7 @@ impl Writer {
             .name("windlass-log".to_owned())
             .spawn(move || {
                 let (desk, held) = (Desk::default(), HashSet::new());
-                Work { connection, desk, held, unflushed: None, shared }.run();
+                Work { connection, desk, held, unflushed: None, locked_out: false, shared }.run();
             })
             .map_err(|error| StoreError::Failed(Box::new(error)))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -151,7 +143,7 @@ impl Writer {
         if let Some(thread) = thread
             && thread.join().is_err()
         {
-            tracing::error!(log = %self.shared.path.display(), "the writer thread of the log panicked");
+            tracing::error!(log = %self.shared.place.path.display(), "the writer thread of the log panicked");
         }
     }
 }
@@ -194,6 +186,8 @@ struct Work {
     held: HashSet<RunId>,
     /// When the first commit was made that is not synced yet, where that is our affair.
     unflushed: Option<Instant>,
+    /// The last group waited for a lock in vain.
+    locked_out: bool,
     shared: Arc<Shared>,
 }
 
@@ -202,7 +196,8 @@ impl Work {
         let mut last_beat = Instant::now();
         let every = Duration::from_millis(BEAT_MS);
         loop {
-            let beat_in = (!self.held.is_empty()).then(|| every.saturating_sub(last_beat.elapsed()));
+            let beats = !self.held.is_empty() || self.desk.pinned();
+            let beat_in = beats.then(|| every.saturating_sub(last_beat.elapsed()));
             let flush_in = self
                 .unflushed
                 .zip(self.shared.flush_after)
@@ -219,7 +214,7 @@ impl Work {
             self.flush_if_due();
         }
         if let Err(error) = self.leave() {
-            tracing::warn!(log = %self.shared.path.display(), ?error, "the holds of this process could not be given up");
+            tracing::warn!(log = %self.shared.place.path.display(), ?error, "the holds of this process could not be given up");
         }
     }
 
@@ -233,27 +228,37 @@ impl Work {
             return;
         }
         self.unflushed = None;
-        let mut wal = self.shared.path.clone().into_os_string();
+        let mut wal = self.shared.place.path.clone().into_os_string();
         wal.push("-wal");
         match File::open(wal).and_then(|wal| wal.sync_data()) {
             Ok(()) => drop(self.shared.flushes.fetch_add(1, Relaxed)),
             Err(error) => {
-                tracing::warn!(log = %self.shared.path.display(), %error, "the log could not be synced to the disk");
+                tracing::warn!(log = %self.shared.place.path.display(), %error, "the log could not be synced to the disk");
                 self.unflushed = Some(Instant::now());
             }
         }
     }
 
     fn group(&mut self, group: Vec<Job>) {
-        match self.transact(&group) {
-            Ok(answers) => self.answer(group, answers),
+        if let Err(gone) = self.shared.place.files.check(&self.shared.place.path) {
+            return self.refuse(group, &gone);
+        }
+        let hurried = self.locked_out && group.iter().all(|job| matches!(job.write, Write::Release { .. }));
+        if hurried {
+            self.wait_for_locks(Duration::ZERO);
+        }
+        let done = self.transact(&group);
+        if hurried {
+            self.wait_for_locks(file::busy_timeout(&self.shared.place.options));
+        }
+        self.locked_out = done.as_ref().is_err_and(file::is_busy);
+        match done {
+            Ok(answers) => match self.shared.place.files.check_log(&self.shared.place.path) {
+                Ok(()) => self.answer(group, answers),
+                Err(gone) => self.refuse(group, &gone),
+            },
             // The others of the group would wait just as long.
-            Err(error) if file::is_busy(&error) => {
-                let path = &self.shared.path;
-                for job in group {
-                    drop(job.answer.send(Err(file::locked(path))));
-                }
-            }
+            Err(error) if file::is_busy(&error) => self.refuse(group, &locked(&self.shared.place.path)),
             Err(error) if group.len() > 1 => {
                 tracing::debug!(%error, writes = group.len(), "a group of writes failed; they are tried one by one");
                 for job in group {
@@ -261,11 +266,33 @@ impl Work {
                 }
             }
             Err(error) => {
-                let error = file::failure(&self.shared.path, error);
+                let error = file::failure(&self.shared.place.path, error);
                 if let Some(job) = group.into_iter().next() {
                     drop(job.answer.send(Err(error)));
                 }
             }
+        }
+    }
+
+    /// Says the same of each write: nothing of the group counts.
+    fn refuse(&self, group: Vec<Job>, error: &StoreError) {
+        let again = || match error {
+            StoreError::Locked { path, holder } => {
+                StoreError::Locked { path: path.clone(), holder: holder.clone() }
+            }
+            StoreError::Gone { path, removed } => StoreError::Gone { path: path.clone(), removed: *removed },
+            other => file::unusable(&self.shared.place.path, other.to_string()),
+        };
+        for job in group {
+            // Nobody may wait for it any more.
+            drop(job.answer.send(Err(again())));
+        }
+    }
+
+    /// Sets how long to wait for a lock. To give up a hold is worth no second wait: the end of this process does the same.
+    fn wait_for_locks(&self, at_most: Duration) {
+        if let Err(error) = self.connection.busy_timeout(at_most) {
+            tracing::warn!(log = %self.shared.place.path.display(), %error, "the busy timeout cannot be set");
         }
     }
 
@@ -289,6 +316,9 @@ impl Work {
         match done {
             Ok(_) => {
                 desk.committed();
+                if group.iter().all(|job| matches!(job.write, Write::Confirm { .. })) {
+                    return done;
+                }
                 self.shared.commits.fetch_add(1, Relaxed);
                 if self.shared.flush_after.is_some() {
                     self.unflushed.get_or_insert_with(Instant::now);
@@ -353,19 +383,22 @@ impl Work {
     }
 
     fn checkpoint(&self) -> Answer {
-        let path = &self.shared.path;
+        let path = &self.shared.place.path;
         let busy: bool = self
             .connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
             .map_err(|error| file::failure(path, error))?;
-        if busy { Err(file::locked(path)) } else { Ok(Written::Nothing) }
+        if busy { Err(locked(path)) } else { Ok(Written::Nothing) }
     }
 
     /// A missed heartbeat is made up for by the next one.
-    fn beat(&self) {
+    fn beat(&mut self) {
+        if let Err(error) = self.desk.unpin_old(&self.connection) {
+            tracing::warn!(log = %self.shared.place.path.display(), %error, "old pins could not be removed");
+        }
         for (name, id) in self.desk.entries() {
             if let Err(error) = holders::beat(&self.connection, id, name) {
-                tracing::warn!(log = %self.shared.path.display(), %error, "no heartbeat could be written");
+                tracing::warn!(log = %self.shared.place.path.display(), %error, "no heartbeat could be written");
             }
         }
     }
@@ -374,6 +407,10 @@ impl Work {
         if self.desk.entries().next().is_none() {
             return Ok(());
         }
+        if self.locked_out {
+            self.wait_for_locks(Duration::ZERO);
+        }
+        self.shared.place.files.check(&self.shared.place.path)?;
         let held: Vec<RunId> = self.held.drain().collect();
         let Self { connection, desk, .. } = self;
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;

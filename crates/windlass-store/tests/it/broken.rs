@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use windlass_core::{Event, Millis, RunId, Text, What};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    Standing, StoreError, conformance,
+    Standing, StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,7 @@ enum Fault {
     KeepsRefusedPosts,
     CutsPayloads,
     TakesAnyReference,
+    ForgetsWhenATimerWasSet,
 }
 
 /// A log in memory with one fault.
@@ -123,6 +124,20 @@ impl EventLog for Broken {
         self.0.release(run, fence)
     }
 
+    fn park_until(
+        &self,
+        run: RunId,
+        fence: &Fence,
+        wake: Option<Wake>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let forgets = matches!(self.1, Fault::ForgetsWhenATimerWasSet);
+        self.0.park_until(
+            run,
+            fence,
+            wake.map(|wake| Wake { from: if forgets { 0 } else { wake.from }, ..wake }),
+        )
+    }
+
     fn list(&self, mut filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         if matches!(self.1, Fault::ForgetsWhereAPageBegan) && filter.limit == 0 {
             filter.before = None;
@@ -149,6 +164,7 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::ForgetsWhereAPageBegan, "listings_keep_to_every_filter"),
         (Fault::KeepsRefusedPosts, "a_refused_post_is_taken_out_by_its_holder"),
         (Fault::CutsPayloads, "a_payload_is_kept_once_and_read_by_ranges"),
+        (Fault::ForgetsWhenATimerWasSet, "a_clock_that_is_set_back_stretches_no_wait"),
         (Fault::TakesAnyReference, "an_append_needs_the_payloads_that_it_names"),
     ];
     for (fault, promise) in cases {

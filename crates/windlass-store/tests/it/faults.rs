@@ -84,7 +84,7 @@ fn e31_a_newer_format_is_refused_with_both_versions() {
     drop(SqliteLog::open(&path).unwrap());
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = SqliteLog::open(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 7, known: 2, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 3, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -96,8 +96,12 @@ async fn e31_a_locked_file_is_a_clear_error_and_appends_go_on_afterwards() {
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = log.append(append(run, 1, said("locked out"))).await.unwrap_err();
-    assert_eq!(error.code(), "store.unusable");
+    assert_eq!(error.code(), "store.locked");
     assert!(words(&error).contains("locked"), "{}", words(&error));
+    if cfg!(target_os = "linux") {
+        let us = std::process::id().to_string();
+        assert!(words(&error).contains(&us) && error.help().unwrap().contains(&us), "{error:?}");
+    }
     assert_eq!(log.summary(run).await.unwrap().version, 1, "reading goes on, and shows nothing half-done");
     other.execute_batch("ROLLBACK").unwrap();
     log.append(append(run, 1, said("let in"))).await.unwrap();
@@ -172,4 +176,55 @@ async fn an_event_that_cannot_be_read_is_named() {
     other.execute("UPDATE appends SET body = replace(body, '\"broken\"', '1') WHERE last = 3", []).unwrap();
     let error = log.read(run, 1, 100).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { run: named, seq: 3, .. } if named == run), "{error:?}");
+}
+
+/// What somebody does to a log's file.
+#[cfg(unix)]
+type Change<'c> = &'c dyn Fn(&Path);
+
+/// What becomes of an append whose log was taken away: each case changes the file, and says what the error must name.
+#[cfg(unix)]
+#[tokio::test]
+async fn e31_an_append_to_a_log_that_was_taken_away_is_an_error() {
+    let replace = |path: &Path| {
+        let copy = path.with_extension("copy");
+        fs::copy(path, &copy).unwrap();
+        fs::rename(copy, path).unwrap();
+    };
+    let beside = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
+    let cases: [(&str, Change<'_>, bool); 5] = [
+        ("log.db was removed", &|path| fs::remove_file(path).unwrap(), true),
+        ("log.db was replaced", &replace, false),
+        ("log.db-wal was removed", &|path| fs::remove_file(beside(path, "-wal")).unwrap(), true),
+        ("log.db-shm was replaced", &|path| replace(&beside(path, "-shm")), false),
+        ("log.db was removed", &|path| fs::remove_dir_all(path.parent().unwrap()).unwrap(), true),
+    ];
+    for (says, change, is_removed) in cases {
+        let (_folder, path) = folder();
+        let log = SqliteLog::open(&path).unwrap();
+        let run = begin(&log, 1).await;
+        change(&path);
+        let error = log.append(append(run, 1, said("lost"))).await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::Gone { removed, .. } if removed == is_removed),
+            "{says}: {error:?}"
+        );
+        assert!(words(&error).contains(says) && error.help().unwrap().contains("backup"), "{error:?}");
+        let again = log.hold(run, &fence("other", 0).holder).await.unwrap_err();
+        assert_eq!(again.code(), "store.gone", "{says}: it stays an error");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn e31_a_log_that_was_moved_away_and_back_goes_on() {
+    let (folder, path) = folder();
+    let log = SqliteLog::open(&path).unwrap();
+    let run = begin(&log, 1).await;
+    let away = folder.path().join("away.db");
+    fs::rename(&path, &away).unwrap();
+    assert_eq!(log.append(append(run, 1, said("lost"))).await.unwrap_err().code(), "store.gone");
+    fs::rename(&away, &path).unwrap();
+    log.append(append(run, 1, said("kept"))).await.unwrap();
+    assert_eq!(log.summary(run).await.unwrap().version, 2, "the refused append left nothing behind");
 }

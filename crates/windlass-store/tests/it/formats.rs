@@ -33,7 +33,7 @@ async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
     let (_folder, path) = copy_of(1);
     assert_eq!(format_of(&path), 1);
     let log = SqliteLog::open(&path).unwrap();
-    assert_eq!(format_of(&path), 2, "it is brought to this format");
+    assert_eq!(format_of(&path), 3, "it is brought to this format");
     let runs = log.list(RunFilter::default()).await.unwrap();
     let standings: Vec<_> = runs.iter().map(|run| run.standing.name()).collect();
     assert_eq!(
@@ -72,6 +72,40 @@ async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
     assert!(live.next().await.unwrap().is_ok());
 }
 
+#[tokio::test]
+async fn e34_a_log_of_format_2_opens_and_goes_on_with_hashes_from_there() {
+    let (_folder, path) = copy_of(2);
+    assert_eq!(format_of(&path), 2);
+    let log = SqliteLog::open(&path).unwrap();
+    assert_eq!(format_of(&path), 3, "it is brought to this format");
+    let checked = log.check().await.unwrap();
+    assert_eq!((checked.runs, checked.appends, checked.unhashed, checked.payloads), (5, 16, 16, 1));
+    assert_eq!(checked.faults, Vec::<String>::new(), "what has no hash is no fault");
+    let runs = log.list(RunFilter::default()).await.unwrap();
+    let standings: Vec<_> = runs.iter().map(|run| run.standing.name()).collect();
+    assert_eq!(standings, ["running", "suspended", "answered", "answered", "answered"], "newest first");
+    let interrupted = &runs[0];
+    assert_eq!(folded(&log, interrupted.run, None).await.version(), interrupted.version);
+    let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
+    for more in 0..2 {
+        let (run, expected) = (interrupted.run, interrupted.version + more);
+        let (events, fence, standing) = (said("goes on"), fence.clone(), Standing::Running);
+        log.append(Append { run, expected, events, fence, uses: None, standing }).await.unwrap();
+    }
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let change = |from: u64| {
+        let sql = "UPDATE appends SET body = replace(body, 'on', 'up') WHERE id = (SELECT min(id) FROM appends \
+                   WHERE last >= ?1 AND run = (SELECT no FROM runs WHERE standing = 'running'))";
+        assert_eq!(file.execute(sql, [i64::try_from(from).unwrap()]).unwrap(), 1);
+    };
+    assert_eq!(log.changed(interrupted.run).await.unwrap(), None);
+    change(1);
+    assert_eq!(log.changed(interrupted.run).await.unwrap(), None, "what was there has no hash");
+    change(interrupted.version + 1);
+    assert_eq!(log.changed(interrupted.run).await.unwrap(), Some(interrupted.version + 1));
+    assert_eq!(log.check().await.unwrap().unhashed, 16);
+}
+
 #[test]
 fn e34_several_processes_may_bring_a_log_to_this_format_at_once() {
     let (_folder, path) = copy_of(1);
@@ -80,17 +114,17 @@ fn e34_several_processes_may_bring_a_log_to_this_format_at_once() {
             scope.spawn(|| SqliteLog::open(&path).map(drop).unwrap());
         }
     });
-    assert_eq!(format_of(&path), 2);
+    assert_eq!(format_of(&path), 3);
 }
 
 #[test]
 fn e34_a_newer_log_is_refused_and_left_alone() {
     let (_folder, path) = copy_of(1);
-    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 3).unwrap();
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 4).unwrap();
     let before = std::fs::read(&path).unwrap();
     let error = SqliteLog::open(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 3, known: 2, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 4, known: 3, .. }), "{error:?}");
     let said = error.to_string();
-    assert!(said.contains("format 3") && said.contains("up to 2"), "{said}");
+    assert!(said.contains("format 4") && said.contains("up to 3"), "{said}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_store::{Append, EventLog, Holder, SqliteLog, StoreError};
+use windlass_store::{Append, EventLog, Holder, RunFilter, SqliteLog, StoreError};
 
 use crate::sample::{append, begin, fence, said};
 
@@ -10,12 +10,18 @@ fn now_ms() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
-/// Moves all holders to another machine, with a heartbeat that is so old.
-fn move_holders(path: &std::path::Path, age_ms: i64) {
-    let other = rusqlite::Connection::open(path).unwrap();
-    let moved =
-        other.execute("UPDATE holders SET host = 'elsewhere', beat_at = ?1", [now_ms() - age_ms]).unwrap();
-    assert_eq!(moved, 1);
+/// Machines that holders are moved to: of another boot, and of one that is not known.
+const ELSEWHERE: &str = "other-boot pid:[1]";
+const UNKNOWN: &str = "unknown 1 2";
+
+fn sql(path: &std::path::Path, sql: &str) -> usize {
+    rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap()
+}
+
+/// Moves all holders to another machine, whose wall clock says that.
+fn move_holders(path: &std::path::Path, host: &str, beat_at: i64) {
+    let set = format!("UPDATE holders SET host = '{host}', beat_at = {beat_at}");
+    assert_eq!(sql(path, &set), 1);
 }
 
 #[tokio::test]
@@ -37,23 +43,78 @@ async fn e32_two_logs_on_one_file_agree_on_the_holder() {
     assert_eq!(first.summary(run).await.unwrap().version, 2);
 }
 
+/// A clock that is years ahead does not keep a dead holder alive, and one that is an hour behind makes no holder dead.
 #[tokio::test]
-async fn e32_a_holder_elsewhere_lives_as_long_as_its_heartbeat_is_young() {
+async fn e32_a_holder_elsewhere_lives_until_its_heartbeat_was_seen_unchanged_for_15_s() {
+    let (behind, ahead) = (now_ms() - 3_600_000, now_ms() + 1_000_000_000_000);
+    for (host, clock) in [(ELSEWHERE, now_ms()), (ELSEWHERE, ahead), (UNKNOWN, behind), (UNKNOWN, ahead)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        let (first, second) = (SqliteLog::open(&path).unwrap(), SqliteLog::open(&path).unwrap());
+        let run = begin(&first, 1).await;
+        let other = Holder("other".into());
+        move_holders(&path, host, clock);
+        let held = |result| assert!(matches!(result, Err(StoreError::Held { .. })), "{clock}: {result:?}");
+        held(second.hold(run, &other).await);
+        assert_eq!(sql(&path, "UPDATE sightings SET up = up - 14000"), 1);
+        held(second.hold(run, &other).await);
+        // A heartbeat: it is watched anew.
+        assert_eq!(sql(&path, "UPDATE holders SET beat_at = beat_at + 5000"), 1);
+        sql(&path, "UPDATE sightings SET up = up - 14000");
+        held(second.hold(run, &other).await);
+        assert_eq!(sql(&path, "UPDATE sightings SET up = up - 14000"), 1);
+        // Seen by another boot, whose time means nothing here.
+        assert_eq!(sql(&path, "UPDATE sightings SET boot = 'a third', up = 0"), 1);
+        held(second.hold(run, &other).await);
+        assert_eq!(sql(&path, "UPDATE sightings SET up = up - 15000"), 1);
+        assert_eq!(second.summary(run).await.unwrap().holder, None, "{clock}");
+        let taken = second.hold(run, &other).await.unwrap();
+        assert_eq!(taken, fence("other", 2));
+        let late = first.append(append(run, 1, said("the paused holder wakes"))).await;
+        assert!(matches!(&late, Err(StoreError::Fenced { holder, .. }) if holder == "other"), "{late:?}");
+    }
+}
+
+/// A listing that shows a holder watches it too: who only lists (`runs resume --all --wait`) takes over in the end.
+#[tokio::test]
+async fn e32_a_listing_watches_the_holders_that_it_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let (first, second) = (SqliteLog::open(&path).unwrap(), SqliteLog::open(&path).unwrap());
+    begin(&first, 1).await;
+    move_holders(&path, ELSEWHERE, now_ms() + 1_000_000_000);
+    let holder = async || second.list(RunFilter::default()).await.unwrap().remove(0).holder;
+    assert_eq!(holder().await, Some(fence("maker", 1).holder));
+    assert_eq!(sql(&path, "UPDATE sightings SET up = up - 15000"), 1);
+    assert_eq!(holder().await, None);
+}
+
+#[tokio::test]
+async fn e32_a_holder_of_an_earlier_boot_is_dead_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let (first, second) = (SqliteLog::open(&path).unwrap(), SqliteLog::open(&path).unwrap());
+    let run = begin(&first, 1).await;
+    move_holders(&path, ELSEWHERE, now_ms() - 16_000);
+    assert_eq!(second.summary(run).await.unwrap().holder, None);
+    assert_eq!(second.hold(run, &Holder("other".into())).await.unwrap().epoch, 2);
+}
+
+/// Two containers on one machine share the clock that counts since the boot: a look is enough.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn e32_a_holder_in_another_container_lives_as_long_as_its_heartbeat_is_young_by_the_boots_clock() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.db");
     let (first, second) = (SqliteLog::open(&path).unwrap(), SqliteLog::open(&path).unwrap());
     let run = begin(&first, 1).await;
     let other = Holder("other".into());
-    move_holders(&path, 0);
+    let ahead = now_ms() + 1_000_000_000;
+    sql(&path, &format!("UPDATE holders SET host = host || '0', beat_at = {ahead}"));
     assert!(matches!(second.hold(run, &other).await, Err(StoreError::Held { .. })));
-    move_holders(&path, 14_000);
-    assert!(matches!(second.hold(run, &other).await, Err(StoreError::Held { .. })));
-    move_holders(&path, 16_000);
-    assert_eq!(second.summary(run).await.unwrap().holder, None);
-    let taken = second.hold(run, &other).await.unwrap();
-    assert_eq!(taken, fence("other", 2));
-    let late = first.append(append(run, 1, said("the paused holder wakes"))).await;
-    assert!(matches!(&late, Err(StoreError::Fenced { holder, .. }) if holder == "other"), "{late:?}");
+    assert_eq!(sql(&path, "UPDATE holders SET beat_up = beat_up - 16000"), 1);
+    assert_eq!(second.hold(run, &other).await.unwrap().epoch, 2);
+    assert_eq!(sql(&path, "DELETE FROM sightings"), 0, "there was nothing to watch");
 }
 
 #[tokio::test]

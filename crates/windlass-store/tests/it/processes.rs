@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use futures_util::StreamExt;
 use windlass_core::What;
-use windlass_store::{Append, EventLog, Holder, SqliteLog, StoreError};
+use windlass_store::{Append, EventLog, Holder, SqliteLog, SqliteOptions, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said};
 
@@ -165,4 +165,44 @@ async fn many_processes_may_make_the_same_log() {
     for thread in threads {
         thread.join().unwrap().unwrap();
     }
+}
+
+#[test]
+#[ignore = "a role that another test plays in a process of its own"]
+fn role_stays_within_a_commit() {
+    let file = rusqlite::Connection::open(std::env::var(LOG).expect("started by a test")).unwrap();
+    file.execute_batch("BEGIN IMMEDIATE").unwrap();
+    say("locked");
+    std::thread::park();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn e31_a_process_that_is_stopped_within_a_commit_is_named_and_nobody_waits_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let options = SqliteOptions { busy_timeout_ms: 1_000, ..SqliteOptions::default() };
+    let log = SqliteLog::open_with(&path, options).unwrap();
+    let run = begin(&log, 1).await;
+    let mut role = Role::start("role_stays_within_a_commit", &path);
+    assert_eq!(role.hear(), "locked");
+    let pid = role.child.id();
+    let signal = |name: &str| Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+    assert!(signal("-STOP").success());
+    let begun = std::time::Instant::now();
+    let error = log.append(append(run, 1, said("locked out"))).await.unwrap_err();
+    let StoreError::Locked { holder, .. } = &error else { panic!("{error:?}") };
+    let process = holder.process.as_ref().unwrap();
+    assert_eq!((process.pid, process.stopped), (i64::from(pid), true));
+    assert!(error.help().unwrap().contains(&format!("`kill -CONT {pid}`")), "{error:?}");
+    // What is left to do, a hold to give up and the log to close, waits no second time.
+    let one = begun.elapsed();
+    let late = log.release(run, &fence("maker", 1)).await.unwrap_err();
+    assert_eq!(late.code(), "store.locked");
+    drop(log);
+    let all = begun.elapsed();
+    assert!(all < one * 2, "one wait took {one:?}, all of it {all:?}");
+    role.kill();
+    let log = SqliteLog::open(&path).unwrap();
+    assert_eq!(log.summary(run).await.unwrap().version, 1);
 }

@@ -29,6 +29,7 @@ pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
         tools: Arc::default(),
         models: Arc::default(),
         policy: Arc::new(Policy::preset(Preset::Chat).unwrap()),
+        seals: None,
         trace: None,
     };
     Arc::new([Event { at: 1, fact: fact.into() }])

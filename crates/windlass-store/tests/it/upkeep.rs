@@ -187,7 +187,7 @@ async fn a_check_names_what_is_wrong() {
          UPDATE pieces SET data = zeroblob(length(data)) WHERE payload = 1 AND place = 1;
          DELETE FROM pieces WHERE payload = 2;
          INSERT INTO needs VALUES (5, 77);
-         INSERT INTO inbox(run, at, body) VALUES (88, 1, '');",
+         INSERT INTO inbox(run, at, body) VALUES (88, 1, ''), (5, 1, '{Steer');",
     );
     let faults = place.log.check().await.unwrap().faults;
     let run = |number: u128| id(number).to_string();
@@ -196,6 +196,10 @@ async fn a_check_names_what_is_wrong() {
         format!("run {}: the append that ends with event 3 is no JSON", run(2)),
         format!("run {}: the append that ends with event 4 has 0 events, expected 1", run(3)),
         format!("run {}: event 4 has schema 99; this version reads schemas up to 1", run(4)),
+        format!("run {}: the append that ends with event 3 is not what was written", run(2)),
+        format!("run {}: the append that ends with event 4 is not what was written", run(3)),
+        format!("run {}: the append that ends with event 4 is not what was written", run(4)),
+        format!("run {}: the posted input 2 cannot be read", run(5)),
         format!("run {} is based on run {}, which is not there", run(4), id(0x99)),
         "1 posts belong to no run".to_owned(),
         format!("run {} refers to a payload that is not there", run(5)),
@@ -241,4 +245,85 @@ async fn k25_sessions_go_with_what_their_runs_started() {
     assert_eq!(place.log.prune(delete(&["nobody"])).await.unwrap().runs, []);
     assert_eq!(place.log.prune(delete(&["a", "b"])).await.unwrap().runs, [id(4), id(1)]);
     assert_eq!(place.runs().await, [5]);
+}
+
+/// Any letter that is changed in a row is found, and named once; what a later append is chained to is what was stored.
+#[tokio::test]
+async fn a_changed_letter_anywhere_in_an_append_is_found() {
+    let changes = [
+        "body = replace(body, 'wrote', 'write') WHERE run = 1 AND last = 3",
+        "body = replace(body, '\"type\"', '\"type\" ') WHERE run = 1 AND last = 3",
+        "at = at + 1 WHERE run = 1 AND last = 3",
+        "schema = 0 WHERE run = 1 AND last = 3",
+        "chain = zeroblob(32) WHERE run = 1 AND last = 3",
+    ];
+    for change in changes {
+        let place = place();
+        for number in 1..=2 {
+            begin(&place.log, number).await;
+            for step in 1..=4 {
+                place.log.append(append(id(number), step, said("what somebody wrote"))).await.unwrap();
+            }
+        }
+        assert_eq!(place.log.check().await.unwrap().faults, Vec::<String>::new());
+        place.sql(&format!("UPDATE appends SET {change}"));
+        let faults = place.log.check().await.unwrap().faults;
+        let named = format!("run {}: the append that ends with event 3 is not what was written", id(1));
+        assert_eq!(faults[0], named, "{change}");
+        assert!(faults.len() == 1 || change.starts_with("chain"), "{change}: {faults:?}");
+        assert_eq!(place.log.changed(id(1)).await.unwrap(), Some(3), "{change}");
+        assert_eq!(place.log.changed(id(2)).await.unwrap(), None, "{change}");
+    }
+    // Rows that changed places.
+    let place = place();
+    for number in 1..=2 {
+        begin(&place.log, number).await;
+        place.log.append(append(id(number), 1, said("the same"))).await.unwrap();
+    }
+    place.sql(
+        "UPDATE appends SET last = 99 WHERE run = 1 AND last = 2; UPDATE appends SET run = 1 WHERE run = 2 AND last = 2; \
+         UPDATE appends SET run = 2, last = 2 WHERE last = 99",
+    );
+    assert_eq!(place.log.check().await.unwrap().faults.len(), 2);
+}
+
+#[tokio::test]
+async fn chains_go_on_over_processes_and_pruning_breaks_none() {
+    let place = place();
+    for number in 1..=3 {
+        place.ended(number, (number == 2).then_some(1)).await;
+    }
+    let run = begin(&place.log, 4).await;
+    place.log.release(run, &fence("maker", 1)).await.unwrap();
+    let other = SqliteLog::open(place.log.path()).unwrap();
+    let taken = other.hold(run, &fence("other", 0).holder).await.unwrap();
+    other.append(Append { fence: taken.clone(), ..append(run, 1, said("elsewhere")) }).await.unwrap();
+    other.release(run, &taken).await.unwrap();
+    let fence = place.log.hold(run, &fence("maker", 0).holder).await.unwrap();
+    place.log.append(Append { fence, ..append(run, 2, said("here again")) }).await.unwrap();
+    assert_eq!(place.log.prune(Prune::default()).await.unwrap().runs.len(), 3);
+    let checked = place.log.check().await.unwrap();
+    assert_eq!((checked.runs, checked.unhashed, checked.faults), (1, 0, Vec::new()));
+}
+
+/// A clock that is a day ahead, or a day behind, prunes no payload whose append is on its way.
+#[tokio::test]
+async fn e36_pruning_with_any_clock_leaves_what_a_living_process_has_stored() {
+    for stored_at in ["0", "9e15"] {
+        let place = place();
+        let run = begin(&place.log, 1).await;
+        let (named, unnamed) = (b"named later", b"never named");
+        let name = place.log.put(Arc::from(*named)).await.unwrap();
+        place.log.put(Arc::from(*unnamed)).await.unwrap();
+        place.sql(&format!("UPDATE payloads SET stored_at = CAST({stored_at} AS INTEGER)"));
+        let pruner = SqliteLog::open(place.log.path()).unwrap();
+        assert_eq!(pruner.prune(Prune::default()).await.unwrap().payloads, 0, "{stored_at}");
+        place.log.append(append(run, 1, naming(&name))).await.unwrap();
+        assert_eq!(place.log.payload(&name, 0, 100).await.unwrap(), named);
+        let Place { folder, log } = place;
+        drop(log);
+        assert_eq!(pruner.prune(Prune::default()).await.unwrap().payloads, 1, "its process is gone");
+        assert_eq!(pruner.payload(&name, 0, 100).await.unwrap(), named, "an event names it");
+        drop((pruner, folder));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::ToolSpec;
+use windlass_core::{ModelChoice, ToolSpec};
 use windlass_runtime::agent_file::{
     AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
@@ -62,7 +62,8 @@ pub(crate) fn build(
     if !case.hooks.is_empty() {
         let total_ms = cast.read(part.agent)?.timeouts().total_ms;
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
-            builder = builder.known_model(name, scripted_model(script, world, total_ms));
+            let choice = ModelChoice { name: name.into(), prices: case.prices, ..ModelChoice::default() };
+            builder = builder.known_model_with(choice, scripted_model(script, world, total_ms));
         }
         builder = builder
             .step_hook(Arc::new(ScriptedHook { edits: case.hooks.clone(), turns: script.turns.clone() }));

@@ -4,7 +4,7 @@ use windlass_core::Event;
 
 use super::outcome::{Outcome, Stop};
 use super::pass::{Mode, Pass};
-use super::record::RunRecord;
+use super::record::{self, RunRecord};
 use crate::fixture::{Case, EVENT_NAMES, Expect, Matcher, Mismatch, RequestMatch};
 use crate::script::last_step;
 
@@ -52,8 +52,12 @@ pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Result<(), Shor
 /// What the case expects of the runs that came to rest.
 fn runs(case: &Case, pass: Pass, outcome: &Outcome) -> Result<(), Shortfall> {
     let last = case.runs.len().saturating_sub(1);
-    for (place, record) in outcome.runs.iter().enumerate() {
-        super::sound::run(record)?;
+    for (place, run) in outcome.runs.iter().enumerate() {
+        super::sound::run(run)?;
+        if pass.restarts() > 0 && !pass.scripted && record::cut_by_reservation(&run.batches) {
+            // What the lost calls may have cost was too much: without the restart the run would have gone on.
+            return Ok(());
+        }
         let own = case.runs.get(place).and_then(|run| run.expect.as_ref());
         for expect in own.into_iter().chain((place == last).then_some(&case.expect)) {
             if let Some(first) = check(pass, expect, place, outcome).into_iter().min_by_key(Shortfall::order)
@@ -159,8 +163,8 @@ fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Checked {
             wanted.check_count(found).map_err(|miss| miss.under(key))?;
         }
     }
-    // What a crash and a stop together cost nobody can know: then there is only an estimate.
-    let guessed = pass.restarts() > 0 && run.state.usage().estimated;
+    // What a crash and a stop together cost nobody can know: then there is only an estimate, or a reservation.
+    let guessed = pass.restarts() > 0 && (run.state.usage().estimated || run.lost_for_good);
     if let Some(wanted) = expect.usage.as_ref().filter(|_| !guessed) {
         let cost = run.state.cost().map(|pico| pico as f64 / 1e12);
         wanted.check(run.state.usage(), cost).map_err(|miss| miss.under("usage"))?;

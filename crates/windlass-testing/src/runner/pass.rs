@@ -179,6 +179,7 @@ impl Stage<'_> {
             replay_differs: record::replay_differs(&state, base, &batches),
             log_lines: record::log_lines(&state, base, &batches),
             asked: record::asked(&events, &|run| self.batches(run)),
+            lost_for_good: record::lost_for_good(&batches, &|run| self.batches(run)),
             events,
             updates: updates.updates,
             requests: script.requests().len() - requests,
@@ -304,7 +305,7 @@ impl Stage<'_> {
             log: self.log.clone(),
         });
         let session = (self.case.runs.len() > 1).then(|| SessionId::from("case"));
-        DriveOptions { people: Some(people), wait_for_timers: true, session }
+        DriveOptions { people: Some(people), wait_for_timers: true, session, by_hand: false }
     }
 
     fn input(&self, place: usize) -> Result<RunMessages, String> {

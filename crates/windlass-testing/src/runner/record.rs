@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use windlass_core::{
-    BRANCH_TOOL, CallId, CallOutcome, Event, Fact, PARENT_TOOL, QuestionId, RunId, State, Text, ToolCall,
-    evolve, narrate, replay,
+    BRANCH_TOOL, CallId, CallOutcome, Event, Fact, FailureKind, PARENT_TOOL, QuestionId, RunId, State, Text,
+    ToolCall, evolve, narrate, replay,
 };
 use windlass_store::Batch;
 
@@ -25,17 +25,20 @@ pub(crate) struct RunRecord {
     pub(crate) requests: usize,
     pub(crate) executed: BTreeMap<String, Vec<Value>>,
     pub(crate) virtual_ms: u64,
+    /// Whether a model call was lost with its process and not made again: what it used nobody knows.
+    pub(crate) lost_for_good: bool,
     /// The first event that a replay of the run gives otherwise, in words.
     pub(crate) replay_differs: Option<String>,
 }
 
 /// Leaves out what only a restart caused: the take-over, doubts, questions that the runner answered by itself, and a
-/// second start of a call that was lost.
+/// second start of a model call or tool call that was lost.
 pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> Vec<Event> {
     let mut running: BTreeMap<CallId, bool> = BTreeMap::new();
     let mut kept = Vec::new();
     for event in batches.iter().flat_map(|batch| batch.events.iter()) {
         let own = match &event.fact {
+            Fact::TurnStarted(turn) => turn.again,
             Fact::RunResumed(_) | Fact::CallDoubted(_) => true,
             Fact::InputRequested(asked) => {
                 let own = by_runner.contains(&asked.question);
@@ -63,6 +66,43 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
         }
     }
     kept
+}
+
+/// Whether a model call was lost with its process and came to no end of its own, in a run or in one that did a task of it.
+pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec<Batch>) -> bool {
+    let (mut asked, mut lost) = (false, false);
+    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| match &event.fact {
+        Fact::TurnStarted(_) => {
+            asked = true;
+            false
+        }
+        Fact::RunResumed(_) => {
+            lost |= asked;
+            false
+        }
+        Fact::TurnCompleted(_) => {
+            (asked, lost) = (false, false);
+            false
+        }
+        Fact::TurnFailed(failed) => {
+            asked = false;
+            std::mem::take(&mut lost) && failed.failure.kind == FailureKind::Cancelled
+        }
+        Fact::DelegationStarted(started) => lost_for_good(&batches_of(started.run), batches_of),
+        _ => false,
+    })
+}
+
+/// Whether a limit cut a run only because of what is reserved for model calls that a restart lost.
+pub(crate) fn cut_by_reservation(batches: &[Batch]) -> bool {
+    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| match &event.fact {
+        Fact::LimitReached(cut) => {
+            cut.reserved > 0
+                && cut.reached - cut.reserved < cut.max
+                && cut.reached - cut.reserved + cut.needed <= cut.max
+        }
+        _ => false,
+    })
 }
 
 /// Accepts each rebuilt input again (point 4 of the contract): what differs first, if anything does.

@@ -88,6 +88,7 @@ files! {
     edges_crashes => "edges/crashes",
     edges_limits => "edges/limits",
     edges_mixed => "edges/mixed",
+    edges_money => "edges/money",
     edges_payloads => "edges/payloads",
     edges_people => "edges/people",
     edges_refused => "edges/refused",

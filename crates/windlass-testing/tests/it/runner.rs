@@ -233,8 +233,8 @@ blocking: human.0: expected the answer in line 5 is refused, as `wrong: true` sa
        0 ms  RunStarted agent agent
        0 ms  TurnStarted turn 1 attempt 1
        0 ms  TurnCompleted a({}) call_1_1
-       0 ms  CallHeld {"call":"call_1_1","digest":"ffe7f2742850e2752163af845d6bdf2d2db1800f985495e1a357e6a9bc564f9e"}
-       0 ms  InputRequested {"question":"q1","kind":"approval","call":"call_1_1","text":"May `a` run with {}?"}
+       0 ms  CallHeld {"call":"call_1_1","digest":"beae0ef69ee62f2402ec309a3eb4a53d92e90d8e77277fc24c8e0f0ecc243abe"}
+       0 ms  InputRequested {"question":"q1","kind":"approval","call":"call_1_1","text":"May `a` run with {}? (call call_1_1)"}
        0 ms  InputReceived {"question":"q1","answer":"approve"}
   request 1 to the model:
     { role: user, text: "Hi" }
@@ -255,8 +255,8 @@ blocking: run 2:
        0 ms  RunStarted agent agent
        0 ms  TurnStarted turn 1 attempt 1
        0 ms  TurnCompleted a({}) call_1_1
-       0 ms  CallHeld {"call":"call_1_1","digest":"ffe7f2742850e2752163af845d6bdf2d2db1800f985495e1a357e6a9bc564f9e"}
-       0 ms  InputRequested {"question":"q1","kind":"approval","call":"call_1_1","text":"May `a` run with {}?"}
+       0 ms  CallHeld {"call":"call_1_1","digest":"beae0ef69ee62f2402ec309a3eb4a53d92e90d8e77277fc24c8e0f0ecc243abe"}
+       0 ms  InputRequested {"question":"q1","kind":"approval","call":"call_1_1","text":"May `a` run with {}? (call call_1_1)"}
   last request to the model:
     { role: user, text: "one" }
     model: scripted, tools: [a], tool_choice: auto

@@ -13,11 +13,12 @@ use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use windlass_core::ToolSpec;
 
+use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::function::{Args, Properties};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
-use hosts::{Hosts, Vetted};
+use hosts::{Hosts, Reach, Vetted};
 
 /// How much of a body is read, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -41,18 +42,29 @@ const QUOTED_CHARS: usize = 500;
 ///
 /// Addresses that are private, loopback, link-local, shared (RFC 6598), multicast, of documentation or otherwise not of
 /// the public internet (IANA special-purpose registries; IPv4 inside IPv6 too, and with them the metadata services of
-/// clouds) are refused unless the host is listed by its name, without `*`. A name is resolved once, and the connection
-/// goes to an address that was checked; each redirect is checked anew. Proxies are not used: they would resolve names
-/// themselves.
+/// clouds) are refused unless an entry names the host without `*`. Such an entry with a port opens only that port, and
+/// no wildcard ever covers these addresses. A name is resolved once, and the connection goes to an address that was
+/// checked; each redirect is checked anew. Proxies are not used: they would resolve names themselves.
 ///
 /// Given are `text/*`, JSON and XML in UTF-8, ASCII or Latin-1; HTML is reduced to its text.
 ///
 /// Limits: [`MAX_BODY`] (the rest is cut off with a note), [`MAX_REDIRECTS`], [`FETCH_LIMIT`].
 pub struct Fetch {
     spec: ToolSpec,
-    hosts: Arc<Hosts>,
-    /// For `http` and, made only when it is needed, for `https`.
-    clients: [OnceLock<Client>; 2],
+    hosts: Hosts,
+    /// The list of hosts as it was given.
+    listed: String,
+    /// Each is made when it is first needed.
+    clients: Clients,
+}
+
+/// A client per scheme and reach: they resolve names differently, and only `https` needs certificates.
+#[derive(Default)]
+struct Clients {
+    http: OnceLock<Client>,
+    https: OnceLock<Client>,
+    listed_http: OnceLock<Client>,
+    listed_https: OnceLock<Client>,
 }
 
 impl std::fmt::Debug for Fetch {
@@ -67,13 +79,14 @@ impl Fetch {
     /// # Errors
     /// An entry is no host.
     pub fn new(hosts: &[String]) -> Result<Self, ToolSetError> {
+        let listed = serde_json::json!(hosts).to_string();
         let hosts =
             Hosts::new(hosts).map_err(|what| ToolSetError::BadSettings { name: "fetch".to_owned(), what })?;
         let mut properties = Properties::new();
         properties.required::<String>("url", "The address, with http:// or https://");
         let description = "Fetches a page or file of text from the web.";
         let spec = super::spec("fetch", description, properties);
-        Ok(Self { spec, hosts: Arc::new(hosts), clients: [OnceLock::new(), OnceLock::new()] })
+        Ok(Self { spec, hosts, listed, clients: Clients::default() })
     }
 
     async fn fetch(&self, address: &str) -> Result<String, ToolError> {
@@ -89,15 +102,20 @@ impl Fetch {
     }
 
     async fn get(&self, url: &Url) -> Result<Response, ToolError> {
-        self.hosts.check(url)?;
-        let response = self.client(url)?.get(url.clone()).header(ACCEPT, "text/*, */*;q=0.5").send().await;
+        let reach = self.hosts.check(url)?;
+        let response =
+            self.client(url, reach)?.get(url.clone()).header(ACCEPT, "text/*, */*;q=0.5").send().await;
         response.map_err(|error| failed(url, &error))
     }
 
-    fn client(&self, url: &Url) -> Result<Client, ToolError> {
+    fn client(&self, url: &Url, reach: Reach) -> Result<Client, ToolError> {
         let tls = url.scheme() == "https";
-        let [plain, secure] = &self.clients;
-        let slot = if tls { secure } else { plain };
+        let slot = match (reach, tls) {
+            (Reach::Public, false) => &self.clients.http,
+            (Reach::Public, true) => &self.clients.https,
+            (Reach::Listed, false) => &self.clients.listed_http,
+            (Reach::Listed, true) => &self.clients.listed_https,
+        };
         if let Some(client) = slot.get() {
             return Ok(client.clone());
         }
@@ -108,7 +126,7 @@ impl Fetch {
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .connect_timeout(CONNECT_LIMIT)
-            .dns_resolver(Arc::new(Vetted(self.hosts.clone())))
+            .dns_resolver(Arc::new(Vetted(reach)))
             .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")));
         if !tls {
             builder = builder.tls_certs_only([]);
@@ -121,6 +139,10 @@ impl Fetch {
 impl Tool for Fetch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        vec![Bound::open("hosts", &self.listed)]
     }
 
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

@@ -34,6 +34,12 @@ pub(crate) struct Place<'f> {
 }
 
 impl Folders {
+    /// The folders, as they were named.
+    pub(crate) fn said(&self) -> String {
+        let named: Vec<_> = self.0.iter().map(|folder| folder.named.to_string_lossy()).collect();
+        serde_json::json!(named).to_string()
+    }
+
     /// Opens the folders for a tool. Relative ones start from the working directory.
     ///
     /// # Errors

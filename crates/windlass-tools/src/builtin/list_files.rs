@@ -9,6 +9,7 @@ use wildmatch::WildMatch;
 use windlass_core::ToolSpec;
 
 use super::folders::{Folders, told};
+use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::function::{Args, Properties, blocking};
 use crate::tool::{Tool, ToolContext, ToolResult};
@@ -22,11 +23,14 @@ pub const MAX_SEEN: usize = 100_000;
 /// How many folders deep a call may look.
 pub const MAX_LEVELS: u32 = 16;
 
+/// How many steps of comparing names with the pattern a call may take: characters of the one times those of the other.
+const MAX_COMPARED: usize = 200_000_000;
+
 /// `list_files`: the entries of a folder, one a line and sorted, folders with a `/` at their end. The paths can be given
 /// to `read_file` as they are. `depth` 1 (the default) is the folder itself. A `pattern` has `*` and `?`; one without
 /// `/` is compared with names, any other with the path below the folder. Links are listed and not followed.
 ///
-/// Limits: [`MAX_ENTRIES`] (it says when there are more), [`MAX_SEEN`], [`MAX_LEVELS`].
+/// Limits: [`MAX_ENTRIES`] (it says when there are more), [`MAX_SEEN`], [`MAX_LEVELS`], and a bound on what a pattern costs.
 #[derive(Debug)]
 pub struct ListFiles {
     spec: ToolSpec,
@@ -56,6 +60,10 @@ impl ListFiles {
 impl Tool for ListFiles {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        vec![Bound::open("folders", self.folders.said())]
     }
 
     fn call(&self, _context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
@@ -88,13 +96,21 @@ struct Listing {
     /// Paths below the listed folder.
     found: Vec<PathBuf>,
     seen: usize,
+    compared: usize,
     cut: Option<&'static str>,
 }
 
 impl Listing {
     fn new(pattern: Option<&str>) -> Self {
         let whole = pattern.is_some_and(|pattern| pattern.contains('/'));
-        Self { pattern: pattern.map(WildMatch::new), whole, found: Vec::new(), seen: 0, cut: None }
+        Self {
+            pattern: pattern.map(WildMatch::new),
+            whole,
+            found: Vec::new(),
+            seen: 0,
+            compared: 0,
+            cut: None,
+        }
     }
 
     fn walk(&mut self, dir: &Dir, below: &Path, depth: u32) -> std::io::Result<()> {
@@ -135,10 +151,17 @@ impl Listing {
         Ok(entries)
     }
 
-    fn fits(&self, path: &Path, name: &str) -> bool {
-        self.pattern.as_ref().is_none_or(|pattern| {
-            if self.whole { pattern.matches(&path.to_string_lossy()) } else { pattern.matches(name) }
-        })
+    fn fits(&mut self, path: &Path, name: &str) -> bool {
+        let Some(pattern) = &self.pattern else { return true };
+        let text = if self.whole { path.to_string_lossy() } else { name.into() };
+        self.compared =
+            self.compared.saturating_add(pattern.pattern_chars().len().saturating_mul(text.len()));
+        if self.compared > MAX_COMPARED {
+            self.cut =
+                Some("the pattern is too long for so many entries: use a shorter one or a folder below");
+            return false;
+        }
+        pattern.matches(&text)
     }
 
     fn told(&self, shown: &Path) -> String {

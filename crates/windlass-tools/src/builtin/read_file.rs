@@ -8,6 +8,7 @@ use serde_json::Value;
 use windlass_core::ToolSpec;
 
 use super::folders::{Folders, open_file, told};
+use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::function::{Args, Properties, blocking};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
@@ -54,6 +55,10 @@ impl ReadFile {
 impl Tool for ReadFile {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        vec![Bound::open("folders", self.folders.said())]
     }
 
     fn call(&self, _context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

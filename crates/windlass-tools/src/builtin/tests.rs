@@ -11,6 +11,7 @@ pub(crate) fn context() -> ToolContext {
         attempt: 1,
         idempotency_key: "key".into(),
         cancelled: CancellationToken::new(),
+        lease: crate::Lease::none(),
     }
 }
 
@@ -25,6 +26,6 @@ pub(crate) async fn error_of(tool: &dyn Tool, args: Value) -> ToolError {
 
 async fn result(tool: &dyn Tool, args: Value) -> Result<String, ToolError> {
     crate::set::check(tool.spec()).unwrap();
-    assert!(tool.spec().validator().unwrap().is_valid(&args), "{args}");
+    assert!(tool.spec().checker().unwrap().check(&args).is_ok(), "{args}");
     tool.call(context(), args).await.map(|content| content.text().into_owned())
 }

@@ -8,8 +8,12 @@ use futures_util::future;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
+use windlass_core::SECRET_MARGIN;
 
-/// How much of the end of stderr is kept, in bytes.
+use super::gate::{self, Gate};
+use crate::tool::ToolError;
+
+/// How much of the end of stderr is told, in bytes. More is kept until secrets are masked.
 pub(super) const STDERR_TAIL: usize = 2_000;
 
 /// How long after the end of the group its output is waited for: a process that left the group may hold the pipe open.
@@ -29,6 +33,8 @@ pub(super) struct Finished {
     pub(super) stderr: Vec<u8>,
     /// Whether it was asked to stop.
     pub(super) cancelled: bool,
+    /// Why its gate stayed shut: the program was never started.
+    pub(super) refused: Option<ToolError>,
 }
 
 /// How a child is run.
@@ -40,7 +46,7 @@ pub(super) struct Limits {
     pub(super) grace: Duration,
 }
 
-/// Runs a command to its end. When this future is dropped the child's process group is killed.
+/// Runs a command to its end; one behind a gate gets its input only once that opens. When this future is dropped the child's process group is killed.
 ///
 /// On a cancel the group gets SIGTERM, and after the grace SIGKILL. When the child has ended, whatever is left of its
 /// group is killed too: nothing outlives the call.
@@ -50,6 +56,7 @@ pub(super) struct Limits {
 pub(super) async fn run(
     mut command: Command,
     input: &[u8],
+    gate: Option<Gate<'_>>,
     limits: &Limits,
     cancel: &CancellationToken,
 ) -> io::Result<Finished> {
@@ -60,7 +67,8 @@ pub(super) async fn run(
     let group = Group::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (overflow, ended) = (CancellationToken::new(), CancellationToken::new());
-    let (mut out, mut tail) = (Vec::new(), Vec::new());
+    let (mut out, mut tail, mut refused) = (Vec::new(), Vec::new(), None);
+    let pid = child.id();
 
     let pipes = async {
         let read = async {
@@ -68,7 +76,8 @@ pub(super) async fn run(
                 overflow.cancel();
             }
         };
-        let all = future::join3(feed(stdin, input), read, read_tail(stderr, &mut tail));
+        let feed = async { refused = feed(stdin, input, gate, pid).await.err() };
+        let all = future::join3(feed, read, read_tail(stderr, &mut tail));
         let late = async {
             ended.cancelled().await;
             tokio::time::sleep(DRAIN).await;
@@ -83,7 +92,7 @@ pub(super) async fn run(
     };
     let (result, ()) = future::join(end, pipes).await;
     let (status, cancelled) = result?;
-    Ok(Finished { status, stdout: out, overflow: overflow.is_cancelled(), stderr: tail, cancelled })
+    Ok(Finished { status, stdout: out, overflow: overflow.is_cancelled(), stderr: tail, cancelled, refused })
 }
 
 /// Waits for the child; says whether it was asked to stop.
@@ -110,11 +119,24 @@ async fn wait(
 }
 
 /// Writes the input; a child need not read it.
-async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
-    if let Some(mut stdin) = stdin {
-        stdin.write_all(input).await.ok();
-        stdin.shutdown().await.ok();
+///
+/// # Errors
+/// The gate stays shut: the shell before it sees the end of its input, and ends.
+async fn feed(
+    stdin: Option<ChildStdin>,
+    input: &[u8],
+    gate: Option<Gate<'_>>,
+    pid: Option<u32>,
+) -> Result<(), ToolError> {
+    let Some(mut stdin) = stdin else { return Ok(()) };
+    if let Some(gate) = gate {
+        gate.pass(pid).await?;
+        // Nothing is waited for between the lease and this write.
+        stdin.write_all(gate::OPEN).await.ok();
     }
+    stdin.write_all(input).await.ok();
+    stdin.shutdown().await.ok();
+    Ok(())
 }
 
 #[derive(PartialEq, Eq)]
@@ -135,7 +157,7 @@ async fn read_tail(pipe: Option<ChildStderr>, tail: &mut Vec<u8>) {
     let mut chunk = Vec::with_capacity(CHUNK);
     while matches!(pipe.read_buf(&mut chunk).await, Ok(1..)) {
         tail.append(&mut chunk);
-        let surplus = tail.len().saturating_sub(STDERR_TAIL);
+        let surplus = tail.len().saturating_sub(STDERR_TAIL + SECRET_MARGIN);
         tail.drain(..surplus);
     }
 }

@@ -3,12 +3,18 @@
 //! They are known by the key in their environment, which what they start inherits. Only Linux shows that (`/proc`), and
 //! only for processes of the same user on the same machine.
 
+#[cfg(target_os = "linux")]
+use super::environ::{Sight, processes, sight};
 use std::time::Duration;
 
 /// How often to look whether they are gone.
 const LOOK: Duration = Duration::from_millis(5);
+/// How often to look whether a process that was just started shows its environment.
+const LOOK_AT_START: Duration = Duration::from_micros(200);
 /// How long a process may take to go after it was killed; one in the middle of a system call takes its time.
 const AFTER_KILL: Duration = Duration::from_secs(5);
+/// How long a process may take to become another program. One that cannot be seen for longer hides its environment.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// Stops every process that works under that idempotency key: SIGTERM, and SIGKILL after the grace. Returns when they
 /// are gone, so that what they did or did not do can be found out.
@@ -18,16 +24,17 @@ pub(super) async fn stop(key: &str, grace: Duration) {
     let begun = tokio::time::Instant::now();
     let mut asked = Vec::new();
     loop {
-        let alive = working_under(key);
-        if alive.is_empty() {
+        let Found { marked, unsettled } = working_under(key);
+        if marked.is_empty() && (unsettled == 0 || begun.elapsed() >= SETTLE) {
             return;
         }
         let late = begun.elapsed() >= grace;
         if begun.elapsed() >= grace + AFTER_KILL {
-            tracing::warn!(key, "what an earlier process left running cannot be stopped");
+            let pids: Vec<_> = marked.iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+            tracing::warn!(key, ?pids, unsettled, "what an earlier process left running cannot be stopped");
             return;
         }
-        for process in alive {
+        for process in marked {
             // An error says that it has gone by itself.
             if late {
                 kill_process(process, Signal::KILL).ok();
@@ -48,15 +55,44 @@ pub(super) async fn stop(key: &str, grace: Duration) {
 #[cfg(not(target_os = "linux"))]
 pub(super) async fn stop(_key: &str, _grace: Duration) {}
 
-/// The processes with that key in their environment (proc(5): `/proc/PID/environ`, items that end with a zero byte).
+/// Returns once a process that was just started could be found by the key: the system lets its parent go on before.
 #[cfg(target_os = "linux")]
-fn working_under(key: &str) -> Vec<rustix::process::Pid> {
-    let mark = format!("{}={key}", super::KEY_VARIABLE);
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let marked = |pid: &i32| {
-        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environ.split(|byte| *byte == 0).any(|item| item == mark.as_bytes())
-    };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(marked).filter_map(rustix::process::Pid::from_raw).collect()
+pub(super) async fn until_seen(key: &str, pid: Option<u32>) {
+    let Some(pid) = pid.and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed())) else { return };
+    let begun = tokio::time::Instant::now();
+    let mark = mark(key);
+    while sight(pid, &mark) == Sight::Unsettled && begun.elapsed() < SETTLE {
+        tokio::time::sleep(LOOK_AT_START).await;
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) async fn until_seen(_key: &str, _pid: Option<u32>) {}
+
+/// What a look at all processes brings.
+#[cfg(target_os = "linux")]
+struct Found {
+    /// They have the key in their environment.
+    marked: Vec<rustix::process::Pid>,
+    /// How many are just becoming another program, so that their environment cannot be seen.
+    unsettled: usize,
+}
+
+#[cfg(target_os = "linux")]
+fn working_under(key: &str) -> Found {
+    let mark = mark(key);
+    let mut found = Found { marked: Vec::new(), unsettled: 0 };
+    for pid in processes() {
+        match sight(pid, &mark) {
+            Sight::Marked => found.marked.push(pid),
+            Sight::Unsettled => found.unsettled += 1,
+            Sight::Other => {}
+        }
+    }
+    found
+}
+
+#[cfg(target_os = "linux")]
+fn mark(key: &str) -> String {
+    format!("{}={key}", super::KEY_VARIABLE)
 }

@@ -61,6 +61,8 @@ impl Shared {
         if !self.catalog().offers(remote) {
             return Err(self.unknown(remote));
         }
+        // A server that had to be started took its time.
+        context.lease.confirm().await?;
         match link.call(params).await {
             Ok(CallToolResponse::Complete(result)) => match content::result(result) {
                 Err(error) if sounds_unknown(remote, &error.message) && self.is_gone(&link, remote).await => {
@@ -87,7 +89,7 @@ impl Shared {
     /// Lists the tools again and says whether this one is gone (E6).
     async fn is_gone(self: &Arc<Self>, link: &Link, remote: &str) -> bool {
         if let Ok(Ok(listed)) = timeout(RELIST_LIMIT, link.list(&self.config, &self.mask)).await
-            && let Err(error) = self.adopt(listed)
+            && let Err(error) = self.adopt(listed).await
         {
             tracing::warn!(%error, "the changed list of tools is not taken over");
         }

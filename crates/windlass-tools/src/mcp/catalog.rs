@@ -8,16 +8,23 @@ use rmcp::model::{Tool as ServerTool, ToolAnnotations};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use wildmatch::WildMatch;
-use windlass_core::{Effect, ToolSpec};
+use windlass_core::{Effect, ToolSpec, mask, mask_json};
 
 use super::config::McpConfig;
 use super::error::McpError;
 use super::server::Shared;
 use super::tool::McpTool;
 use crate::set::MAX_NAME;
+use crate::tool::Tool as _;
 
 /// What stands between the prefix and the server's own name for a tool.
 const SEPARATOR: &str = "__";
+
+/// How many keywords the schemas of one server have together, with their references followed.
+const MAX_KEYWORDS: u64 = 1_000_000;
+
+/// As how many keywords a schema counts that is refused.
+const REFUSED_KEYWORDS: u64 = 20_000;
 
 /// How many characters of a digest end a name that was too long.
 const DIGEST_CHARS: usize = 8;
@@ -29,7 +36,8 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog of a list of tools. A tool that is as it was before is taken over, with its compiled schema.
+    /// The catalog of a list of tools. A tool that is as it was before is taken over, with its compiled schema. One whose
+    /// schema cannot be used is left out. This may take a while: see [`Shared::adopt`].
     ///
     /// # Errors
     /// Two tools would have one name.
@@ -41,6 +49,7 @@ impl Catalog {
     ) -> Result<Self, McpError> {
         let mut tools: Vec<Arc<McpTool>> = Vec::new();
         let mut taken: HashMap<Arc<str>, String> = HashMap::new();
+        let mut schemas = Schemas::default();
         for listed in listed {
             let spec = spec(config, &listed);
             if !is_wanted(config, &listed.name, &spec.name) {
@@ -51,9 +60,11 @@ impl Catalog {
                 let name = spec.name.to_string();
                 return Err(McpError::NameClash { server: config.name.clone(), name, first, second: remote });
             }
-            let known = before.tools.iter().find(|tool| tool.is(&remote, &spec));
-            let tool = known.cloned();
-            tools.push(tool.unwrap_or_else(|| Arc::new(McpTool::new(spec, remote, server.clone()))));
+            let known = before.tools.iter().find(|tool| tool.is(&remote, &spec)).cloned();
+            let tool = known.unwrap_or_else(|| Arc::new(McpTool::new(spec, remote, server.clone())));
+            if schemas.take_in(config, &tool) {
+                tools.push(tool);
+            }
         }
         Ok(Self { tools })
     }
@@ -70,15 +81,54 @@ impl Catalog {
     }
 }
 
+/// Takes the schemas of one server in.
+#[derive(Debug, Default)]
+struct Schemas {
+    /// How many keywords they have together, with their references followed.
+    keywords: u64,
+}
+
+impl Schemas {
+    /// Compiles the schema of a tool. Says whether the tool can be used; if not, or not as it says, a warning does.
+    fn take_in(&mut self, config: &McpConfig, tool: &McpTool) -> bool {
+        let (server, name) = (&config.name, &tool.spec().name);
+        if self.keywords > MAX_KEYWORDS {
+            tracing::warn!(
+                server,
+                "the tool `{name}` is left out: the schemas before it have more than {MAX_KEYWORDS} keywords"
+            );
+            return false;
+        }
+        match tool.spec().checker() {
+            Ok(checker) => {
+                self.keywords += checker.weight();
+                for pattern in checker.unchecked() {
+                    tracing::warn!(server, "arguments of `{name}` are not checked everywhere: {pattern}");
+                }
+                true
+            }
+            Err(fault) => {
+                self.keywords += REFUSED_KEYWORDS;
+                tracing::warn!(server, "the tool `{name}` is left out: {fault}");
+                false
+            }
+        }
+    }
+}
+
 /// A server's tool as Windlass sees it.
 fn spec(config: &McpConfig, listed: &ServerTool) -> ToolSpec {
-    let description = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+    // What a server says of its tools goes to models and into logs: its credentials must not go along (E53).
+    let description = mask(listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default());
     let mut schema = listed.input_schema.as_ref().clone();
     // The specification demands it, some servers leave it out.
     schema.entry("type").or_insert_with(|| "object".into());
+    let mut schema = Value::Object(schema);
+    mask_json(&mut schema);
     let overrides = &config.overrides;
-    let mut spec = ToolSpec::new(name(config, &listed.name), description, Value::Object(schema));
-    spec.effect = overrides.effect.unwrap_or_else(|| effect(listed.annotations.as_ref()));
+    let mut spec = ToolSpec::new(name(config, &mask(&listed.name)), description, schema);
+    let hinted = || if config.trust { effect(listed.annotations.as_ref()) } else { Effect::Once };
+    spec.effect = overrides.effect.unwrap_or_else(hinted);
     spec.approve = overrides.approve.unwrap_or_default();
     spec.timeout_ms = overrides.timeout_ms;
     spec.retries = overrides.retries;
@@ -87,10 +137,9 @@ fn spec(config: &McpConfig, listed: &ServerTool) -> ToolSpec {
     spec
 }
 
-/// What running a tool twice would do, by its hints (MCP 2025-11-25, Schema Reference, `ToolAnnotations`):
+/// The effect of a trusted server's tool, by its hints (MCP 2025-11-25, Schema Reference, `ToolAnnotations`):
 /// `readOnlyHint` makes it read-only; `idempotentHint` idempotent, but only with `destructiveHint: false`, whose default
-/// is true; anything else, or no hint, has its effect each time. Hints are the server's word and not proof: an agent
-/// file's `effect` overrides them.
+/// is true; any other tool is `once`. The specification calls hints untrusted unless the server is trusted.
 fn effect(annotations: Option<&ToolAnnotations>) -> Effect {
     match annotations {
         Some(hints) if hints.read_only_hint == Some(true) => Effect::ReadOnly,

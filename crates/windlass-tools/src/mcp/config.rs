@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use serde_json::json;
 use windlass_core::Secret;
 
 use super::mask::shown_url;
+use crate::binding::Bound;
 use crate::overrides::ToolOverrides;
 
 /// How long a server may take to be ready, in milliseconds, unless the config says otherwise.
@@ -31,6 +33,9 @@ pub struct McpConfig {
     pub tools: Option<Vec<String>>,
     /// What the agent file says about the tools beyond what the server says.
     pub overrides: ToolOverrides,
+    /// Whether the server's hints (`readOnlyHint`, `idempotentHint`) decide the effect of its tools; default false: each
+    /// tool is `once`. An `effect` in `overrides` beats both.
+    pub trust: bool,
     /// How the conversation with the server begins.
     pub lifecycle: Lifecycle,
 }
@@ -98,6 +103,39 @@ impl McpConfig {
         Self::new(name.into(), McpTransport::Http { url: url.into(), headers: BTreeMap::new() })
     }
 
+    /// What decides what its tools do: which server it is.
+    pub(super) fn server_binding(&self) -> Vec<Bound> {
+        match &self.transport {
+            McpTransport::Stdio { command, env, folder } => {
+                let mut all = vec![Bound::open("command", json!(command))];
+                all.extend(
+                    folder
+                        .as_ref()
+                        .map(|folder| Bound::hidden("folder", folder.to_string_lossy().into_owned())),
+                );
+                let variable =
+                    |(name, value): (_, &Secret)| Bound::hidden(format!("variable {name}"), value.expose());
+                all.extend(env.iter().map(variable));
+                all
+            }
+            McpTransport::Http { url, headers } => {
+                let header =
+                    |(name, value): (_, &Secret)| Bound::hidden(format!("header {name}"), value.expose());
+                std::iter::once(Bound::hidden("URL", url.as_str()))
+                    .chain(headers.iter().map(header))
+                    .collect()
+            }
+        }
+    }
+
+    /// The same with what is said of its tools.
+    pub(super) fn binding(&self) -> Vec<Bound> {
+        let mut all = self.server_binding();
+        let said = json!([self.prefix, self.tools, self.overrides, self.trust]);
+        all.push(Bound::open("settings", said));
+        all
+    }
+
     /// The same with one more variable for the child; without effect on a server at a URL.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
         if let McpTransport::Stdio { env, .. } = &mut self.transport {
@@ -132,6 +170,7 @@ impl McpConfig {
             restart: Restart::default(),
             tools: None,
             overrides: ToolOverrides::default(),
+            trust: false,
             lifecycle: Lifecycle::default(),
         }
     }

@@ -45,7 +45,7 @@ async fn relist(shared: Weak<Shared>, link: Weak<Link>, changed: Arc<Notify>) {
         let (Some(server), Some(current)) = (shared.upgrade(), link.upgrade()) else { return };
         match timeout(LIST_LIMIT, current.list(&server.config, &server.mask)).await {
             Ok(Ok(listed)) if server.holds(&current) => {
-                if let Err(error) = server.adopt(listed) {
+                if let Err(error) = server.adopt(listed).await {
                     tracing::warn!(%error, "the changed list of tools is not taken over");
                 }
             }

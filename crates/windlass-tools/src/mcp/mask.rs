@@ -1,88 +1,32 @@
 //! Owns the [`Mask`] that hides a server's secrets in texts.
 
-use std::borrow::Cow;
-use std::fmt;
+use windlass_core::{mask, mask_url_parts};
 
 use super::config::{McpConfig, McpTransport};
 
-/// What stands in a text where a secret stood.
-const HIDDEN: &str = "***";
-
-/// Shorter values are not masked: they would blot out ordinary words.
-const MIN_MASKED_BYTES: usize = 4;
-
-/// The words of a header's value (`Bearer abc…`) are masked by themselves from this length on.
-const MIN_MASKED_WORD_BYTES: usize = 8;
-
-/// Hides one server's secrets in the texts of errors: servers and HTTP libraries like to repeat what they were given.
-#[derive(Clone, Default)]
+/// Hides secrets in the texts of errors: servers and HTTP libraries like to repeat what they were given. Headers and the
+/// child's environment are [`Secret`](windlass_core::Secret)s and masked as such; what is left is the URL.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Mask {
-    /// What to look for and what to put in its place, the longest first.
-    pairs: Vec<(String, String)>,
+    /// The URL in the forms in which it may turn up, and how it is shown.
+    urls: Vec<(String, String)>,
 }
 
 impl Mask {
-    /// The mask of a server: the values of its environment and headers, and what its URL has beyond the address.
+    /// The mask of a server. The credentials in its URL are masked from then on.
     pub(super) fn of(config: &McpConfig) -> Self {
-        let mut mask = Self::default();
-        match &config.transport {
-            McpTransport::Stdio { env, .. } => {
-                for value in env.values() {
-                    mask.add(value.expose(), HIDDEN, MIN_MASKED_BYTES);
-                }
-            }
-            McpTransport::Http { url, headers } => {
-                let shown = shown_url(url);
-                if shown != *url {
-                    mask.add(url, &shown, MIN_MASKED_BYTES);
-                }
-                if let Ok(parsed) = reqwest::Url::parse(url) {
-                    mask.add_url(&parsed, &shown);
-                }
-                for value in headers.values() {
-                    mask.add(value.expose(), HIDDEN, MIN_MASKED_BYTES);
-                    for word in value.expose().split_whitespace() {
-                        mask.add(word, HIDDEN, MIN_MASKED_WORD_BYTES);
-                    }
-                }
-            }
-        }
-        mask.pairs.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
-        mask
+        let McpTransport::Http { url, .. } = &config.transport else { return Self::default() };
+        mask_url_parts(url);
+        let shown = shown_url(url);
+        let as_written = reqwest::Url::parse(url).map(String::from).ok();
+        let forms = as_written.into_iter().chain([url.clone()]);
+        Self { urls: forms.filter(|form| *form != shown).map(|form| (form, shown.clone())).collect() }
     }
 
     /// The text without the secrets.
     pub(super) fn hide(&self, text: &str) -> String {
-        let mut text = Cow::Borrowed(text);
-        for (secret, shown) in &self.pairs {
-            if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), shown));
-            }
-        }
-        text.into_owned()
-    }
-
-    fn add(&mut self, secret: &str, shown: &str, min_bytes: usize) {
-        if secret.len() >= min_bytes && secret != shown {
-            self.pairs.push((secret.to_owned(), shown.to_owned()));
-        }
-    }
-
-    /// The URL in the form in which the HTTP library writes it, and its secret parts by themselves.
-    fn add_url(&mut self, url: &reqwest::Url, shown: &str) {
-        self.add(url.as_str(), shown, MIN_MASKED_BYTES);
-        if let Some(password) = url.password() {
-            self.add(password, HIDDEN, MIN_MASKED_BYTES);
-        }
-        for (_, value) in url.query_pairs() {
-            self.add(&value, HIDDEN, MIN_MASKED_WORD_BYTES);
-        }
-    }
-}
-
-impl fmt::Debug for Mask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mask").field("secrets", &self.pairs.len()).finish()
+        let text = self.urls.iter().fold(text.to_owned(), |text, (url, shown)| text.replace(url, shown));
+        mask(&text).into_owned()
     }
 }
 

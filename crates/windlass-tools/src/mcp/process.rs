@@ -16,10 +16,12 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use windlass_core::{SECRET_MARGIN, mask_and_cut};
+
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 
-/// How much of the end of stderr is kept.
+/// How much of the end of stderr is told, in bytes. More is kept until secrets are masked.
 const STDERR_BYTES: usize = 4 * 1024;
 
 /// How long after the child's end its last output is waited for: something that left the group may hold the pipe.
@@ -115,7 +117,7 @@ impl ChildGroup {
             let _ = timeout(DRAIN, drained.wait_for(|drained| *drained)).await;
         }
         let bytes = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).trim().to_owned()
+        mask_and_cut(&String::from_utf8_lossy(&bytes), STDERR_BYTES).trim().to_owned()
     }
 
     /// Kills the group at once.
@@ -208,7 +210,7 @@ async fn drain(mut stderr: ChildStderr, tail: Arc<Mutex<Vec<u8>>>, drained: watc
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(buffer.get(..read).unwrap_or_default());
-        let surplus = tail.len().saturating_sub(STDERR_BYTES);
+        let surplus = tail.len().saturating_sub(STDERR_BYTES + SECRET_MARGIN);
         tail.drain(..surplus);
     }
     drained.send_replace(true);

@@ -15,6 +15,7 @@ use super::follow::follow;
 use super::handshake;
 use super::link::Link;
 use super::mask::Mask;
+use crate::binding::Bound;
 use crate::tool::Tool;
 
 /// An MCP server that is in use. Dropping it kills its process group at once (E48) and fails the calls that are going
@@ -65,6 +66,11 @@ impl McpServer {
     /// The server's name in the config.
     pub fn name(&self) -> &str {
         &self.shared.config.name
+    }
+
+    /// What its tools are bound to, whichever they are: which server it is, and what is said of its tools.
+    pub fn binding(&self) -> Vec<Bound> {
+        self.shared.config.binding()
     }
 
     /// The tools that it offers now, in its order, named `{prefix}__{tool}`. They do not keep the server alive.
@@ -185,13 +191,15 @@ impl Shared {
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes a list of tools over, and tells who waits for changes.
+    /// Takes a list of tools over, and tells who waits for changes. Schemas are compiled on a thread for blocking work.
     ///
     /// # Errors
     /// Two tools would have one name; the tools are then as before.
-    pub(super) fn adopt(self: &Arc<Self>, listed: Vec<rmcp::model::Tool>) -> Result<(), McpError> {
+    pub(super) async fn adopt(self: &Arc<Self>, listed: Vec<rmcp::model::Tool>) -> Result<(), McpError> {
+        let (shared, before) = (self.clone(), self.catalog());
+        let made = move || Catalog::new(&shared.config, listed, &before, &Arc::downgrade(&shared));
+        let next = tokio::task::spawn_blocking(made).await.map_err(|_| self.closed_error())??;
         let mut catalog = self.catalog.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = Catalog::new(&self.config, listed, &catalog, &Arc::downgrade(self))?;
         if !next.is_as(&catalog) {
             *catalog = Arc::new(next);
             drop(catalog);
@@ -299,7 +307,7 @@ impl Shared {
         let Ok(listed) = timeout_at(deadline, link.list(&self.config, &self.mask)).await else {
             return Err(link.slow(&self.config, &self.mask).await);
         };
-        self.adopt(listed?)?;
+        self.adopt(listed?).await?;
         Ok(Arc::new(link))
     }
 }

@@ -24,6 +24,10 @@ use super::process::Pipes;
 /// The longest line that a server may send, in bytes; over HTTP rmcp has the same bound.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
+/// The longest message with which a server may ask for something, or tell something that nobody asked for, in bytes (16 KiB).
+/// The answer repeats the id of a request, so this times [`MAX_UNREAD`] is the most that waits to be read (16 MiB).
+const MAX_ASKING_BYTES: usize = 16 * 1024;
+
 /// How many lines of stray text in a row are skipped.
 const MAX_STRAY_LINES: usize = 1_000;
 
@@ -135,6 +139,15 @@ impl Transport<RoleClient> for StdioTransport {
             };
             match read(&line) {
                 Line::Message(message) if self.is_late(&message) => {}
+                Line::Message(message)
+                    if line.len() > MAX_ASKING_BYTES && matches!(*message, Incoming::Request(_)) =>
+                {
+                    let bytes = line.len();
+                    self.give_up(format!("it asks with {bytes} bytes, at most {MAX_ASKING_BYTES} are taken"));
+                    return None;
+                }
+                Line::Message(message)
+                    if line.len() > MAX_ASKING_BYTES && matches!(*message, Incoming::Notification(_)) => {}
                 Line::Message(message) => {
                     self.stray = 0;
                     return Some(*message);

@@ -8,6 +8,7 @@ use windlass_core::ToolSpec;
 
 use super::error::McpError;
 use super::server::Shared;
+use crate::binding::Bound;
 use crate::tool::{Tool, ToolContext, ToolResult};
 
 /// One tool of a server. It does not keep the server alive.
@@ -42,6 +43,10 @@ impl McpTool {
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        self.server.upgrade().map(|server| server.config.server_binding()).unwrap_or_default()
     }
 
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

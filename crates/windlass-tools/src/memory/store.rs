@@ -1,6 +1,6 @@
 //! Owns the file of a memory and what is asked of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +45,11 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn new(path: Option<PathBuf>) -> Self {
         Self { path, connection: Mutex::new(None) }
+    }
+
+    /// The file; `None`: it lives in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// Does something with the store, off the thread where it may have to wait for a disk.

@@ -8,6 +8,7 @@ use windlass_core::{Effect, ToolSpec};
 
 use super::store::Store;
 use super::{MAX_CONTENT, MAX_FOUND, MAX_KEY, MAX_QUERY, MAX_TAG, MAX_TAGS};
+use crate::binding::Bound;
 use crate::function::{Args, Properties};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -116,6 +117,10 @@ fn bound(what: &str, found: usize, most: usize, unit: &str) -> Result<(), ToolEr
 impl Tool for MemoryTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        self.store.path().map(|path| Bound::open("file", path.display())).into_iter().collect()
     }
 
     fn call(&self, _: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

@@ -34,6 +34,10 @@ impl Sessions {
         Self { settings, state: Mutex::default() }
     }
 
+    pub(super) fn settings(&self) -> &SandboxSettings {
+        &self.settings
+    }
+
     pub(super) async fn open(&self) -> Result<(), ServiceError> {
         let spare = Interpreter::start(&self.settings).await.map_err(ServiceError::new)?;
         let mut state = self.state();

@@ -8,6 +8,7 @@ use windlass_core::{Effect, ToolSpec};
 
 use super::sessions::Sessions;
 use super::{MAX_CODE, SandboxSettings};
+use crate::binding::Bound;
 use crate::function::{Args, Properties};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -61,6 +62,10 @@ impl SandboxTool {
 impl Tool for SandboxTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn binding(&self) -> Vec<Bound> {
+        self.sessions.settings().binding()
     }
 
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

@@ -11,5 +11,6 @@ pub(crate) fn context() -> ToolContext {
         attempt: 1,
         idempotency_key: "key-1".into(),
         cancelled: CancellationToken::new(),
+        lease: windlass_tools::Lease::none(),
     }
 }

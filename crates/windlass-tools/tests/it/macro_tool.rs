@@ -172,8 +172,8 @@ async fn json_error() -> Result<u8, serde_json::Error> {
 async fn nothing() {}
 
 async fn run(tool: impl Tool, args: Value) -> Result<String, ToolError> {
-    let validator = tool.spec().validator().unwrap();
-    assert!(validator.is_valid(&args), "{args} against {}", tool.spec().parameters);
+    let checker = tool.spec().checker().unwrap();
+    assert_eq!(checker.check(&args), Ok(()), "{args} against {}", tool.spec().parameters);
     tool.call(context(), args).await.map(|content| content.text().into_owned())
 }
 

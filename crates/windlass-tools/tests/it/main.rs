@@ -7,6 +7,9 @@ mod conformance;
 #[cfg(test)]
 mod context;
 #[cfg(test)]
+#[cfg(unix)]
+mod gate;
+#[cfg(test)]
 mod macro_tool;
 #[cfg(test)]
 mod memory;

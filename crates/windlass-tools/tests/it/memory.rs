@@ -16,6 +16,7 @@ fn context() -> ToolContext {
         attempt: 1,
         idempotency_key: "1:c1".into(),
         cancelled: tokio_util::sync::CancellationToken::new(),
+        lease: windlass_tools::Lease::none(),
     }
 }
 

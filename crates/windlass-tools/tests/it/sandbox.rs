@@ -17,6 +17,7 @@ fn context(run: u128) -> ToolContext {
         attempt: 1,
         idempotency_key: "1:c1".into(),
         cancelled: CancellationToken::new(),
+        lease: windlass_tools::Lease::none(),
     }
 }
 

@@ -75,6 +75,16 @@ async fn e46_a_server_that_asks_for_ever_and_reads_nothing_is_ended() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_at_length_is_ended_at_once() {
+    // The answers repeat the ids: a thousand of them waited to be read, 600 MB.
+    let mut config = config(&["old", "pushy"]);
+    config.lifecycle = Lifecycle::Initialize;
+    let server = soon(McpServer::connect(config)).await.expect("a server");
+    let error = call(&server, "ping", json!({})).await.expect_err("it never answers");
+    assert!(error.message.ends_with("it asks with 600042 bytes, at most 16384 are taken"), "{error}");
+}
+
+#[tokio::test]
 async fn e46_a_server_that_only_babbles_is_refused() {
     let error = refusal(config(&["babble"])).await;
     assert!(error.to_string().contains("it writes text instead of messages, such as \"y\""), "{error}");

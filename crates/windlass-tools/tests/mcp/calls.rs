@@ -9,12 +9,12 @@ use crate::support::*;
 
 #[tokio::test]
 async fn tools_come_from_all_pages_with_prefix_schema_and_effect() {
-    let server = connect(&["normal"]).await;
+    let mut config = config(&["normal"]);
+    config.trust = true;
+    let server = soon(McpServer::connect(config)).await.expect("a server");
     let tools = server.tools();
     assert_eq!(tools.len(), 18);
-    assert!(
-        tools.iter().all(|tool| tool.spec().name.starts_with("evil__") && tool.spec().validator().is_ok())
-    );
+    assert!(tools.iter().all(|tool| tool.spec().name.starts_with("evil__") && tool.spec().checker().is_ok()));
     let effect = |name: &str| tool(&server, name).spec().effect;
     assert_eq!(
         (effect("echo"), effect("env"), effect("fail")),

@@ -30,7 +30,9 @@ fn script(server: &str) -> String {
     path.display().to_string()
 }
 
-async fn open(config: McpConfig) -> McpServer {
+/// The server, whose hints are believed.
+async fn open(mut config: McpConfig) -> McpServer {
+    config.trust = true;
     soon(McpServer::connect(config)).await.expect("a server")
 }
 

@@ -69,6 +69,7 @@ pub(crate) fn context() -> ToolContext {
         attempt: 1,
         idempotency_key: "key-9".into(),
         cancelled: CancellationToken::new(),
+        lease: windlass_tools::Lease::none(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
@@ -10,6 +11,7 @@ use rustyline::{Config, Editor};
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::interrupts::Interrupts;
+use crate::out;
 use crate::stdin::Stdin;
 
 /// How many lines are kept for the arrow keys.
@@ -36,7 +38,7 @@ pub(super) enum Prompt {
 
 impl Prompt {
     pub(super) fn open() -> Self {
-        let at_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+        let at_terminal = io::stdin().is_terminal() && out::stdout_is_terminal();
         match editor().filter(|_| at_terminal) {
             None => Self::Pipe(Stdin::new()),
             Some(mut editor) => {
@@ -61,13 +63,22 @@ impl Prompt {
             }
             Self::Terminal { editor, history } => (editor, history),
         };
+        // The editor writes by itself: what was said before stands above its line.
+        interrupts.or(out::drained()).await?;
         let Some(mut editor) = place.take() else { return Ok(Line::End) };
+        let as_it_was = tcgetattr(io::stdin()).ok();
         // It waits for keys on a thread of its own: tool servers go on meanwhile.
         let read = tokio::task::spawn_blocking(move || {
             let line = editor.readline("> ");
             (editor, line)
         });
-        let (mut editor, line) = read.await.map_err(|error| failed(&error))?;
+        let read = interrupts.or(read).await.inspect_err(|_| {
+            // The editor's thread is left behind, and with it how it had set the terminal.
+            if let Some(before) = &as_it_was {
+                let _kept = tcsetattr(io::stdin(), OptionalActions::Now, before);
+            }
+        });
+        let (mut editor, line) = read?.map_err(|error| failed(&error))?;
         let line = match line {
             Ok(line) => {
                 if editor.add_history_entry(&line).unwrap_or(false)

@@ -9,10 +9,10 @@ use windlass_store::EventLog as _;
 
 use super::find;
 use super::go_on::GoOn;
-use crate::agents::now;
+use crate::agents::{Found, now};
 use crate::answers;
 use crate::failure::{Exit, Failure};
-use crate::home::LogArgs;
+use crate::home::{LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::ViewArgs;
@@ -70,8 +70,27 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
     // What keeps us from going on is said before the answer is given.
     let found = go_on.agent(&state, args.with.as_deref()).await?;
+    found
+        .agent
+        .may_go_on(run, found.named)
+        .await
+        .map_err(|error| changed(error, &found, &args.run, log_args))?;
     post(&*log, run, now(), what).await?;
     go_on.drive(&state, found, &[]).await
+}
+
+/// The error with the command that looks at the question anew, where the agent has changed.
+fn changed(error: Error, found: &Found, run: &str, log_args: &LogArgs) -> Failure {
+    let is_changed = matches!(error, Error::AgentChanged { .. });
+    let failure = Failure::from(error);
+    if !is_changed {
+        return failure;
+    }
+    let file = quoted(&found.path.display().to_string());
+    failure.hint(format!(
+        "the answer is not given; `windlass runs answer{} --with {file} {run} ...` gives it to the agent as it is now",
+        log_args.words()
+    ))
 }
 
 fn left(question: &QuestionId, holder: &str) {
@@ -98,7 +117,7 @@ fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer
             Exit::Usage,
             format!("the answer does not fit question {question} ({}): {expected}", open.kind),
         )
-        .detail(out::plain(&open.text))
+        .detail(&*open.text)
     })?;
     fits(answer)
 }

@@ -70,7 +70,9 @@ async fn wait(log: &dyn EventLog, run: RunId) -> Result<String, Failure> {
 async fn end(state: &State, log: std::sync::Arc<dyn EventLog>) -> Result<String, Failure> {
     let models = agents::models(&*log, state.run()).await?;
     let agent = stub::agent(state, &models, log)?;
-    let prepared = agent.resume(state.run(), true, DriveOptions::default()).await?;
+    // It is brought to its end, and asks no model.
+    let options = DriveOptions { by_hand: true, ..DriveOptions::default() };
+    let prepared = agent.resume(state.run(), true, options).await?;
     let handle = prepared.handle();
     // The wish to stop lies in the inbox before the driver looks for work.
     let (cancelled, run) = join(handle.cancel(Some("windlass runs cancel".into())), prepared.drive()).await;

@@ -117,7 +117,10 @@ fn fact(event: &Event) -> Fact {
         Fact::RunStarted(start) => {
             start.run = RunId::from_number(0);
             start.session = None;
+            // Under salts of their own they say nothing about each other; the agent's digest does.
+            start.seals = None;
         }
+        Fact::Adjusted(adjusted) => adjusted.seals = None,
         Fact::RunResumed(resumed) => {
             resumed.epoch = 0;
             resumed.holder = "".into();
@@ -147,7 +150,7 @@ fn plain(one: &Told, other: &Told, common: usize, equal: bool) -> std::io::Resul
         let mut any = false;
         for line in told.events.iter().skip(common).filter_map(|placed| step(&placed.event, &names)) {
             any = true;
-            out::line(format_args!("  {}", out::for_stdout(&line)))?;
+            out::line(format_args!("  {line}"))?;
         }
         if !any {
             out::line("  nothing")?;
@@ -167,7 +170,7 @@ fn first_difference(one: Option<&Placed>, other: Option<&Placed>) -> std::io::Re
         return Ok(());
     }
     for line in differences::lines(&data(&one.event), &data(&other.event)) {
-        out::line(format_args!("  {}", out::for_stdout(&line.replace(", now ", " | "))))?;
+        out::line(format_args!("  {}", line.replace(", now ", " | ")))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::{LINE_CHARS, count, cut, outcome, time};
+use crate::view::words::{LINE_CHARS, count, cut, name, outcome, time};
 
 /// How many runs are looked at in one go.
 const PAGE: usize = 1_000;
@@ -94,9 +94,9 @@ fn plain(call: &CallEffects) -> std::io::Result<()> {
         0 => String::new(),
         doubts => format!(", {}", count(doubts as u64, "doubt")),
     };
-    let words = format!("{} {} {}", call.call, call.tool, cut(&call.args, LINE_CHARS));
-    out::line(format_args!("{}\n  effect {}, {tries}{doubts}", out::plain(&words), effect(call)))?;
-    out::line(format_args!("  key    {}", out::plain(&call.key)))?;
+    let words = format!("{} {} {}", name(call.call.as_str()), name(&call.tool), cut(&call.args, LINE_CHARS));
+    out::line(format_args!("{words}\n  effect {}, {tries}{doubts}", effect(call)))?;
+    out::line(format_args!("  key    {}", call.key))?;
     for entry in &call.entries {
         let words = cut(&step(&entry.what, call, entry.seq), LINE_CHARS);
         out::line(format_args!("  {:>5}  {}  {words}", entry.seq, time(entry.at)))?;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use serde_json::json;
-use windlass_core::{Event, Fact, RunId, Text};
-use windlass_runtime::numbered;
+use serde_json::{Value, json};
+use windlass_core::{Fact, RunId, Text};
+use windlass_runtime::{at_home, numbered};
 use windlass_store::EventLog;
 
+use super::hashes::{Hashes, Line};
 use super::{find, list, show};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -34,15 +35,6 @@ pub(super) struct ExportArgs {
     run: String,
 }
 
-/// An event as it was where the run came from.
-fn at_home(event: &Event) -> Event {
-    let mut event = event.clone();
-    if let Fact::RunStarted(start) = &mut event.fact {
-        start.agent = start.agent.at_home();
-    }
-    event
-}
-
 pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
     let mut chain: Vec<RunId> = vec![run];
@@ -57,21 +49,33 @@ pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Fa
         }
     }
     for run in chain.into_iter().rev() {
+        if let Some(seq) = log.changed(run).await? {
+            let what = format!("run {run} is not what was written: an append up to event {seq} was changed");
+            return Err(Failure::new(Exit::Internal, what).hint(
+                "`windlass doctor --log FILE` names all that is damaged; a backup may have it as it was",
+            ));
+        }
         let mut head = list::as_json(&log.summary(run).await?);
         if let Some(fields) = head.as_object_mut() {
             fields.shift_remove("holder");
             fields.insert("schema".to_owned(), json!(Fact::SCHEMA));
         }
-        out::line(&head)?;
+        out::exact(&head.to_string())?;
         payloads(&*log, run).await?;
+        let mut hashes = Hashes::default();
         show::each(&*log, run, |batch| {
-            for (number, event) in numbered(batch) {
-                let mut line = json::event(number, &at_home(event));
+            for (seq, event) in numbered(batch) {
+                let mut line = json::event(seq, &at_home(event));
+                let (at, append) = (event.at, batch.first);
+                let data = line.get("data").unwrap_or(&Value::Null);
+                let hashed = Line { run, seq, at, event: event.fact.kind(), data, append };
+                let hash = hashes.next(&hashed).to_owned();
                 if let Some(fields) = line.as_object_mut() {
+                    fields.insert("hash".to_owned(), json!(hash));
                     fields.insert("run".to_owned(), json!(run));
                     fields.insert("append".to_owned(), json!(batch.first));
                 }
-                out::line(&line)?;
+                out::exact(&line.to_string())?;
             }
             Ok(())
         })
@@ -95,7 +99,7 @@ async fn payloads(log: &dyn EventLog, run: RunId) -> Result<(), Failure> {
             let piece = log.payload(&sha256, from, PIECE).await?;
             let base64 = STANDARD.encode(&piece);
             let fields = json!({ "type": "payload", "sha256": sha256, "bytes": bytes, "from": from, "base64": base64 });
-            out::line(&fields)?;
+            out::exact(&fields.to_string())?;
             from += piece.len() as u64;
             if piece.is_empty() || from >= bytes {
                 break;

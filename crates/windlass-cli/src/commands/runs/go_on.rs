@@ -38,7 +38,7 @@ impl GoOn<'_> {
         limits: &[(LimitKind, f64)],
     ) -> Result<Exit, Failure> {
         let people = if self.view.json { None } else { people() };
-        let options = DriveOptions { people, ..DriveOptions::default() };
+        let options = DriveOptions { people, by_hand: true, ..DriveOptions::default() };
         let prepared = match limits {
             [] => found.agent.resume(state.run(), found.named, options).await?,
             _ => found.agent.continue_run(state.run(), limits, options).await?,

@@ -13,6 +13,7 @@ use windlass_core::{Event, Fact, Millis, RunId, RunStanding};
 use windlass_runtime::{Imported, import_run};
 use windlass_store::{Batch, EventLog, Holder, PAYLOAD_BYTES};
 
+use super::hashes::{Hashes, Line as Hashed};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -25,7 +26,7 @@ const HOLDER: &str = "windlass runs import";
 
 const HELP: &str = "\
 Reads what `windlass runs export` wrote, from FILE or from stdin (-). Runs that others are based on come first. Each is
-checked: no event is missing, and its base is the very one that it names. A run that is here already is left alone.
+checked: no event is missing or changed, and its base is the very one that it names. A run that is here already is left alone.
 
 An imported run does nothing by itself. Going on with one that has not ended needs an agent of yours: its
 instructions, policy and tools apply from there on, and people are asked anew.
@@ -50,9 +51,9 @@ pub(super) struct ImportArgs {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    Run { run: RunId, schema: u32 },
+    Run { run: RunId, schema: u32, events: Option<u64> },
     Payload { sha256: String, bytes: u64, from: u64, base64: String },
-    Event { run: RunId, seq: u64, at: Millis, event: String, data: Value, append: u64 },
+    Event { run: RunId, seq: u64, at: Millis, event: String, data: Value, append: u64, hash: Option<String> },
 }
 
 /// A run that is being read.
@@ -61,6 +62,11 @@ struct Coming {
     run: RunId,
     batches: Vec<(u64, Vec<Event>)>,
     next: u64,
+    /// How many events it had when its export began; it may have gone on since.
+    expected: u64,
+    hashes: Hashes,
+    /// Whether its events carry hashes; `None`: there was no event yet.
+    hashed: Option<bool>,
 }
 
 pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
@@ -83,12 +89,13 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
         }
         let line = serde_json::from_str(&text).map_err(|error| at_line(&name, number, error.to_string()))?;
         match line {
-            Line::Run { run, schema } => {
+            Line::Run { run, schema, events } => {
                 if schema > Fact::SCHEMA {
                     let what = format!("events of schema {schema}, but this version knows {}", Fact::SCHEMA);
                     return Err(at_line(&name, number, what).hint("import it with a newer Windlass"));
                 }
-                if let Some(whole) = coming.replace(Coming { run, batches: Vec::new(), next: 1 }) {
+                if let Some(whole) = coming.replace(Coming::new(run, events.unwrap_or(0))) {
+                    whole.is_whole().map_err(|what| at_line(&name, number, what))?;
                     import(&*log, whole, &args, log_args).await?;
                 }
             }
@@ -104,10 +111,12 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
                     }
                 }
             }
-            Line::Event { run, seq, at, event, data, append } => {
+            Line::Event { run, seq, at, event, data, append, hash } => {
                 let Some(coming) = coming.as_mut().filter(|coming| coming.run == run) else {
                     return Err(at_line(&name, number, "an event before the line of its run"));
                 };
+                let hashed = Hashed { run, seq, at, event: &event, data: &data, append };
+                coming.check(&hashed, hash.as_deref()).map_err(|what| at_line(&name, number, what))?;
                 let fact = Fact::from_body(&event, &data.to_string());
                 let fact = fact.map_err(|error| at_line(&name, number, error.to_string()))?;
                 coming.add(seq, append, Event { at, fact }).map_err(|what| at_line(&name, number, what))?;
@@ -115,7 +124,10 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
         }
     }
     match coming {
-        Some(whole) => import(&*log, whole, &args, log_args).await?,
+        Some(whole) => {
+            whole.is_whole().map_err(|what| at_line(&name, number, what))?;
+            import(&*log, whole, &args, log_args).await?;
+        }
         None => return Err(Failure::new(Exit::BadFile, format!("{name} holds no run"))),
     }
     Ok(Exit::Good)
@@ -154,6 +166,33 @@ impl Payload {
 }
 
 impl Coming {
+    fn new(run: RunId, expected: u64) -> Self {
+        Self { run, batches: Vec::new(), next: 1, expected, hashes: Hashes::default(), hashed: None }
+    }
+
+    /// Checks the hash of an event's line. Exports of earlier versions have none.
+    fn check(&mut self, line: &Hashed<'_>, hash: Option<&str>) -> Result<(), String> {
+        let seq = line.seq;
+        if *self.hashed.get_or_insert(hash.is_some()) != hash.is_some() {
+            return Err(format!("event {seq}: either all events of a run have a hash, or none"));
+        }
+        match hash {
+            Some(hash) if self.hashes.next(line) != hash => {
+                Err(format!("event {seq} is not what was exported, or one before it is missing"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether its last events are there too.
+    fn is_whole(&self) -> Result<(), String> {
+        let (found, expected, run) = (self.next - 1, self.expected, self.run);
+        if found < expected {
+            return Err(format!("run {run} ends here after {found} events, expected {expected}"));
+        }
+        Ok(())
+    }
+
     fn add(&mut self, seq: u64, append: u64, event: Event) -> Result<(), String> {
         if seq != self.next {
             return Err(format!("expected event {}, found event {seq}", self.next));
@@ -194,7 +233,7 @@ async fn import(
     args: &ImportArgs,
     log_args: &LogArgs,
 ) -> Result<(), Failure> {
-    let Coming { run, batches, .. } = coming;
+    let Coming { run, batches, hashed, .. } = coming;
     let batches = batches.into_iter().map(|(first, events)| Batch { first, events: events.into() });
     let imported = import_run(log, &Holder(HOLDER.into()), run, batches.collect()).await?;
     if args.json {
@@ -210,6 +249,9 @@ async fn import(
         out::note(format_args!(
             "this version would not have made its event {seq}: `windlass runs replay` says more"
         ));
+    }
+    if hashed == Some(false) {
+        out::note("the export carries no hashes: a change within its events would not be found");
     }
     if imported.written > 0 && !imported.state.is_finished() {
         out::note(format_args!(

@@ -10,7 +10,7 @@ use windlass_store::{EventLog as _, RunFilter, RunSummary, Standing};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::{cut, time};
+use crate::view::words::{cut, name, time};
 
 /// How many digits of an id a line shows: the time of its birth in milliseconds.
 const ID_CHARS: usize = 13;
@@ -103,7 +103,7 @@ fn table(runs: &[RunSummary]) -> std::io::Result<()> {
                 title if title.is_empty() => "(goes on)".to_owned(),
                 title => title,
             };
-            let agent = out::plain(&line.agent).into_owned();
+            let agent = name(&line.agent);
             [id(line), time(line.started_at), standing(line), agent, title]
         })
         .collect();

@@ -35,7 +35,7 @@ pub(super) struct ResumeArgs {
     /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due
     #[arg(long, conflicts_with_all = ["with", "limits"])]
     all: bool,
-    /// Go on looking, each second, for runs that can go on, until Ctrl-C
+    /// Go on looking, each second, for runs that can go on, until Ctrl-C or another signal
     #[arg(long, requires = "all")]
     wait: bool,
     /// The agent's file, where it has moved or changed

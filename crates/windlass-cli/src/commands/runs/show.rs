@@ -12,10 +12,12 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 use crate::view::json;
-use crate::view::words::{self, count, cut, fact, span, time};
+use crate::view::words::{self, count, cut, fact, name, span, time};
 
 /// How many events are read in one go.
 pub(super) const READ_AT_ONCE: usize = 1_000;
+/// How many characters of what is known of a run as a whole are shown on a line.
+const FIELD_CHARS: usize = 600;
 /// How many characters of a tool's result are shown.
 const RESULT_CHARS: usize = 600;
 
@@ -115,7 +117,7 @@ pub(super) async fn each(
 }
 
 fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::io::Result<()> {
-    let field = |name: &str, value: &str| out::line(format_args!("{name:<9}{}", out::plain(value)));
+    let field = |name: &str, value: &str| out::line(format_args!("{name:<9}{}", cut(value, FIELD_CHARS)));
     field("run", &run.id().to_string())?;
     if let Some(agent) = run.state().agent() {
         field("agent", &format!("{} ({})", agent.name, agent.digest.get(..12).unwrap_or_default()))?;
@@ -153,27 +155,23 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
     for message in run.messages().skip(earlier) {
         out::line("")?;
         match &**message {
-            Message::System { text } => out::line(format_args!("system: {}", out::for_stdout(text)))?,
+            Message::System { text } => out::line(format_args!("system: {text}"))?,
             Message::User { content } | Message::TaskDelegation { content } => {
-                out::line(format_args!("{}: {}", message.role(), out::for_stdout(&content.text())))?;
+                out::line(format_args!("{}: {}", message.role(), content.text()))?;
             }
             Message::Assistant(said) => {
                 let text = said.text.as_deref().unwrap_or_default();
                 if !text.is_empty() || said.calls.is_empty() {
-                    out::line(format_args!("assistant: {}", out::for_stdout(text)))?;
+                    out::line(format_args!("assistant: {text}"))?;
                 }
                 for call in &said.calls {
-                    out::line(format_args!(
-                        "-> {} {}",
-                        out::for_stdout(&call.name),
-                        out::for_stdout(&call.args)
-                    ))?;
+                    out::line(format_args!("-> {} {}", name(&call.name), cut(&call.args, usize::MAX)))?;
                 }
             }
             Message::Tool(result) => {
                 let text = result.content.text();
                 let failed = if result.failed { " (failed)" } else { "" };
-                out::line(format_args!("<- {}{failed}: {}", result.name, cut(&text, RESULT_CHARS)))?;
+                out::line(format_args!("<- {}{failed}: {}", name(&result.name), cut(&text, RESULT_CHARS)))?;
             }
         }
     }
@@ -183,7 +181,7 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
             _ => false,
         });
         if !said {
-            out::line(format_args!("\nat the end: {}", out::for_stdout(text)))?;
+            out::line(format_args!("\nat the end: {text}"))?;
         }
     }
     Ok(())
@@ -191,14 +189,9 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
 
 fn questions(run: &Run, log: &LogArgs) -> std::io::Result<()> {
     for question in run.questions() {
-        out::line(format_args!(
-            "\n{} ({}): {}",
-            question.id,
-            question.kind,
-            out::for_stdout(&question.text)
-        ))?;
+        out::line(format_args!("\n{} ({}): {}", question.id, question.kind, question.text))?;
         for suggestion in &question.suggestions {
-            out::line(format_args!("  - {}", out::for_stdout(suggestion)))?;
+            out::line(format_args!("  - {suggestion}"))?;
         }
         for command in answers::commands(run.id(), &log.words(), question) {
             out::line(format_args!("  {command}"))?;

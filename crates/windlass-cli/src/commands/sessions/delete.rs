@@ -102,7 +102,7 @@ fn as_json(sessions: &[SessionId], gone: &Pruned, dry_run: bool) -> std::io::Res
 fn in_words(sessions: &[SessionId], gone: &Pruned, dry_run: bool) -> std::io::Result<()> {
     if dry_run {
         for session in sessions {
-            out::line(out::plain(session.as_str()))?;
+            out::line(session)?;
         }
     }
     let done = if dry_run { "would go" } else { "taken out" };

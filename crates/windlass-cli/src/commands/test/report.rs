@@ -7,6 +7,7 @@ use super::files::{Broken, Found};
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::out;
+use crate::view::words::{LINE_CHARS, cut};
 
 /// How many passes with the same difference are named.
 const PASSES_NAMED: usize = 4;
@@ -75,14 +76,14 @@ impl Reporter {
             End::Broken(Broken { line: Some(line), .. }) => format!(":{line}"),
             _ => String::new(),
         };
-        out::line(format_args!("{word} {}{line}: {}", case.file.display(), out::plain(&case.name)))?;
+        out::line(format_args!("{word} {}{line}: {}", case.file.display(), cut(&case.name, LINE_CHARS)))?;
         match end {
             End::Ran(report) => {
                 for (failure, passes) in together(&report.failures) {
                     let shown = CaseFailure { pass: passes, ..failure.clone() };
-                    out::line(out::plain(shown.to_string().trim_end()))?;
+                    out::line(shown.to_string().trim_end())?;
                     if let Some(seed) = failure.seed {
-                        out::line(format_args!("    again: {}", out::plain(&self.command(case, seed))))?;
+                        out::line(format_args!("    again: {}", self.command(case, seed)))?;
                     }
                 }
                 if self.logs {

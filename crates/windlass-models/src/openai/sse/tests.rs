@@ -1,3 +1,5 @@
+use windlass_core::doubling;
+
 use super::{EventTooLong, MAX_EVENT_BYTES, SseParser};
 
 /// All events of a stream that comes in these pieces.
@@ -102,4 +104,30 @@ fn many_data_lines_are_bounded_too() {
     let line = [b"data: ".to_vec(), vec![b'x'; 1024 * 1024], b"\n".to_vec()].concat();
     let pushed = (0..32).take_while(|_| parser.push(&line).is_ok() && parser.next_data().is_none()).count();
     assert!((14..=16).contains(&pushed), "{pushed} MiB");
+}
+
+#[test]
+fn reading_a_stream_costs_its_length() {
+    let shapes: [(&str, &str); 6] = [
+        ("one long line", "x"),
+        ("comments", ":\n"),
+        ("data lines without an end", "data: x\n"),
+        ("events", "data: x\n\n"),
+        ("carriage returns", "data: x\r\r"),
+        ("blank lines", "\n"),
+    ];
+    for (what, piece) in shapes {
+        for chunk in [1, 7, 64] {
+            let cost = |n: usize| {
+                let mut parser = SseParser::default();
+                let text = format!("data: {}", piece.repeat(n));
+                for bytes in text.as_bytes().chunks(chunk) {
+                    parser.push(bytes).expect("within the bound");
+                    while parser.next_data().is_some() {}
+                }
+                parser.steps()
+            };
+            doubling(cost).unwrap_or_else(|fault| panic!("{what} in chunks of {chunk}: {fault}"));
+        }
+    }
 }

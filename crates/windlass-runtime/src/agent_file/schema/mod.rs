@@ -128,6 +128,8 @@ fn model() -> Value {
             "temperature": { "type": "number", "minimum": 0, "description": "Default: the provider's." },
             "max_tokens": { "type": "integer", "minimum": 1,
                 "description": "The most tokens of a reply. Default: the provider's." },
+            "max_reply_bytes": { "type": "integer", "minimum": 1, "maximum": 1_073_741_824, "default": 16_777_216,
+                "description": "The most bytes of a reply: text, reasoning and arguments together. A longer one fails." },
             "stop": { "description": "Texts that end a reply.",
                 "oneOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] },
             "top_p": { "type": "number", "minimum": 0, "maximum": 1, "description": "Default: the provider's." },

@@ -115,7 +115,8 @@ pub(super) fn builtin_options() -> Value {
     let folders = json!({ "type": "array", "items": { "type": "string", "minLength": 1 },
         "description": "The folders that it may look into." });
     let hosts = json!({ "type": "array", "items": { "type": "string" },
-        "description": "The hosts that it may call." });
+        "description": "The hosts that it may call: example.org, *.example.org, * or 127.0.0.1:8080. \
+            No wildcard covers private, loopback or link-local addresses; an entry with a port opens that port alone." });
     closed(
         json!({
             "calculate": plain("Calculates."),
@@ -136,6 +137,7 @@ pub(super) fn mcp() -> Value {
         "command": { "type": "array", "items": { "type": "string" }, "minItems": 1,
             "description": "The program and its arguments; it starts in the file's folder." },
         "optional": optional(),
+        "trust": trust(),
         "env": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },
             "description": "All that its environment holds beside PATH and HOME." }
     }));
@@ -143,6 +145,7 @@ pub(super) fn mcp() -> Value {
         "name": { "$ref": "#/$defs/toolName", "description": "The server's name." },
         "url": { "$ref": "#/$defs/address", "description": "Its streamable HTTP endpoint." },
         "optional": optional(),
+        "trust": trust(),
         "headers": { "type": "object", "additionalProperties": { "$ref": "#/$defs/secret" },
             "description": "Headers for every request." }
     }));
@@ -158,6 +161,12 @@ pub(super) fn mcp() -> Value {
 fn optional() -> Value {
     json!({ "type": "boolean", "default": false,
         "description": "Whether the agent goes on without it where it is not there; each run looks for it again." })
+}
+
+fn trust() -> Value {
+    json!({ "type": "boolean", "default": false,
+        "description": "Whether the server's hints (readOnlyHint, idempotentHint) decide the effect of its tools; \
+            without it each tool is `once`. An explicit `effect` beats both." })
 }
 
 pub(super) fn command() -> Value {

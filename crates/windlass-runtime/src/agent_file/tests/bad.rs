@@ -64,6 +64,7 @@ const BAD: &[(&str, &str)] = &[
         "parameters that are no schema",
         "tools:\n  - command: { name: a, run: [b], parameters: { type: objekt } }\n",
     ),
+    ("a variable that a shell would drop", "tools:\n  - command: { name: a, run: [b], env: { A.B: c } }\n"),
     ("a tool's name with a space", "tools:\n  - command: { name: word count, run: [wc] }\n"),
     ("an MCP server without an address", "tools:\n  - mcp: { name: files }\n"),
     ("an MCP server with two addresses", "tools:\n  - mcp: { name: f, command: [a], url: \"http://b\" }\n"),
@@ -86,6 +87,14 @@ const BAD: &[(&str, &str)] = &[
     ("an example without an answer", "examples: [ { user: hi } ]\n"),
     ("a delegate of no kind", "agents: [ { name: x } ]\n"),
     ("an output that is no schema", "output: { schema: { type: 5 } }\n"),
+    (
+        "a schema that leads back to itself",
+        "output:\n  schema:\n    $ref: \"#/$defs/a\"\n    $defs:\n      a: { allOf: [{ $ref: \"#/$defs/a\" }] }\n",
+    ),
+    (
+        "a pattern that backtracks",
+        "input:\n  schema:\n    type: object\n    properties:\n      name:\n        type: string\n        pattern: ^(?=a)\n",
+    ),
     ("an output without its schema", "output: { type: object }\n"),
     ("an infinite number", "code: { seconds: .inf }\n"),
     ("a tag", "name: !secret x\n"),

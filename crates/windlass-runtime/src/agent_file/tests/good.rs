@@ -1,5 +1,5 @@
 use serde_json::json;
-use windlass_core::{AtLimit, Effect, LimitKind, Message};
+use windlass_core::{AtLimit, Effect, LimitKind, Message, mask};
 
 use super::super::{Builtin, DelegateEntry, Instructions, McpPeer, ToolEntry};
 use super::{env, good, parse};
@@ -145,11 +145,10 @@ fn the_policy_holds_loop_timeouts_and_retries() {
 }
 
 #[test]
-fn secrets_are_kept_apart_and_never_printed() {
+fn secrets_are_masked_and_never_printed() {
     let agent = good(DESIGN);
-    let secrets: Vec<_> = agent.secrets.iter().map(windlass_core::Secret::expose).collect();
-    for expected in ["sk-very-secret", "token-also-secret", "Bearer token-also-secret", "b"] {
-        assert!(secrets.contains(&expected), "{expected} is missing in {secrets:?}");
+    for secret in ["sk-very-secret", "token-also-secret", "Bearer token-also-secret"] {
+        assert_eq!(mask(secret), "***");
     }
     let printed = format!("{agent:?}");
     assert!(!printed.contains("sk-very-secret") && !printed.contains("token-also-secret"), "{printed}");
@@ -173,9 +172,29 @@ fn an_address_shows_its_variables_and_ports_are_no_secrets() {
     let url = agent.models[0].base_url.clone().unwrap();
     assert_eq!(url.expose(), "http://127.0.0.1:9000/v1");
     assert_eq!(url.to_string(), "http://127.0.0.1:${PORT}/v1");
-    assert!(agent.secrets.is_empty());
-    let agent = good("model: { use: openai/m, base_url: \"${HOST_WITH_LOGIN}/v1\" }");
-    assert_eq!(agent.secrets.len(), 1, "a login in an address is a secret");
+    good("model: { use: openai/m, base_url: \"${HOST_WITH_LOGIN}/${PATH_TOKEN}/v1?key=query-token-1\" }");
+    for text in ["http://ann:pass@127.0.0.1", "path-token-1", "query-token-1"] {
+        assert_eq!(mask(text), "***", "{text}");
+    }
+    good("model: { use: openai/m, base_url: \"http://${HOST_ALONE}:${PORT}/v1\" }");
+    assert_eq!(mask("http://models.local:9000/v1"), "http://models.local:9000/v1");
+}
+
+#[test]
+fn settings_beside_secrets_stay_readable_and_short_secrets_are_told() {
+    let agent = good(
+        "tools: [ { command: { name: c, run: [echo], env: { LEVEL: verbose-setting, API_TOKEN: literal-token, \
+         PLAIN: k3y4b5c6d7e8f9a0, PIN: \"${SHORT}\", NONE: \"${EMPTY}\", LANG: de } } } ]",
+    );
+    let masked =
+        ["verbose-setting", "literal-token", "k3y4b5c6d7e8f9a0", "1234"].map(|text| mask(text).into_owned());
+    assert_eq!(masked, ["verbose-setting", "***", "***", "1234"]);
+    assert_eq!(
+        agent.unmasked,
+        [
+            "secrets: `tools.0.command.env.PIN` has 4 bytes; what is shorter than 6 is not masked where it is repeated"
+        ]
+    );
 }
 
 #[test]
@@ -265,6 +284,26 @@ fn a31_instructions_from_a_file_are_read_with_it() {
     std::fs::remove_file(folder.path().join("prompt.md")).unwrap();
     let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err();
     assert_eq!(error.code(), "agent.instructions");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_never_ends_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for endless in [pipe.as_path(), std::path::Path::new("/dev/zero"), folder.path()] {
+        let error = AgentFile::read(endless, &env).unwrap_err();
+        assert_eq!(error.code(), "agent.read", "{}", endless.display());
+        let text = format!("instructions: {{ file: {} }}", endless.display());
+        std::fs::write(folder.path().join("a.yaml"), text).unwrap();
+        let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err().to_string();
+        assert!(error.contains("cannot be read: it is no regular file"), "{error}");
+    }
+    std::fs::write(folder.path().join("big.yaml"), "# long\n".repeat(1024 * 1024)).unwrap();
+    let error = AgentFile::read(&folder.path().join("big.yaml"), &env).unwrap_err();
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    assert_eq!(source.as_deref(), Some("it has more than 4194304 bytes"));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Which hosts and addresses may be asked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -34,8 +33,8 @@ impl Hosts {
         entries.iter().map(|entry| Entry::parse(entry)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a URL may be asked; names are checked again when they are resolved.
-    pub(super) fn check(&self, url: &Url) -> Result<(), ToolError> {
+    /// Whether a URL may be asked, and at which addresses; a name's addresses are checked when it is resolved.
+    pub(super) fn check(&self, url: &Url) -> Result<Reach, ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
             let message = format!("`{url}`: only http and https are fetched, not {}", url.scheme());
             return Err(ToolError::of_kind("BadUrl", message));
@@ -47,25 +46,35 @@ impl Hosts {
             return Err(ToolError::of_kind("BadUrl", format!("`{url}` has no host")));
         };
         let port = url.port_or_known_default();
-        let listed =
-            |entry: &Entry| entry.fits(&host) && entry.port.is_none_or(|wanted| Some(wanted) == port);
+        let listed = |entry: &Entry| entry.fits(&host) && entry.is_open(port);
         if !self.0.is_empty() && !self.0.iter().any(listed) {
             let message =
                 format!("the host `{host}` (port {}) is not one that may be asked", port.unwrap_or(0));
             return Err(ToolError::of_kind("HostRefused", message));
         }
+        let reach = if self.names(&host, port) { Reach::Listed } else { Reach::Public };
         match literal(&host) {
-            Some(address) if !is_public(address) && !self.names(&host) => {
+            Some(address) if reach == Reach::Public && !is_public(address) => {
                 Err(Refused { host, address }.told())
             }
-            _ => Ok(()),
+            _ => Ok(reach),
         }
     }
 
-    /// Whether the host is listed by its name alone.
-    fn names(&self, host: &str) -> bool {
-        self.0.iter().any(|entry| matches!(&entry.host, Pattern::Exactly(name) if name == host))
+    /// Whether an entry names this host and port without a wildcard. An entry without a port names all ports.
+    fn names(&self, host: &str, port: Option<u16>) -> bool {
+        let named = |entry: &Entry| matches!(&entry.host, Pattern::Exactly(name) if name == host);
+        self.0.iter().any(|entry| named(entry) && entry.is_open(port))
     }
+}
+
+/// Which addresses a host may turn out to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Those of the public internet: no wildcard covers more.
+    Public,
+    /// Any, because an entry names the host and the port.
+    Listed,
 }
 
 impl Entry {
@@ -90,6 +99,10 @@ impl Entry {
         })
     }
 
+    fn is_open(&self, port: Option<u16>) -> bool {
+        self.port.is_none_or(|wanted| Some(wanted) == port)
+    }
+
     fn fits(&self, host: &str) -> bool {
         match &self.host {
             Pattern::All => true,
@@ -109,25 +122,26 @@ fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Resolves names once, to addresses that may be asked: the connection has no others to go to.
-pub(super) struct Vetted(pub(super) Arc<Hosts>);
+/// Resolves names once, to addresses that may be asked: the connection has no others to go to. A resolver is not told
+/// the port, so each reach has a client of its own.
+pub(super) struct Vetted(pub(super) Reach);
 
 impl Resolve for Vetted {
     fn resolve(&self, name: Name) -> Resolving {
-        let hosts = self.0.clone();
+        let reach = self.0;
         Box::pin(async move {
             let host = plain(name.as_str());
             let found: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await?.take(MAX_ADDRESSES).collect();
-            let vetted = vet(&hosts, &host, found)?;
+            let vetted = vet(reach, &host, found)?;
             Ok(Box::new(vetted.into_iter()) as Addrs)
         })
     }
 }
 
 /// The addresses of a host that may be asked.
-fn vet(hosts: &Hosts, host: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Refused> {
-    if hosts.names(host) {
+fn vet(reach: Reach, host: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Refused> {
+    if reach == Reach::Listed {
         return Ok(found);
     }
     let (public, other): (Vec<_>, Vec<_>) = found.into_iter().partition(|address| is_public(address.ip()));

@@ -125,6 +125,28 @@ async fn names_that_lead_to_this_machine_are_refused_unless_they_are_listed() {
 }
 
 #[tokio::test]
+async fn a_listed_port_beside_a_wildcard_opens_no_other_port_of_this_machine() {
+    let text = |text: &str| answer("200 OK\r\nContent-Type: text/plain", text);
+    let inside = server(vec![("/", text("inside"))]).await;
+    let to = |host: &str| answer(&format!("302 Found\r\nLocation: http://{host}:{}/", inside.port()), "");
+    let open = server(vec![("/", text("open")), ("/ip", to("127.0.0.1")), ("/name", to("localhost"))]).await;
+    let port = open.port();
+    let tool = tool(&[&format!("127.0.0.1:{port}"), &format!("localhost:{port}"), "*"]);
+    for host in ["127.0.0.1", "localhost"] {
+        let here = format!("http://{host}:{port}");
+        // The port that is open comes first and last: its connections must not serve others.
+        assert_eq!(call(&tool, json!({ "url": format!("{here}/") })).await, "open", "{host}");
+        let there = format!("http://{host}:{}/", inside.port());
+        assert_eq!(kind_of(&tool, &there).await, "AddressRefused", "{there}");
+        for path in ["ip", "name"] {
+            let redirect = format!("{here}/{path}");
+            assert_eq!(kind_of(&tool, &redirect).await, "AddressRefused", "{redirect}");
+        }
+        assert_eq!(call(&tool, json!({ "url": format!("{here}/") })).await, "open", "{host}");
+    }
+}
+
+#[tokio::test]
 async fn a_long_body_is_cut_with_a_note() {
     let at = server(vec![
         ("/fits", answer("200 OK\r\nContent-Type: text/plain", "x".repeat(MAX_BODY))),

@@ -37,6 +37,25 @@ async fn patterns_fit_names_or_paths() {
     assert_eq!(call(&tool, json!({ "pattern": "*.rs" })).await, "[nothing fits the pattern]");
 }
 
+#[test]
+fn steps_of_a_pattern_are_counted_and_bounded() {
+    let mut listing = Listing::new(Some(&"*a".repeat(500)));
+    let mut steps = |n: usize| {
+        let before = listing.compared;
+        listing.fits(Path::new("x"), &"a".repeat(n));
+        listing.compared - before
+    };
+    assert_eq!(steps(200), 2 * steps(100));
+    let mut listing = Listing::new(Some("*"));
+    assert!(listing.fits(Path::new("x"), "x") && listing.cut.is_none());
+    listing.compared = MAX_COMPARED;
+    assert!(!listing.fits(Path::new("x"), "x"));
+    assert_eq!(
+        listing.cut,
+        Some("the pattern is too long for so many entries: use a shorter one or a folder below")
+    );
+}
+
 #[tokio::test]
 async fn what_cannot_be_listed_is_told() {
     let (_folder, tool) = folder();

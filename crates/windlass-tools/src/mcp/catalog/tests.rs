@@ -24,6 +24,30 @@ fn names(config: &McpConfig, listed: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn e53_what_a_server_says_of_its_tools_is_masked() {
+    let config = McpConfig::stdio("s", ["x"]).env("TOKEN", "tok-catalog-0123456789");
+    let base64 = "dG9rLWNhdGFsb2ctMDEyMzQ1Njc4OQ==";
+    let listed: ServerTool = serde_json::from_value(json!({
+        "name": "leak_tok-catalog-0123456789",
+        "description": format!("uses tok-catalog-0123456789, or {base64}"),
+        "inputSchema": {
+            "type": "object", "title": "tok-catalog-0123456789",
+            "properties": { "tok-catalog-0123456789": { "enum": [base64, "other"], "default": "tok%2Dcatalog%2D0123456789" } },
+            "required": ["tok-catalog-0123456789"],
+        },
+    }))
+    .expect("a tool");
+    let catalog = Catalog::new(&config, vec![listed], &Catalog::default(), &Weak::new()).expect("a catalog");
+    let tool = &catalog.tools[0];
+    let spec = serde_json::to_value(tool.spec_ref()).expect("JSON");
+    assert!(!spec.to_string().contains("0123456789") && !spec.to_string().contains(base64), "{spec}");
+    assert_eq!(tool.spec_ref().description.as_ref(), "uses ***, or ***");
+    let expected = json!({ "***": { "enum": ["***", "other"], "default": "***" } });
+    assert_eq!(spec["parameters"]["properties"], expected);
+    assert_eq!(tool.remote(), "leak_tok-catalog-0123456789", "the server knows it by its name");
+}
+
+#[test]
 fn names_have_the_prefix_and_only_plain_characters() {
     let mut config = McpConfig::stdio("files", ["x"]);
     assert_eq!(
@@ -67,15 +91,26 @@ fn the_allow_list_matches_own_and_prefixed_names() {
 }
 
 #[test]
-fn hints_become_effects_and_an_override_wins() {
+fn hints_of_a_trusted_server_become_effects_and_an_override_wins() {
     let mut config = McpConfig::stdio("s", ["x"]);
     let effect_of = |config: &McpConfig, tool: &ServerTool| spec(config, tool).effect;
+    for hints in [json!({"readOnlyHint": true}), json!({"idempotentHint": true, "destructiveHint": false})] {
+        assert_eq!(effect_of(&config, &hinted(hints)), Effect::Once, "its server is not trusted");
+    }
+    config.trust = true;
     assert_eq!(effect_of(&config, &listed("t")), Effect::Once);
     assert_eq!(effect_of(&config, &hinted(json!({"readOnlyHint": true}))), Effect::ReadOnly);
     assert_eq!(effect_of(&config, &hinted(json!({"idempotentHint": true}))), Effect::Once);
     let careful = hinted(json!({"idempotentHint": true, "destructiveHint": false}));
     assert_eq!(effect_of(&config, &careful), Effect::Idempotent);
     assert_eq!(effect_of(&config, &hinted(json!({"destructiveHint": false}))), Effect::Once);
+    config.overrides.effect = Some(Effect::Once);
+    assert_eq!(
+        effect_of(&config, &hinted(json!({"readOnlyHint": true}))),
+        Effect::Once,
+        "explicit beats trust"
+    );
+    config.trust = false;
     config.overrides.effect = Some(Effect::ReadOnly);
     assert_eq!(effect_of(&config, &listed("t")), Effect::ReadOnly);
 }
@@ -105,4 +140,41 @@ fn e47_unchanged_tools_are_taken_over() {
     assert!(!next(&["a"]).is_as(&before) && !next(&["a", "c"]).is_as(&before));
     assert!(Arc::ptr_eq(&next(&["a", "c"]).tools[0], &before.tools[0]));
     assert!(before.offers("a") && !before.offers("s__a"));
+}
+
+fn with_schema(name: &str, schema: &Value) -> ServerTool {
+    serde_json::from_value(json!({ "name": name, "inputSchema": schema })).expect("a tool")
+}
+
+/// Definitions that each refer twice to the one before.
+fn bomb() -> Value {
+    let twice = |n: u32| json!({ "allOf": vec![json!({ "$ref": format!("#/$defs/d{n}") }); 2] });
+    let mut definitions: serde_json::Map<String, Value> =
+        (1..=40).map(|n| (format!("d{n}"), twice(n - 1))).collect();
+    definitions.insert("d0".to_owned(), json!(true));
+    json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/d40" } }, "$defs": definitions })
+}
+
+#[test]
+fn a_tool_whose_schema_costs_too_much_is_left_out_and_the_others_stay() {
+    let config = McpConfig::stdio("files", ["x"]);
+    let pattern =
+        json!({ "type": "object", "properties": { "a": { "type": "string", "pattern": "^(?!x)(a+)+$" } } });
+    let listed = vec![listed("one"), with_schema("two", &bomb()), with_schema("three", &pattern)];
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new()).expect("a catalog");
+    let names: Vec<_> = catalog.tools.iter().map(|tool| tool.spec_ref().name.to_string()).collect();
+    assert_eq!(names, ["files__one", "files__three"]);
+    // The pattern of the third has look-ahead: the tool stays, and the pattern goes unchecked.
+    let checker = catalog.tools[1].spec_ref().checker().expect("a checker");
+    assert_eq!(checker.unchecked().len(), 1);
+    assert!(checker.check(&json!({ "a": "xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!" })).is_ok());
+}
+
+#[test]
+fn the_schemas_of_one_server_have_a_bound_together() {
+    let config = McpConfig::stdio("files", ["x"]);
+    let bombs = (0..60).map(|n| with_schema(&format!("b{n}"), &bomb()));
+    let listed: Vec<_> = bombs.chain([listed("late")]).collect();
+    let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new()).expect("a catalog");
+    assert!(catalog.tools.is_empty());
 }

@@ -4,8 +4,12 @@ fn hosts(entries: &[&str]) -> Hosts {
     Hosts::new(&entries.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap()
 }
 
-fn check(entries: &[&str], url: &str) -> Result<(), String> {
+fn check(entries: &[&str], url: &str) -> Result<Reach, String> {
     hosts(entries).check(&Url::parse(url).unwrap()).map_err(|error| error.kind.unwrap().to_string())
+}
+
+fn refused() -> Result<Reach, String> {
+    Err("AddressRefused".to_owned())
 }
 
 #[test]
@@ -95,9 +99,9 @@ fn addresses_in_urls_are_refused_in_every_way_of_writing_them() {
         assert_eq!(check(&[], url), Err("AddressRefused".to_owned()), "{url}");
         assert_eq!(check(&["*"], url), Err("AddressRefused".to_owned()), "{url}");
     }
-    assert_eq!(check(&["127.0.0.1"], "http://127.1:99/"), Ok(()));
-    assert_eq!(check(&["[::1]:80"], "http://[0:0::1]/"), Ok(()));
-    assert_eq!(check(&[], "http://1.1.1.1/"), Ok(()));
+    assert_eq!(check(&["127.0.0.1"], "http://127.1:99/"), Ok(Reach::Listed));
+    assert_eq!(check(&["[::1]:80"], "http://[0:0::1]/"), Ok(Reach::Listed));
+    assert_eq!(check(&[], "http://1.1.1.1/"), Ok(Reach::Public));
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn only_listed_hosts_and_ports_are_asked() {
         "http://127.0.0.1:8080/",
         "https://xn--bcher-kva.example/",
     ] {
-        assert_eq!(check(&list, url), Ok(()), "{url}");
+        assert!(check(&list, url).is_ok(), "{url}");
     }
     for url in [
         "https://www.example.org/",
@@ -152,13 +156,40 @@ fn resolved_names_keep_only_the_addresses_that_may_be_asked() {
         addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 0)).collect()
     };
     let mixed = || found(&["10.0.0.1", "8.8.8.8", "::1"]);
-    assert_eq!(vet(&hosts(&[]), "x.org", mixed()).unwrap(), found(&["8.8.8.8"]));
-    assert_eq!(vet(&hosts(&["x.org"]), "x.org", mixed()).unwrap(), mixed());
-    for entries in [&[][..], &["*"], &["*.org"]] {
-        let refused = vet(&hosts(entries), "x.org", found(&["10.0.0.1"])).unwrap_err();
+    assert_eq!(vet(Reach::Public, "x.org", mixed()).unwrap(), found(&["8.8.8.8"]));
+    assert_eq!(vet(Reach::Listed, "x.org", mixed()).unwrap(), mixed());
+    for entries in [&[][..], &["*"], &["*.org"], &["x.org:81", "*"]] {
+        let reach = check(entries, "http://x.org:80/").unwrap();
+        let refused = vet(reach, "x.org", found(&["10.0.0.1"])).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "the host `x.org` has the address 10.0.0.1, which is not of the public internet"
         );
+    }
+}
+
+#[test]
+fn a_port_that_is_listed_beside_a_wildcard_opens_no_other_port() {
+    let wide = ["*", "*.local", "*:9999", "127.0.0.1:8080", "localhost:8080", "[::1]:8080"];
+    for host in ["127.0.0.1", "127.1", "[::1]", "[0:0::1]", "localhost", "LOCALHOST."] {
+        let at = |port: u16| check(&wide, &format!("http://{host}:{port}/"));
+        assert_eq!(at(8080), Ok(Reach::Listed), "{host}");
+        for port in [80, 8081, 9999] {
+            let name = host.to_ascii_lowercase().starts_with("local");
+            let expected = if name { Ok(Reach::Public) } else { refused() };
+            assert_eq!(at(port), expected, "{host}:{port}");
+        }
+    }
+    // The scheme's own port counts as written.
+    assert_eq!(check(&["127.0.0.1:443", "*"], "https://127.0.0.1/"), Ok(Reach::Listed));
+    assert_eq!(check(&["127.0.0.1:443", "*"], "http://127.0.0.1/"), refused());
+    // A wildcard with a port is a wildcard.
+    assert_eq!(check(&["*:8080"], "http://127.0.0.1:8080/"), refused());
+    assert_eq!(check(&["*.0.0.1", "*"], "http://127.0.0.1/"), refused());
+    // Without a port an entry names every port.
+    assert_eq!(check(&["127.0.0.1:8080", "127.0.0.1", "*"], "http://127.0.0.1:22/"), Ok(Reach::Listed));
+    // Link-local and private addresses are no different from loopback.
+    for host in ["169.254.169.254", "10.0.0.1", "[fe80::1]", "[::ffff:127.0.0.1]"] {
+        assert_eq!(check(&wide, &format!("http://{host}:8080/")), refused(), "{host}");
     }
 }

@@ -1,4 +1,6 @@
-use super::text;
+use windlass_core::{Shape, Steps, doubling};
+
+use super::{reduced, text};
 
 #[test]
 fn a_page_becomes_what_a_reader_sees() {
@@ -49,5 +51,32 @@ proptest::proptest! {
     #[test]
     fn no_text_makes_it_panic(html in "[<>/!?a\"'=&#;x \\-ä\n1pbrescit]{0,80}") {
         let _ = text(&html);
+    }
+}
+
+#[test]
+fn reducing_a_page_costs_its_length() {
+    // Each byte may be looked at a few times, and quotes are minded for 4 KiB of a tag.
+    let shapes: [Shape; 12] = [
+        ("words", |n| "word ".repeat(n)),
+        ("tags", |n| "<p>x</p>".repeat(n)),
+        ("beginnings of tags", |n| "<a".repeat(n)),
+        ("open quotes", |n| format!("{}>", "<a href=\"".repeat(n))),
+        ("open quotes, closed tags", |n| "<a href=\">".repeat(n)),
+        ("comments", |n| "<!-- x -->".repeat(n)),
+        ("comments without an end", |n| format!("{}>", "<!--".repeat(n))),
+        ("scripts", |n| "<script>x</script>".repeat(n)),
+        ("scripts without an end", |n| "<script>".repeat(n)),
+        ("wrong ends", |n| format!("<script>{}", "</scrap>".repeat(n))),
+        ("heads", |n| "<head><title>x</head>".repeat(n)),
+        ("references", |n| "&amp;&#99;&&".repeat(n)),
+    ];
+    for (what, shape) in shapes {
+        let cost = |n| {
+            let (steps, page) = (Steps::default(), shape(8 * n));
+            let _text = reduced(&page, &steps);
+            steps.count()
+        };
+        doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }
 }

@@ -1,0 +1,41 @@
+//! Limits that the system sets this process (`ulimit`): met with an error that names them.
+
+use std::fs::File;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::failure::{Exit, Failure};
+
+/// How many file descriptors must be free at the start: the runtime takes 5 and panics without them, a log 3 for each of
+/// its first connections.
+const FREE_DESCRIPTORS: usize = 12;
+
+/// Checks that there are enough file descriptors.
+pub(crate) fn check_descriptors() -> Result<(), Failure> {
+    let mut free = Vec::with_capacity(FREE_DESCRIPTORS);
+    while free.len() < FREE_DESCRIPTORS {
+        match File::open("/dev/null") {
+            Ok(file) => free.push(file),
+            Err(error) => {
+                // To show the error may need one.
+                drop(free);
+                let few = format!("fewer than {FREE_DESCRIPTORS} file descriptors are free");
+                return Err(Failure::new(Exit::Internal, few)
+                    .cause(error.to_string())
+                    .hint("`ulimit -n 256` allows more"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets a write beyond the bound on the size of files (`ulimit -f`) fail with an error: the signal SIGXFSZ would end the
+/// process without a word. A handler, unlike an ignored signal, is not passed on to commands. Needs the runtime.
+pub(crate) fn catch_file_size() -> Result<(), Failure> {
+    let number = rustix::process::Signal::XFSZ.as_raw();
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Internal, "cannot listen for SIGXFSZ").cause(error.to_string())
+    };
+    // The handler stays for the life of the process.
+    signal(SignalKind::from_raw(number)).map(drop).map_err(failed)
+}

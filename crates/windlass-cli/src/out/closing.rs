@@ -1,0 +1,83 @@
+//! Owns the end of printing: the process ends once everything was read, a reader is gone, or a signal says so.
+
+use std::future::pending;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::printer::printer;
+use crate::failure::Exit;
+use crate::interrupts::Interrupts;
+use crate::limits::check_descriptors;
+
+/// How long a process that was told to stop waits for its readers: two seconds.
+pub(crate) const UNREAD: Duration = Duration::from_secs(2);
+/// How long the end waits before it makes a runtime to listen for signals: a tenth of a second.
+const USUAL: Duration = Duration::from_millis(100);
+
+/// Whether this process was told to stop.
+static HURRIED: AtomicBool = AtomicBool::new(false);
+
+/// Why not everything was shown.
+#[derive(Debug)]
+pub(crate) enum Unshown {
+    /// Stdout cannot be written.
+    Broken(io::Error),
+    /// A signal came first, with this exit code.
+    Signal(Exit),
+}
+
+/// The process was told to stop: it waits no longer than [`UNREAD`] for its readers.
+pub(crate) fn hurry() {
+    HURRIED.store(true, Ordering::Relaxed);
+}
+
+/// Waits until everything is written.
+///
+/// # Errors
+/// Something will not be shown. A reader that went away is no error.
+pub(crate) fn close() -> Result<(), Unshown> {
+    let printer = printer();
+    // Where stderr is gone nobody misses it.
+    let _unread = printer.say_left_out();
+    if !printer.drained_within(USUAL) {
+        match runtime() {
+            Some(runtime) => runtime.block_on(waited())?,
+            // Without a runtime a signal has its usual effect, or none.
+            None => drop(printer.drained_within(UNREAD)),
+        }
+    }
+    match printer.broken() {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Unshown::Broken(error)),
+        _ => Ok(()),
+    }
+}
+
+/// A runtime that listens for signals, where there are descriptors for it.
+fn runtime() -> Option<tokio::runtime::Runtime> {
+    check_descriptors().ok()?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build().ok()
+}
+
+async fn waited() -> Result<(), Unshown> {
+    let most = async {
+        if HURRIED.load(Ordering::Relaxed) {
+            tokio::time::sleep(UNREAD).await;
+        } else {
+            pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = printer().drained() => Ok(()),
+        () = most => Ok(()),
+        exit = signalled() => Err(Unshown::Signal(exit)),
+    }
+}
+
+/// The exit code of the next signal that asks this process to end.
+async fn signalled() -> Exit {
+    match Interrupts::listen() {
+        Ok(mut interrupts) => interrupts.next().await.exit(),
+        Err(_) => pending::<Exit>().await,
+    }
+}

@@ -1,0 +1,76 @@
+//! Text from models, tools, files and servers as a terminal may show it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// The text with each character that could steer the terminal or reorder a line written as an escape (`\u{1b}`).
+/// Line ends and tabs stay; a carriage return goes from the end of a line.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    let text =
+        if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
+    if !text.contains(|char| !matches!(char, '\n' | '\t') && steers(char)) {
+        return text;
+    }
+    Cow::Owned(text.chars().fold(String::with_capacity(text.len() + 8), |mut out, char| {
+        match char {
+            '\n' | '\t' => out.push(char),
+            char => escape(&mut out, char),
+        }
+        out
+    }))
+}
+
+/// The same on one line: line ends are escapes, too.
+pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().fold(String::with_capacity(text.len() + 8), |mut out, char| {
+        escape(&mut out, char);
+        out
+    }))
+}
+
+/// JSON that means the same, with such characters written as JSON's own escapes. They can only stand within its strings.
+pub(super) fn in_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(steers) {
+        return Cow::Borrowed(json);
+    }
+    Cow::Owned(json.chars().fold(String::with_capacity(json.len() + 8), |mut out, char| {
+        if steers(char) {
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                let _infallible = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(char);
+        }
+        out
+    }))
+}
+
+fn escape(out: &mut String, char: char) {
+    if steers(char) {
+        out.extend(char.escape_unicode());
+    } else {
+        out.push(char);
+    }
+}
+
+/// Whether a character is an instruction instead of a sign: controls (ECMA-48 sequences all begin with one), marks that
+/// reorder a line (Unicode UAX 9), separators of lines, and characters that nobody sees. The joiners that scripts and
+/// emoji need are signs.
+fn steers(char: char) -> bool {
+    char.is_control()
+        || matches!(char,
+            // Bidirectional marks, embeddings, overrides and isolates.
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Line and paragraph separators.
+            | '\u{2028}' | '\u{2029}'
+            // Without width: a space, invisible operators, deprecated format characters, a byte order mark.
+            | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+            // Interlinear annotations, tags.
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests;

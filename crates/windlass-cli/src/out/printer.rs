@@ -1,0 +1,324 @@
+//! Owns the way of text to stdout and stderr: bounded queues that threads of their own write out, so that a reader who
+//! does not read keeps nobody but these threads.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use tokio::sync::Notify;
+
+/// How many bytes may wait to be written before a queue counts as full: 256 KiB.
+pub(super) const QUEUE_BYTES: usize = 256 * 1024;
+/// The most bytes that go out in one write: 64 KiB.
+const WRITE_BYTES: usize = 64 * 1024;
+
+/// Where text goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// The answer.
+    Out,
+    /// Everything else.
+    Err,
+}
+
+/// What becomes of text that finds its queue full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// It is written all the same. The caller has waited for room before.
+    Whole,
+    /// It is left out, and a later line says how many were.
+    Spare,
+}
+
+/// Whether this process must never wait for its readers: it takes signals itself, or drives a run.
+static LIVE: AtomicBool = AtomicBool::new(false);
+/// How many texts were left out since that was last said.
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+
+/// From here on no print waits for a reader.
+pub(crate) fn never_wait() {
+    LIVE.store(true, Ordering::Relaxed);
+}
+
+/// Whether no print waits for a reader.
+pub(super) fn is_live() -> bool {
+    LIVE.load(Ordering::Relaxed)
+}
+
+/// Counts something that was left out because nobody reads.
+pub(crate) fn left_out() {
+    LEFT_OUT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Both streams. They share a queue if they are the same file, so that a terminal shows them in order.
+#[derive(Debug)]
+pub(super) struct Printer {
+    out: Arc<Queue>,
+    err: Arc<Queue>,
+}
+
+/// The printer of this process.
+pub(super) fn printer() -> &'static Printer {
+    static PRINTER: OnceLock<Printer> = OnceLock::new();
+    PRINTER.get_or_init(|| {
+        let file = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        let out = rustix::fs::fstat(io::stdout()).map(file).ok();
+        let err = rustix::fs::fstat(io::stderr()).map(file).ok();
+        let first = Queue::start(write_to);
+        let second = if out.is_some() && out == err { first.clone() } else { Queue::start(write_to) };
+        Printer { out: first, err: second }
+    })
+}
+
+impl Printer {
+    fn queue(&self, stream: Stream) -> &Queue {
+        match stream {
+            Stream::Out => &self.out,
+            Stream::Err => &self.err,
+        }
+    }
+
+    /// Whether both streams are one file.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::ptr_eq(&self.out, &self.err)
+    }
+
+    /// Queues text.
+    ///
+    /// # Errors
+    /// An earlier write to that stream failed.
+    pub(super) fn put(&self, stream: Stream, text: &[u8], weight: Weight) -> io::Result<()> {
+        let queue = self.queue(stream);
+        if stream == Stream::Err && queue.has_room() {
+            self.say_left_out()?;
+        }
+        queue.put(stream, text, weight, !is_live())
+    }
+
+    /// Says on stderr how many texts were left out, if any were.
+    ///
+    /// # Errors
+    /// As of [`Printer::put`].
+    pub(super) fn say_left_out(&self) -> io::Result<()> {
+        match LEFT_OUT.swap(0, Ordering::Relaxed) {
+            0 => Ok(()),
+            lines => {
+                let said = format!("[{lines} lines were left out: nobody read them in time]\n");
+                self.err.put(Stream::Err, said.as_bytes(), Weight::Whole, false)
+            }
+        }
+    }
+
+    /// Whether that stream takes more now.
+    pub(super) fn has_room(&self, stream: Stream) -> bool {
+        self.queue(stream).has_room()
+    }
+
+    /// Ends once that stream takes more, or will never take anything again.
+    pub(super) async fn room(&self, stream: Stream) {
+        self.queue(stream).until(Waiting::has_room).await;
+    }
+
+    /// Ends once everything is written, or never will be.
+    pub(super) async fn drained(&self) {
+        self.out.until(Waiting::is_drained).await;
+        self.err.until(Waiting::is_drained).await;
+    }
+
+    /// As [`Printer::drained`], for so long at most; whether it is.
+    pub(super) fn drained_within(&self, most: Duration) -> bool {
+        self.out.drained_within(most) && self.err.drained_within(most)
+    }
+
+    /// Why nothing goes to stdout any more.
+    pub(super) fn broken(&self) -> Option<io::Error> {
+        self.out.lock().broken(Stream::Out)
+    }
+}
+
+type Sink = fn(Stream, &[u8]) -> io::Result<()>;
+
+/// What waits to be written, and the thread that writes it.
+#[derive(Debug)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    /// Something was queued or written: for threads.
+    changed: Condvar,
+    /// Something was written: for tasks.
+    written: Notify,
+    /// Writes in place where there is no thread.
+    sink: Sink,
+    threaded: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    texts: VecDeque<(Stream, Vec<u8>)>,
+    /// All bytes that are not written yet, those included that are being written.
+    bytes: usize,
+    broken_out: Option<Broken>,
+    broken_err: Option<Broken>,
+}
+
+/// An [`io::Error`] that can be told more than once.
+#[derive(Clone, Copy, Debug)]
+struct Broken(io::ErrorKind, Option<i32>);
+
+impl Waiting {
+    fn has_room(&self) -> bool {
+        self.bytes < QUEUE_BYTES
+    }
+
+    fn is_drained(&self) -> bool {
+        self.bytes == 0
+    }
+
+    fn broken(&self, stream: Stream) -> Option<io::Error> {
+        let broken = match stream {
+            Stream::Out => self.broken_out,
+            Stream::Err => self.broken_err,
+        };
+        broken.map(|Broken(kind, raw)| raw.map_or_else(|| kind.into(), io::Error::from_raw_os_error))
+    }
+
+    fn breaks(&mut self, stream: Stream, error: &io::Error) {
+        let broken = Some(Broken(error.kind(), error.raw_os_error()));
+        match stream {
+            Stream::Out => self.broken_out = broken,
+            Stream::Err => self.broken_err = broken,
+        }
+        // Nothing that waits for it will be read.
+        self.texts.retain(|(other, _)| *other != stream);
+        self.bytes = self.texts.iter().map(|(_, text)| text.len()).sum();
+    }
+
+    fn push(&mut self, stream: Stream, text: &[u8]) {
+        self.bytes += text.len();
+        match self.texts.back_mut() {
+            Some((last, waiting)) if *last == stream && waiting.len() + text.len() <= WRITE_BYTES => {
+                waiting.extend_from_slice(text);
+            }
+            _ => self.texts.push_back((stream, text.to_vec())),
+        }
+    }
+}
+
+impl Queue {
+    /// A queue and its thread, which ends with the process.
+    pub(super) fn start(sink: Sink) -> Arc<Self> {
+        let queue = Arc::new(Self {
+            waiting: Mutex::default(),
+            changed: Condvar::new(),
+            written: Notify::new(),
+            sink,
+            threaded: AtomicBool::new(true),
+        });
+        let writer = queue.clone();
+        let spawned = std::thread::Builder::new().name("printer".into()).spawn(move || writer.write_all());
+        // Without a thread there is nothing better than to write in place.
+        queue.threaded.store(spawned.is_ok(), Ordering::Relaxed);
+        queue
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_room(&self) -> bool {
+        self.lock().has_room()
+    }
+
+    fn put(&self, stream: Stream, text: &[u8], weight: Weight, wait: bool) -> io::Result<()> {
+        let mut waiting = self.lock();
+        if let Some(error) = waiting.broken(stream) {
+            return Err(error);
+        }
+        if !self.threaded.load(Ordering::Relaxed) {
+            let written = (self.sink)(stream, text);
+            return written.inspect_err(|error| waiting.breaks(stream, error));
+        }
+        if !waiting.has_room() && weight == Weight::Spare {
+            left_out();
+            return Ok(());
+        }
+        while wait && !waiting.has_room() {
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            if let Some(error) = waiting.broken(stream) {
+                return Err(error);
+            }
+        }
+        waiting.push(stream, text);
+        drop(waiting);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Writes what is queued, for ever.
+    fn write_all(&self) {
+        loop {
+            let mut waiting = self.lock();
+            while waiting.texts.is_empty() {
+                waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            }
+            let Some((stream, text)) = waiting.texts.pop_front() else { continue };
+            drop(waiting);
+            let written = (self.sink)(stream, &text);
+            let mut waiting = self.lock();
+            waiting.bytes = waiting.bytes.saturating_sub(text.len());
+            if let Err(error) = written {
+                waiting.breaks(stream, &error);
+            }
+            drop(waiting);
+            self.changed.notify_all();
+            self.written.notify_waiters();
+        }
+    }
+
+    async fn until(&self, holds: fn(&Waiting) -> bool) {
+        loop {
+            let mut written = pin!(self.written.notified());
+            // Before the look, so that no write between both is missed.
+            written.as_mut().enable();
+            if holds(&self.lock()) {
+                return;
+            }
+            written.await;
+        }
+    }
+
+    fn drained_within(&self, most: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), most, |waiting| !waiting.is_drained());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_drained()
+    }
+}
+
+/// Writes all of it, however long that takes, past the standard library's buffers.
+fn write_to(stream: Stream, text: &[u8]) -> io::Result<()> {
+    let (out, err) = (io::stdout(), io::stderr());
+    let file = match stream {
+        Stream::Out => out.as_fd(),
+        Stream::Err => err.as_fd(),
+    };
+    let mut rest = text;
+    while !rest.is_empty() {
+        match rustix::io::write(file, rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(bytes) => rest = rest.get(bytes..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            // Somebody who shares the file does not want to wait; this thread does.
+            Err(rustix::io::Errno::AGAIN) => {
+                let _ready = poll(&mut [PollFd::new(&file, PollFlags::OUT)], None);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! A command, server, folder or agent that changes between the question and the answer (E24).
+
+use crate::kit::{End, Home, assert_end};
+use crate::tool_server::ToolServer;
+
+/// An agent whose sums are done by a program, which must be allowed.
+const KEEPER: &str = r#"
+name: keeper
+model: tour
+tools:
+  - command:
+      name: calculate
+      run: [./t.sh, "{expression}"]
+      description: Works out a sum.
+      parameters: { type: object, properties: { expression: { type: string } }, required: [expression] }
+loop: { approve: [calculate] }
+"#;
+
+fn program(home: &Home, name: &str, leaves: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = home.write(name, &format!("#!/bin/sh\necho {leaves} >> ran\necho 5\n"));
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn ran(home: &Home) -> String {
+    std::fs::read_to_string(home.path("ran")).unwrap_or_default()
+}
+
+/// A home in which a run waits with the question whether a sum may be done.
+fn waiting(agent: &str) -> Home {
+    let home = Home::new();
+    program(&home, "t.sh", "good");
+    program(&home, "evil.sh", "evil");
+    home.write("agent.yaml", agent);
+    let end = home.windlass(["run", "agent.yaml", "What is 2 + 3?"]);
+    assert_eq!(end.code, 75, "{end:?}");
+    home
+}
+
+fn approve(home: &Home) -> End {
+    home.windlass(["runs", "answer", "last", "q1", "approve"])
+}
+
+#[test]
+fn e24_an_answer_does_not_run_another_command_than_was_asked_about() {
+    let home = waiting(KEEPER);
+    home.write("agent.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
+    let refused = approve(&home);
+    assert_eq!((refused.code, ran(&home).as_str()), (65, ""), "{refused:?}");
+    assert_end!(home, refused);
+    // Whoever names the file is asked about what it says now.
+    let again = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"]);
+    assert_eq!((again.code, ran(&home).as_str()), (75, ""), "{again:?}");
+    assert!(again.stderr.contains("this has changed since: command."), "{again:?}");
+    let end = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q2", "approve"]);
+    assert_eq!((end.code, ran(&home).as_str()), (0, "evil\n"), "now it is allowed: {end:?}");
+    assert_eq!(home.windlass(["runs", "replay", "last"]).code, 0);
+}
+
+#[test]
+fn e24_an_answer_that_was_left_does_not_run_another_command_either() {
+    let home = waiting(KEEPER);
+    assert_eq!(home.windlass(["runs", "answer", "--leave", "last", "q1", "approve"]).code, 0);
+    home.write("agent.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
+    assert_eq!(home.windlass(["runs", "resume", "last"]).code, 65);
+    assert_eq!(home.windlass(["runs", "resume", "--all"]).code, 1);
+    let again = home.windlass(["runs", "resume", "--with", "agent.yaml", "last"]);
+    assert_eq!((again.code, ran(&home).as_str()), (75, ""), "{again:?}");
+}
+
+#[test]
+fn e24_whatever_decides_what_a_command_does_is_noticed() {
+    let other = |from: &str, to: &str| KEEPER.replace(from, to);
+    let last = "required: [expression] }";
+    for (change, what) in [
+        (other("\"{expression}\"]", "-x, \"{expression}\"]"), "command of tool `calculate`"),
+        (other(last, &format!("{last}\n      check: [./evil.sh]")), "check of tool `calculate`"),
+        (other(last, &format!("{last}\n      env: {{ MODE: evil }}")), "variable MODE of tool `calculate`"),
+        (other(last, &format!("{last}\n      dashes: true")), "dashes of tool `calculate`"),
+        (other(last, &format!("{last}\n      effect: idempotent")), "settings of tool `calculate`"),
+        (other(last, &format!("{last}\n      timeout_ms: 5")), "settings of tool `calculate`"),
+        (other("[calculate]", "[other]"), "loop settings"),
+    ] {
+        let home = waiting(KEEPER);
+        home.write("agent.yaml", &change);
+        let end = approve(&home);
+        assert_eq!((end.code, ran(&home).as_str()), (65, ""), "{what}: {end:?}");
+        assert!(end.stderr.contains(what), "{what}: {end:?}");
+    }
+}
+
+#[test]
+fn e24_a_value_that_stands_in_the_file_is_noticed_though_no_digest_shows_it() {
+    let agent =
+        KEEPER.replace("required: [expression] }", "required: [expression] }\n      env: { MODE: good }");
+    let home = waiting(&agent);
+    home.write("agent.yaml", &agent.replace("MODE: good", "MODE: evil"));
+    let end = approve(&home);
+    assert_eq!((end.code, ran(&home).as_str()), (65, ""), "{end:?}");
+    assert!(end.stderr.contains("variable MODE of tool `calculate`"), "{end:?}");
+}
+
+#[test]
+fn e24_a_variable_of_the_environment_asks_anew_and_a_models_key_does_not() {
+    let env = "required: [expression] }\n      env: { TOKEN: \"${SUM_TOKEN}\" }";
+    let agent = KEEPER.replace("required: [expression] }", env);
+    let home = Home::new();
+    program(&home, "t.sh", "good");
+    home.write("agent.yaml", &agent);
+    let windlass = |args: &[&str], token: &str, key: &str| {
+        let mut command = home.command(args);
+        crate::kit::end(command.env("SUM_TOKEN", token).env("OPENAI_API_KEY", key).output().unwrap())
+    };
+    assert_eq!(windlass(&["run", "agent.yaml", "What is 2 + 3?"], "token-one", "key-one").code, 75);
+    assert_eq!(windlass(&["run", "agent.yaml", "What is 2 + 3?"], "token-one", "key-one").code, 75);
+    // The agent is the same one, but what its command is given is not.
+    let end = windlass(&["runs", "answer", "last", "q1", "approve"], "token-two", "key-one");
+    assert_eq!((end.code, ran(&home).as_str()), (75, ""), "{end:?}");
+    assert!(end.stderr.contains("this has changed since: variable TOKEN."), "{end:?}");
+    let end = windlass(&["runs", "answer", "last", "q2", "approve"], "token-two", "key-two");
+    assert_eq!((end.code, ran(&home).as_str()), (0, "good\n"), "{end:?}");
+    let export = home.windlass(["runs", "export", "last"]).stdout;
+    assert!(!export.contains("token-"), "no value of it is in the log");
+}
+
+#[test]
+fn e24_another_address_of_a_tool_server_is_noticed() {
+    let (one, other) = (ToolServer::start(), ToolServer::start());
+    let agent = |url: &str| {
+        format!(
+            "name: far\nmodel: tour\ntools:\n  - mcp: {{ name: echo, url: \"{url}/mcp\" }}\n\
+             \x20 - builtin: [calculate]\nloop: {{ approve: [calculate] }}\n"
+        )
+    };
+    let home = waiting(&agent(&one.url));
+    home.write("agent.yaml", &agent(&other.url));
+    let end = approve(&home);
+    assert_eq!(end.code, 65, "{end:?}");
+    assert!(end.stderr.contains("URL of tool `echo__echo`"), "{end:?}");
+}
+
+#[test]
+fn e24_folders_and_hosts_of_built_in_tools_are_noticed() {
+    let agent = |folder: &str, host: &str| {
+        format!(
+            "name: reader\nmodel: tour\ntools:\n  - builtin: {{ read_file: {{ folders: [{folder}] }}, fetch: \
+             {{ hosts: [{host}] }}, calculate: }}\nloop: {{ approve: [calculate] }}\n"
+        )
+    };
+    let home = Home::new();
+    home.write("one/a.txt", "a");
+    home.write("other/a.txt", "a");
+    home.write("agent.yaml", &agent("one", "example.org"));
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+    home.write("agent.yaml", &agent("other", "example.org"));
+    let end = approve(&home);
+    assert!(end.code == 65 && end.stderr.contains("folders of tool `read_file`"), "{end:?}");
+    home.write("agent.yaml", &agent("one", "example.com"));
+    let end = approve(&home);
+    assert!(end.code == 65 && end.stderr.contains("hosts of tool `fetch`"), "{end:?}");
+    home.write("agent.yaml", &agent("one", "example.org"));
+    assert_eq!(approve(&home).code, 0, "as it was");
+}
+
+#[test]
+fn e24_a_delegates_file_is_noticed() {
+    let boss = "name: boss\nmodel: tour\nagents: [./keeper.yaml]\ntools: [ { builtin: [calculate] } ]\n\
+                loop: { approve: [calculate] }\n";
+    let home = Home::new();
+    program(&home, "t.sh", "good");
+    home.write("keeper.yaml", KEEPER);
+    home.write("agent.yaml", boss);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+    home.write("keeper.yaml", &KEEPER.replace("./t.sh", "./evil.sh"));
+    let end = approve(&home);
+    assert_eq!(end.code, 65, "{end:?}");
+    assert!(end.stderr.contains("agent of tool `keeper`"), "{end:?}");
+    home.write("keeper.yaml", KEEPER);
+    assert_eq!(approve(&home).code, 0, "as it was");
+}

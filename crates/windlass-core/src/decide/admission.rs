@@ -1,0 +1,190 @@
+//! Admission: the one door to model calls.
+//!
+//! First calls, further tries, fallbacks, calls on another wire, forced finishes, closing calls, corrections, calls after a
+//! hook and calls after a take-over all begin in [`Decision::begin`], at the price of the model that would be asked.
+
+use super::Decision;
+use crate::event::TurnStarted;
+use crate::ids::Text;
+use crate::ledger::{Amount, Ledger, METERED};
+use crate::outcome::FailKind;
+use crate::policy::LimitKind;
+use crate::reply::{ModelFailure, Usage};
+use crate::state::{Calling, Closing, Phase};
+
+/// Why a model call does not begin.
+pub(super) enum Refusal {
+    /// A limit is used up, or too little of it is left.
+    Limit {
+        /// Which.
+        limit: LimitKind,
+        /// What was reached of it.
+        reached: u64,
+        /// What the call would have reserved, where that is more than what is left.
+        needed: u64,
+    },
+    /// The price of this model is unknown, and cost is limited.
+    Unpriced(Text),
+}
+
+impl Refusal {
+    /// That limit is used up.
+    fn used_up(limit: LimitKind, reached: u64) -> Self {
+        Self::Limit { limit, reached, needed: 0 }
+    }
+}
+
+/// The model call that is going on or waits, once more.
+pub(super) fn again(calling: &Calling) -> TurnStarted {
+    TurnStarted {
+        turn: calling.turn,
+        purpose: calling.purpose,
+        model: calling.model,
+        attempt: calling.attempt,
+        again: false,
+        choice: calling.choice.clone(),
+        note: None,
+    }
+}
+
+impl Decision {
+    /// Begins a model call if it is admitted. If not, the run ends at the limit, as the limit's policy says.
+    pub(super) fn begin(&mut self, next: TurnStarted) {
+        match self.admits(&self.state.ledger, &next) {
+            Ok(()) => self.record(next),
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    /// Another attempt follows one that failed, after a wait, if it is admitted with what that one used.
+    pub(super) fn begin_after(
+        &mut self,
+        failure: ModelFailure,
+        wait: u64,
+        next: TurnStarted,
+        next_model: Option<u32>,
+    ) {
+        let asked = match &self.state.phase {
+            Phase::Calling(calling) => self.state.models.get(calling.model as usize),
+            _ => None,
+        };
+        let mut ledger = self.state.ledger.clone();
+        ledger.count(&failure.usage, asked.and_then(|model| model.prices));
+        let (turn, admitted) = (next.turn, self.admits(&ledger, &next));
+        let retry_at = admitted.is_ok().then(|| self.at.saturating_add(wait));
+        let next_model = next_model.filter(|_| admitted.is_ok());
+        self.record(crate::event::TurnFailed { turn, failure, retry_at, next_model });
+        match admitted {
+            Ok(()) if wait == 0 => self.begin(next),
+            Ok(()) => {}
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    /// Whether a model call may begin after what a ledger holds.
+    fn admits(&self, ledger: &Ledger, next: &TurnStarted) -> Result<(), Refusal> {
+        let state = &self.state;
+        let Some(model) = state.models.get(next.model as usize) else { return Ok(()) };
+        if model.prices.is_none() && state.policy.limits.contains_key(&LimitKind::CostUsd) {
+            return Err(Refusal::Unpriced(model.name.clone()));
+        }
+        let needed = state.reservation(model, self.entering(next));
+        if let Some(closing) = &state.closing {
+            return self.admit_closing(closing, ledger, next, &needed);
+        }
+        if let Some(cut) = state.cut {
+            let repeat = cut.limit == LimitKind::Repetition;
+            let reached = if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) };
+            return Err(Refusal::used_up(cut.limit, reached));
+        }
+        if state.policy.single_turn && state.streaks.accepted_now {
+            return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
+        }
+        let mut limits = state.policy.limits.iter();
+        limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, ledger, &needed))
+    }
+
+    /// The exception: one closing call goes beyond the limit that it closes (and beyond the counts of calls, rounds and
+    /// seconds), with the calls that correct its output. All attempts at it together stay within what its first one
+    /// reserves; of every other limit on tokens and cost it must fit into what is left.
+    fn admit_closing(
+        &self,
+        closing: &Closing,
+        ledger: &Ledger,
+        next: &TurnStarted,
+        needed: &Amount,
+    ) -> Result<(), Refusal> {
+        METERED.into_iter().try_for_each(|kind| {
+            let Some(max) = self.state.policy.limit(kind) else { return Ok(()) };
+            if kind != closing.reached.limit {
+                return within(kind, max, ledger, needed);
+            }
+            match &closing.beyond {
+                Some(beyond) if next.turn == self.state.turn && !ledger.fits_beyond(kind, beyond, needed) => {
+                    Err(Refusal::used_up(kind, ledger.committed().of(kind)))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Whether a limit lets one more model call begin.
+    fn within(&self, kind: LimitKind, max: u64, ledger: &Ledger, needed: &Amount) -> Result<(), Refusal> {
+        let used_up = match kind {
+            LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
+                return within(kind, max, ledger, needed);
+            }
+            // 0 rounds or calls: the model is asked all the same, without tools.
+            LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
+            // These are checked where the thing that they count is about to happen.
+            LimitKind::ToolCalls
+            | LimitKind::Retries
+            | LimitKind::Iterations
+            | LimitKind::PlanSteps
+            | LimitKind::Repetition => false,
+            LimitKind::ModelCalls | LimitKind::Seconds => self.reached(kind) >= max,
+        };
+        if used_up { Err(Refusal::used_up(kind, self.reached(kind))) } else { Ok(()) }
+    }
+
+    /// Bytes of what enters the conversation as this call begins.
+    fn entering(&self, next: &TurnStarted) -> u64 {
+        let note = next.note.iter().map(|note| note.len());
+        let closing =
+            self.state.closing.iter().filter_map(|closing| Some(closing.reached.note.as_ref()?.len()));
+        let steering = self.state.steering.iter().map(|text| text.len());
+        let fresh = next.turn != self.state.turn;
+        (note.sum::<usize>() + if fresh { closing.chain(steering).sum() } else { 0 }) as u64
+    }
+
+    /// The run goes where a call leads that was not admitted.
+    fn refuse(&mut self, refusal: Refusal) {
+        let seconds = matches!(refusal, Refusal::Limit { limit: LimitKind::Seconds, .. });
+        let late = seconds && self.state.closing.is_none() && matches!(self.state.phase, Phase::Calling(_));
+        if late {
+            // The deadline comes first on record, as where it passes while a process is there.
+            self.deadline_passed();
+        }
+        // After a take-over: the attempt that was lost is not made again. What it may have cost is reserved.
+        self.abandon_turn("the process died during the call, and no other one is admitted", Usage::default());
+        match refusal {
+            _ if late => self.after_stop(),
+            _ if self.state.closing.is_some() => self.finish_closing(None),
+            Refusal::Limit { limit, reached, needed } => self.reach(limit, reached, needed),
+            Refusal::Unpriced(model) => {
+                let error = format!("the run has a limit on cost, and the price of model {model} is unknown");
+                self.fail(FailKind::Model, error.into());
+            }
+        }
+    }
+}
+
+/// Whether a call that may use that fits into what is left of a limit on tokens or cost.
+fn within(kind: LimitKind, max: u64, ledger: &Ledger, needed: &Amount) -> Result<(), Refusal> {
+    if ledger.fits(kind, max, needed) {
+        return Ok(());
+    }
+    let reached = ledger.committed().of(kind);
+    let needed = if reached < max { needed.of(kind) } else { 0 };
+    Err(Refusal::Limit { limit: kind, reached, needed })
+}

@@ -1,0 +1,59 @@
+//! What the approval of a call is bound to (E24).
+
+use serde_json::json;
+
+use crate::ids::Text;
+use crate::open_call::OpenCall;
+use crate::seals::digest;
+use crate::state::State;
+
+/// Everything that decides what a call would do, as it stood when a person was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Gate {
+    /// SHA-256 over all parts, as the log has it.
+    pub(crate) digest: Text,
+    /// A digest of each part, by the part's name in words.
+    parts: Vec<(Text, Text)>,
+}
+
+impl Gate {
+    /// The same under the digest that stands in the log: one of an earlier version may be another.
+    pub(crate) fn under(mut self, digest: &Text) -> Self {
+        self.digest = digest.clone();
+        self
+    }
+
+    /// The parts that are not as they were, in words.
+    pub(crate) fn changes(&self, now: &Self) -> Vec<Text> {
+        let differs = |(name, digest): &&(Text, Text), others: &[(Text, Text)]| {
+            !others.iter().any(|(other, found)| other == name && found == digest)
+        };
+        let fresh = now.parts.iter().filter(|part| differs(part, &self.parts));
+        let gone = self.parts.iter().filter(|(name, _)| !now.parts.iter().any(|(other, _)| other == name));
+        fresh.chain(gone).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+impl State {
+    /// What an approval of the call would be bound to now. Timeouts are no part of it, nor whether an agent can be
+    /// reached: they change nothing about what is done.
+    pub(crate) fn gate(&self, open: &OpenCall) -> Gate {
+        let mut parts: Vec<(Text, Text)> = Vec::new();
+        let mut part = |name: &str, value: &[u8]| parts.push((name.into(), digest([value])));
+        part("name", open.target_name().as_bytes());
+        if let Some(tool) = self.target(open) {
+            part("description", tool.description.as_bytes());
+            part("parameters", tool.parameters.to_string().as_bytes());
+            let kept = json!([tool.effect, tool.kind, tool.has_check, tool.retries]);
+            part("effect and retries", kept.to_string().as_bytes());
+        }
+        part("arguments", open.args().as_bytes());
+        let policy = json!([self.policy.approve, self.policy.deny]);
+        part("lists of tools to approve and deny", policy.to_string().as_bytes());
+        for (name, sealed) in self.sealed_parts(open).into_iter().flatten() {
+            parts.push((name.clone(), sealed.clone()));
+        }
+        let all = parts.iter().flat_map(|(name, digest)| [name.as_bytes(), digest.as_bytes()]);
+        Gate { digest: digest(all), parts }
+    }
+}

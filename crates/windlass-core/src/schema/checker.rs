@@ -1,0 +1,194 @@
+//! Checks values. What a check costs is known before it begins.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::bounds;
+use super::cost::{Cost, Counter, rate};
+use super::document::{Document, place_of, pointer_to};
+use super::fault::{SchemaFault, UncheckedPattern};
+use super::graph::{self, Graph};
+use super::lenient::rewritten;
+
+/// How many steps a check may take. A step is a keyword that is applied to a value, or some bytes of a text.
+pub const MAX_CHECK_STEPS: u64 = 500_000;
+/// How many faults one message names.
+const FAULTS_SHOWN: usize = 5;
+/// How many faults are put in order to find those that are named.
+const MAX_FAULTS: usize = 1_000;
+/// How many bytes of a fault's place, and of its text, are shown.
+const FAULT_BYTES: usize = 2_000;
+/// How many patterns that go unchecked are named.
+const UNCHECKED_NAMED: usize = 20;
+/// How large a compiled pattern may be, in bytes. Its states are bounded before.
+const PATTERN_BYTES: usize = 64 << 20;
+
+/// A JSON Schema (2020-12) that was taken in: it is bounded, its patterns are matched in linear time, and it refers to
+/// nothing outside itself.
+///
+/// ```
+/// use serde_json::json;
+/// use windlass_core::Checker;
+///
+/// let checker = Checker::new(&json!({ "type": "integer", "minimum": 1 }))?;
+/// assert!(checker.check(&json!(7)).is_ok());
+/// assert_eq!(checker.check(&json!(0)).unwrap_err().to_string(), "0 is less than the minimum of 1");
+/// # Ok::<(), windlass_core::SchemaFault>(())
+/// ```
+#[derive(Debug)]
+pub struct Checker {
+    validator: jsonschema::Validator,
+    graph: Graph,
+    rate: Option<Cost>,
+    /// How many keywords it has, with its references followed.
+    weight: u64,
+    unchecked: Vec<UncheckedPattern>,
+}
+
+/// Why a value was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// It does not fit: what is wrong and where, in a stable order.
+    #[error("{0}")]
+    Faults(String),
+    /// It does not fit, but naming what is wrong would take too many steps.
+    #[error("it does not fit, and its parts can fit in too many ways to say where")]
+    Somewhere,
+    /// Checking it would take too many steps.
+    #[error(
+        "checking it would take more than {MAX_CHECK_STEPS} steps: send less at once, or nest it less deeply"
+    )]
+    TooCostly,
+}
+
+impl Checker {
+    /// Takes a schema in. Patterns that the linear engine refuses are left [`unchecked`](Self::unchecked).
+    ///
+    /// # Errors
+    /// It is no schema, too large, or refers to something outside itself.
+    pub fn new(schema: &Value) -> Result<Self, SchemaFault> {
+        bounds::measure(schema)?;
+        let document = Document::new(schema)?;
+        let (graph, found) = graph::read(&document)?;
+        let weight = bounds::check(&document, &graph, &found)?;
+        let lenient = rewritten(&document, &graph, &found);
+        let validator = jsonschema::options()
+            .with_draft(jsonschema::Draft::Draft202012)
+            .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(PATTERN_BYTES))
+            .should_validate_formats(false)
+            .build(lenient.as_ref().unwrap_or(schema))
+            .map_err(|error| SchemaFault::Invalid(cut(&error)))?;
+        let named = found.refused.iter().take(UNCHECKED_NAMED).map(|(node, pattern, refusal)| {
+            let place = found.values.get(*node).map(|value| place_within(schema, value, pattern));
+            let pattern = (*pattern).to_owned();
+            UncheckedPattern { place: place.unwrap_or_default(), pattern, refusal: *refusal }
+        });
+        let unchecked = named.collect();
+        let rate = rate(&graph);
+        Ok(Self { validator, graph, rate, weight, unchecked })
+    }
+
+    /// The patterns that are not checked; the first twenty if there are more.
+    pub fn unchecked(&self) -> &[UncheckedPattern] {
+        &self.unchecked
+    }
+
+    /// Whether a value fits.
+    ///
+    /// # Errors
+    /// It does not, or it would take too long to say so.
+    pub fn check(&self, value: &Value) -> Result<(), Misfit> {
+        let cost = self.cost(value).filter(|cost| cost.fits <= MAX_CHECK_STEPS).ok_or(Misfit::TooCostly)?;
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        if cost.faults > MAX_CHECK_STEPS {
+            return Err(Misfit::Somewhere);
+        }
+        Err(Misfit::Faults(self.faults(value)))
+    }
+
+    /// At most how many steps it takes to check a value; `None`: too many to count.
+    pub(super) fn cost(&self, value: &Value) -> Option<Cost> {
+        let most = MAX_CHECK_STEPS;
+        // Most schemas and values are so small that a coarse bound will do.
+        let coarse = self.rate.map(|rate| rate.times(weight(value)));
+        if let Some(cost) = coarse.filter(|cost| cost.faults <= most) {
+            return Some(cost);
+        }
+        Counter::new(&self.graph, most).count(value).ok()
+    }
+
+    /// What is wrong with a value, in a stable order.
+    fn faults(&self, value: &Value) -> String {
+        let mut errors = self.validator.iter_errors(value);
+        let mut faults: Vec<(String, String)> =
+            errors.by_ref().take(MAX_FAULTS).map(|error| (cut(error.instance_path()), cut(&error))).collect();
+        let left = errors.count();
+        faults.sort();
+        faults.dedup();
+        let more = (faults.len() + left).saturating_sub(FAULTS_SHOWN);
+        let mut shown: Vec<String> = faults
+            .into_iter()
+            .take(FAULTS_SHOWN)
+            .map(|(path, fault)| if path.is_empty() { fault } else { format!("at `{path}`: {fault}") })
+            .collect();
+        if more > 0 {
+            shown.push(format!("and {more} more"));
+        }
+        shown.join("; ")
+    }
+
+    /// How many keywords the schema has once its references are followed.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    #[cfg(test)]
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+}
+
+/// The JSON Pointer of a pattern of a subschema.
+fn place_within(schema: &Value, subschema: &Value, pattern: &str) -> String {
+    let place = pointer_to(schema, place_of(subschema)).unwrap_or_default();
+    if subschema.get("pattern").and_then(Value::as_str) == Some(pattern) {
+        return format!("{place}/pattern");
+    }
+    format!("{place}/patternProperties/{}", pattern.replace('~', "~0").replace('/', "~1"))
+}
+
+/// No less than the number of values and the bytes of texts in a value.
+fn weight(value: &Value) -> u64 {
+    let inner = match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() as u64 + 1 + weight(value)).sum(),
+        _ => 0,
+    };
+    1 + inner
+}
+
+/// The beginning of what is shown, without making the rest of it.
+fn cut(shown: &impl fmt::Display) -> String {
+    let mut text = Cut(String::new());
+    if fmt::write(&mut text, format_args!("{shown}")).is_err() {
+        text.0.push('…');
+    }
+    text.0
+}
+
+/// Takes so many bytes and refuses the rest.
+struct Cut(String);
+
+impl fmt::Write for Cut {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        let room = FAULT_BYTES.saturating_sub(self.0.len());
+        let taken = piece.get(..piece.floor_char_boundary(room)).unwrap_or_default();
+        self.0.push_str(taken);
+        if taken.len() < piece.len() { Err(fmt::Error) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,243 @@
+//! A schema as a graph: its subschemas, and which values each of them hands on to which others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::document::{Document, Place, place_of};
+use super::fault::SchemaFault;
+use super::pattern::{self, MAX_PATTERN_STATES, PatternCost, Refusal};
+
+/// How many states the patterns of one schema have together.
+pub(super) const MAX_ALL_STATES: u64 = 3 * MAX_PATTERN_STATES;
+
+/// What a subschema hands on of the value that it applies to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The value itself.
+    Same,
+    /// The property of this name.
+    Property(String),
+    /// All properties, or those whose names match.
+    Properties(Option<PatternCost>),
+    /// The names of properties.
+    Names,
+    /// All items.
+    Items,
+    /// The item at this place.
+    Item(usize),
+}
+
+/// That a subschema applies another one.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    pub(super) part: Part,
+    pub(super) to: usize,
+}
+
+/// A subschema.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    /// What it costs by itself, whatever the value.
+    pub(super) own: u64,
+    pub(super) edges: Vec<Edge>,
+    pub(super) pattern: Option<PatternCost>,
+    /// It compares the items of an array with one another.
+    pub(super) unique: bool,
+    /// It asks what those that it applies have looked at, which checks them once more.
+    pub(super) again: bool,
+}
+
+/// All subschemas that can apply to a value; the first one is the schema itself.
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+}
+
+/// What was found on the way.
+#[derive(Debug)]
+pub(super) struct Found<'s> {
+    /// The subschema of each node.
+    pub(super) values: Vec<&'s Value>,
+    /// Nodes with a pattern that the linear engine refuses, the pattern, and why.
+    pub(super) refused: Vec<(usize, &'s str, Refusal)>,
+    /// Where each reference leads: by place and keyword.
+    pub(super) targets: BTreeMap<(usize, &'static str), &'s Value>,
+}
+
+/// Keywords that refer.
+pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// Reads the graph of a schema.
+///
+/// # Errors
+/// A reference leads nowhere within the schema.
+pub(super) fn read<'s>(document: &Document<'s>) -> Result<(Graph, Found<'s>), SchemaFault> {
+    let mut reader = Reader {
+        document,
+        queue: Vec::new(),
+        known: BTreeMap::new(),
+        found: Found { values: Vec::new(), refused: Vec::new(), targets: BTreeMap::new() },
+        states: 0,
+    };
+    reader.node(document.start());
+    let mut nodes = Vec::new();
+    // Each subschema is queued once; nodes are numbered in the order of the queue.
+    while let Some(place) = reader.queue.get(nodes.len()).copied() {
+        let node = match place.value {
+            Value::Object(map) => reader.read(nodes.len(), place, map)?,
+            _ => Node { own: 1, ..Node::default() },
+        };
+        nodes.push(node);
+    }
+    Ok((Graph { nodes }, reader.found))
+}
+
+struct Reader<'d, 's> {
+    document: &'d Document<'s>,
+    queue: Vec<Place<'s>>,
+    known: BTreeMap<(usize, usize), usize>,
+    found: Found<'s>,
+    states: u64,
+}
+
+impl<'s> Reader<'_, 's> {
+    /// The number of a subschema.
+    fn node(&mut self, place: Place<'s>) -> usize {
+        let key = (place_of(place.value), place.resource);
+        *self.known.entry(key).or_insert_with(|| {
+            self.queue.push(place);
+            self.found.values.push(place.value);
+            self.queue.len() - 1
+        })
+    }
+
+    fn read(
+        &mut self,
+        number: usize,
+        place: Place<'s>,
+        map: &'s Map<String, Value>,
+    ) -> Result<Node, SchemaFault> {
+        let mut node = Node { own: 1, ..Node::default() };
+        let resource = self.document.within(map, place.resource);
+        for (key, value) in map {
+            self.keyword(number, &mut node, key, Place { value, resource });
+        }
+        for keyword in REFERENCES {
+            let Some(reference) = map.get(keyword).and_then(Value::as_str) else { continue };
+            let reference = if keyword == "$recursiveRef" { "#" } else { reference };
+            let target = self.document.target(reference, resource, keyword == "$dynamicRef")?;
+            self.found.targets.insert((place_of(place.value), keyword), target.value);
+            self.edge(&mut node, Part::Same, target);
+        }
+        Ok(node)
+    }
+
+    fn keyword(&mut self, number: usize, node: &mut Node, key: &str, place: Place<'s>) {
+        match (key, place.value) {
+            ("allOf" | "anyOf" | "oneOf", Value::Array(_)) => self.each(node, place, |_| Part::Same),
+            ("not" | "if" | "then" | "else", _) => self.edge(node, Part::Same, place),
+            ("properties", Value::Object(_)) => {
+                self.each(node, place, |name| Part::Property(name.to_owned()));
+            }
+            ("patternProperties", Value::Object(map)) => {
+                for (name, value) in map {
+                    let cost = self.pattern(number, name);
+                    self.edge(node, Part::Properties(cost), Place { value, ..place });
+                }
+            }
+            ("dependentSchemas" | "dependencies", Value::Object(_)) => self.each(node, place, |_| Part::Same),
+            ("additionalProperties", _) => self.edge(node, Part::Properties(None), place),
+            ("propertyNames", _) => self.edge(node, Part::Names, place),
+            ("items" | "prefixItems", Value::Array(items)) => {
+                for (at, value) in items.iter().enumerate() {
+                    self.edge(node, Part::Item(at), Place { value, ..place });
+                }
+            }
+            ("items" | "additionalItems" | "contains", _) => self.edge(node, Part::Items, place),
+            ("unevaluatedProperties" | "unevaluatedItems", _) => {
+                node.again = true;
+                let part = if key == "unevaluatedItems" { Part::Items } else { Part::Properties(None) };
+                self.edge(node, part, place);
+            }
+            ("pattern", Value::String(text)) => node.pattern = self.pattern(number, text),
+            ("uniqueItems", Value::Bool(true)) => node.unique = true,
+            ("enum" | "const" | "required" | "dependentRequired", value) => node.own += size(value),
+            _ => node.own += 1,
+        }
+    }
+
+    /// An edge for each schema in a list or by name.
+    fn each(&mut self, node: &mut Node, place: Place<'s>, part: impl Fn(&str) -> Part) {
+        match place.value {
+            Value::Array(items) => {
+                for value in items {
+                    self.edge(node, part(""), Place { value, ..place });
+                }
+            }
+            Value::Object(map) => {
+                for (name, value) in map {
+                    self.edge(node, part(name), Place { value, ..place });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn edge(&mut self, node: &mut Node, part: Part, place: Place<'s>) {
+        if matches!(place.value, Value::Object(_) | Value::Bool(_)) {
+            let to = self.node(place);
+            node.edges.push(Edge { part, to });
+        } else {
+            // Names that another one needs (`dependencies`), or no schema at all.
+            node.own += size(place.value);
+        }
+    }
+
+    /// The cost of a pattern; one that is refused goes unchecked.
+    fn pattern(&mut self, number: usize, pattern: &'s str) -> Option<PatternCost> {
+        let left = MAX_ALL_STATES - self.states;
+        let cost = pattern::cost(pattern)
+            .and_then(|cost| if cost.states > left { Err(Refusal::TooMany) } else { Ok(cost) });
+        match cost {
+            Ok(cost) => {
+                self.states += cost.states;
+                Some(cost)
+            }
+            Err(refusal) => {
+                self.found.refused.push((number, pattern, refusal));
+                None
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// The nodes from which one of these can be reached, themselves included.
+    pub(super) fn leading_to(&self, these: impl Iterator<Item = usize>) -> BTreeSet<usize> {
+        let mut before = vec![Vec::new(); self.nodes.len()];
+        for (from, node) in self.nodes.iter().enumerate() {
+            for edge in &node.edges {
+                if let Some(list) = before.get_mut(edge.to) {
+                    list.push(from);
+                }
+            }
+        }
+        let mut all: BTreeSet<usize> = these.collect();
+        let mut queue: Vec<usize> = all.iter().copied().collect();
+        while let Some(next) = queue.pop() {
+            let more = before.get(next).into_iter().flatten().copied();
+            queue.extend(more.filter(|node| all.insert(*node)));
+        }
+        all
+    }
+}
+
+/// How many values a value has, itself included.
+pub(super) fn size(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),
+        Value::Object(map) => 1 + map.values().map(size).sum::<u64>(),
+        _ => 1,
+    }
+}

@@ -1,0 +1,153 @@
+//! The schema that is compiled, where it is not the one that was given: references of a bundle lead to anchors, so that
+//! there is one base and one version; and patterns that go unchecked are out, with what would refuse values for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::document::{DATA, Document, NAMED, place_of};
+use super::graph::{Found, Graph, REFERENCES};
+
+/// What the compiled schema is to be; `None`: the one that was given.
+pub(super) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Option<Value> {
+    if !document.is_bundle && found.refused.is_empty() {
+        return None;
+    }
+    let place = |node: usize| found.values.get(node).map(|value| place_of(value));
+    let refused = found.refused.iter().filter_map(|(node, pattern, _)| Some((place(*node)?, *pattern)));
+    let lax = graph.leading_to(found.refused.iter().map(|(node, ..)| *node));
+    let mut anchors = BTreeMap::new();
+    if document.is_bundle {
+        for target in found.targets.values().filter(|target| target.is_object()) {
+            let number = anchors.len();
+            anchors.entry(place_of(target)).or_insert(number);
+        }
+    }
+    let rewriter = Rewriter {
+        root: place_of(document.root),
+        is_bundle: document.is_bundle,
+        found,
+        refused: refused.collect(),
+        lax: lax.into_iter().filter_map(place).collect(),
+        anchors,
+    };
+    Some(rewriter.schema(document.root))
+}
+
+struct Rewriter<'f, 's> {
+    root: usize,
+    is_bundle: bool,
+    found: &'f Found<'s>,
+    /// Patterns that go unchecked, by the place of their subschema.
+    refused: BTreeSet<(usize, &'s str)>,
+    /// Subschemas that take more than they say, because such a pattern is within them.
+    lax: BTreeSet<usize>,
+    anchors: BTreeMap<usize, usize>,
+}
+
+impl Rewriter<'_, '_> {
+    fn schema(&self, value: &Value) -> Value {
+        let map = match value {
+            Value::Object(map) => map,
+            Value::Array(items) => return items.iter().map(|item| self.schema(item)).collect(),
+            other => return other.clone(),
+        };
+        let place = place_of(value);
+        let mut out = Map::new();
+        if let Some(number) = self.anchors.get(&place) {
+            out.insert("$anchor".to_owned(), anchor(*number).into());
+        }
+        for (key, value) in map.iter().filter(|(key, _)| !self.is_left_out(key, place, map)) {
+            let key = if key == "oneOf" && self.is_lax_in(value) { "anyOf" } else { key };
+            let value = match key {
+                "patternProperties" => self.patterns(place, value),
+                _ if DATA.contains(&key) => value.clone(),
+                _ if NAMED.contains(&key) => self.named(value),
+                _ => self.schema(value),
+            };
+            out.insert(key.to_owned(), value);
+        }
+        self.references(place, &mut out);
+        out.into()
+    }
+
+    /// Whether a keyword is not compiled. What takes less when its schemas take more goes with an unchecked pattern.
+    fn is_left_out(&self, key: &str, place: usize, map: &Map<String, Value>) -> bool {
+        let lax = |key: &str| map.get(key).is_some_and(|value| self.is_lax_in(value));
+        match key {
+            "pattern" => map
+                .get(key)
+                .and_then(Value::as_str)
+                .is_some_and(|pattern| self.refused.contains(&(place, pattern))),
+            "not" => lax("not"),
+            "if" | "then" | "else" => lax("if"),
+            "oneOf" => lax("oneOf") && map.contains_key("anyOf"),
+            "maxContains" => lax("contains"),
+            "unevaluatedProperties" | "unevaluatedItems" => self.lax.contains(&place),
+            "$schema" | "$id" => self.is_bundle && place != self.root,
+            "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" => self.is_bundle,
+            _ => self.is_bundle && REFERENCES.contains(&key),
+        }
+    }
+
+    fn is_lax_in(&self, value: &Value) -> bool {
+        match value {
+            Value::Array(items) => items.iter().any(|item| self.lax.contains(&place_of(item))),
+            value => self.lax.contains(&place_of(value)),
+        }
+    }
+
+    fn named(&self, value: &Value) -> Value {
+        match value {
+            Value::Object(map) => map
+                .iter()
+                .map(|(name, value)| (name.clone(), self.schema(value)))
+                .collect::<Map<_, _>>()
+                .into(),
+            other => other.clone(),
+        }
+    }
+
+    /// A name that nobody checks may be any name, and its value any value.
+    fn patterns(&self, place: usize, value: &Value) -> Value {
+        let Value::Object(map) = value else { return value.clone() };
+        let mut out = Map::new();
+        for (pattern, value) in map {
+            if self.refused.contains(&(place, pattern.as_str())) {
+                out.insert(String::new(), true.into());
+            } else {
+                out.insert(pattern.clone(), self.schema(value));
+            }
+        }
+        out.into()
+    }
+
+    /// The references of a subschema, as references to anchors.
+    fn references(&self, place: usize, out: &mut Map<String, Value>) {
+        if !self.is_bundle {
+            return;
+        }
+        let mut more = Vec::new();
+        for keyword in REFERENCES {
+            let Some(target) = self.found.targets.get(&(place, keyword)) else { continue };
+            match self.anchors.get(&place_of(target)) {
+                Some(number) if !out.contains_key("$ref") => {
+                    out.insert("$ref".to_owned(), format!("#{}", anchor(*number)).into());
+                }
+                Some(number) => more.push(serde_json::json!({ "$ref": format!("#{}", anchor(*number)) })),
+                // `true` or `false`.
+                None => more.push((*target).clone()),
+            }
+        }
+        if more.is_empty() {
+            return;
+        }
+        if let Value::Array(all) = out.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
+            all.append(&mut more);
+        }
+    }
+}
+
+fn anchor(number: usize) -> String {
+    format!("windlass-{number}")
+}

@@ -1,0 +1,177 @@
+//! Finds patterns in bytes that are seen through a view, and where one may have begun at the end.
+
+use std::ops::Range;
+
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::nfa::noncontiguous::NFA;
+use aho_corasick::{AhoCorasick, Anchored};
+
+use super::MASK;
+
+/// Patterns as an automaton. Matches may overlap, so all of them are found: of two secrets that share bytes, no rest of
+/// either may stay.
+pub(super) struct Matcher {
+    /// Says fast that there is nothing.
+    finder: AhoCorasick,
+    /// Walked byte by byte where there is something, or where a text goes on.
+    walker: NFA,
+    /// Of each state of the walker, how many bytes of a pattern it stands for.
+    depths: Vec<u32>,
+    /// Of each state of the walker, the longest pattern that ends there.
+    ends: Vec<u32>,
+    longest: usize,
+}
+
+/// What a walk has found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Where patterns stand: in order, apart from each other.
+    pub(super) ranges: Vec<Range<usize>>,
+    /// Where a pattern begins that the text's end cuts off; else the text's length.
+    pub(super) open: usize,
+}
+
+impl Matcher {
+    /// `None` without patterns.
+    pub(super) fn new(patterns: &[Vec<u8>]) -> Option<Self> {
+        let longest = patterns.iter().map(Vec::len).max()?;
+        // Both fail for more than 2^31 states only: the bytes of all patterns are bounded.
+        let finder = AhoCorasick::new(patterns).ok()?;
+        let walker = NFA::new(patterns).ok()?;
+        let (mut depths, mut ends) = (Vec::new(), Vec::new());
+        let start = walker.start_state(Anchored::No).ok()?;
+        for pattern in patterns {
+            let mut state = start;
+            for (depth, byte) in (1..).zip(pattern) {
+                state = walker.next_state(Anchored::No, state, *byte);
+                put(&mut depths, state.as_usize(), depth);
+            }
+            put(&mut ends, state.as_usize(), pattern.len() as u32);
+        }
+        let mut matcher = Self { finder, walker, depths, ends, longest };
+        matcher.inherit(patterns);
+        Some(matcher)
+    }
+
+    /// A state also ends the patterns that are the end of what it stands for.
+    fn inherit(&mut self, patterns: &[Vec<u8>]) {
+        let Ok(start) = self.walker.start_state(Anchored::No) else { return };
+        for pattern in patterns {
+            let mut state = start;
+            for byte in pattern {
+                state = self.walker.next_state(Anchored::No, state, *byte);
+                if self.walker.is_match(state) {
+                    let ended = (0..self.walker.match_len(state))
+                        .map(|index| self.walker.pattern_len(self.walker.match_pattern(state, index)));
+                    put(&mut self.ends, state.as_usize(), ended.max().unwrap_or_default() as u32);
+                }
+            }
+        }
+    }
+
+    pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
+        self.finder.is_match(bytes)
+    }
+
+    /// Begins a walk.
+    pub(super) fn walk(&self) -> Option<Walk<'_>> {
+        let state = self.walker.start_state(Anchored::No).ok()?;
+        let starts = vec![0; self.longest];
+        Some(Walk { matcher: self, state, starts, taken: 0, ranges: Vec::new() })
+    }
+}
+
+fn put(table: &mut Vec<u32>, place: usize, value: u32) {
+    if table.len() <= place {
+        table.resize(place + 1, 0);
+    }
+    if let Some(slot) = table.get_mut(place) {
+        *slot = value;
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many bytes were walked over.
+    pub(super) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// A walk over bytes, each of which stands for a range of the text.
+pub(super) struct Walk<'m> {
+    matcher: &'m Matcher,
+    state: StateID,
+    /// Where the last bytes begin in the text, as a ring.
+    starts: Vec<usize>,
+    taken: usize,
+    ranges: Vec<Range<usize>>,
+}
+
+impl Walk<'_> {
+    /// Takes the next byte.
+    pub(super) fn take(&mut self, byte: u8, from: Range<usize>) {
+        #[cfg(test)]
+        STEPS.with(|steps| steps.set(steps.get() + 1));
+        let ring = self.starts.len();
+        if let Some(slot) = self.starts.get_mut(self.taken % ring) {
+            *slot = from.start;
+        }
+        self.taken += 1;
+        self.state = self.matcher.walker.next_state(Anchored::No, self.state, byte);
+        let ended = self.of_state(&self.matcher.ends);
+        if ended > 0 {
+            let mut range = self.start_of(ended)..from.end;
+            while let Some(last) = self.ranges.pop_if(|last| last.end > range.start) {
+                range.start = range.start.min(last.start);
+            }
+            self.ranges.push(range);
+        }
+    }
+
+    /// Ends the walk over a text of that length.
+    pub(super) fn end(self, length: usize) -> Found {
+        let depth = self.of_state(&self.matcher.depths);
+        let open = if depth > 0 { self.start_of(depth) } else { length };
+        Found { ranges: self.ranges, open }
+    }
+
+    fn of_state(&self, table: &[u32]) -> usize {
+        table.get(self.state.as_usize()).map_or(0, |value| *value as usize)
+    }
+
+    /// Where the byte begins that many bytes back.
+    fn start_of(&self, back: usize) -> usize {
+        let place = self.taken.saturating_sub(back) % self.starts.len();
+        self.starts.get(place).copied().unwrap_or_default()
+    }
+}
+
+/// The ranges of both, in order and apart from each other.
+pub(super) fn union(one: Vec<Range<usize>>, other: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    if one.is_empty() || other.is_empty() {
+        return if one.is_empty() { other } else { one };
+    }
+    let mut all = one;
+    all.extend(other);
+    all.sort_by_key(|range| range.start);
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(all.len());
+    for range in all {
+        match apart.last_mut() {
+            Some(last) if last.end > range.start => last.end = last.end.max(range.end),
+            _ => apart.push(range),
+        }
+    }
+    apart
+}
+
+/// The text with the mask in place of these ranges.
+pub(super) fn replaced(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for range in ranges {
+        out.push_str(text.get(from..range.start).unwrap_or_default());
+        out.push_str(MASK);
+        from = range.end;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out
+}

@@ -1,0 +1,165 @@
+//! The forms in which a secret may stand in a text.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
+
+use super::Secret;
+use super::matcher::{Found, Matcher, union};
+use super::views::{has_escapes, joined, unescaped};
+
+/// Encoded pieces of a secret that are shorter, in characters, are not looked for: they are ordinary words.
+const MIN_ENCODED_CHARS: usize = 8;
+/// Parts of a secret that are shorter, in bytes, are not looked for by themselves: the token after `Bearer`, a line of a
+/// private key.
+const MIN_PART_BYTES: usize = 8;
+/// Patterns from this length on, in bytes, are also found where line breaks stand in them: encoders break lines.
+const MIN_BROKEN_BYTES: usize = 32;
+/// The bytes of all encoded forms together: of the secrets beyond, the oldest ones, only the text itself is found.
+const ENCODED_BYTES: usize = 2 * 1024 * 1024;
+
+/// The forms of all known secrets.
+pub(super) struct Patterns {
+    all: Option<Matcher>,
+    /// Those that are long enough to be broken into lines, without white space.
+    long: Option<Matcher>,
+}
+
+impl Patterns {
+    /// The forms of these secrets, the newest first.
+    pub(super) fn new<'s>(secrets: impl Iterator<Item = &'s str>) -> Self {
+        let mut forms: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut encoded = 0;
+        for secret in secrets {
+            for part in parts(secret) {
+                let more = encodings(&part);
+                let bytes: usize = more.iter().map(Vec::len).sum();
+                forms.insert(part);
+                if encoded + bytes <= ENCODED_BYTES {
+                    encoded += bytes;
+                    forms.extend(more);
+                }
+            }
+        }
+        let all: Vec<Vec<u8>> = forms.into_iter().collect();
+        let long: BTreeSet<Vec<u8>> = all
+            .iter()
+            .map(|form| form.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect::<Vec<_>>())
+            .filter(|form| form.len() >= MIN_BROKEN_BYTES)
+            .collect();
+        Self { all: Matcher::new(&all), long: Matcher::new(&Vec::from_iter(long)) }
+    }
+
+    /// Where a secret stands in a whole text.
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let Some(all) = &self.all else { return Vec::new() };
+        let mut ranges = if all.is_in(text.as_bytes()) { plain(all, text).ranges } else { Vec::new() };
+        if has_escapes(text) {
+            let mut bytes = Vec::with_capacity(text.len());
+            unescaped(text.as_bytes(), |byte, _| bytes.push(byte));
+            if all.is_in(&bytes) {
+                ranges = union(ranges, resolved(all, text).ranges);
+            }
+        }
+        if let Some(long) = self.long.as_ref().filter(|_| is_broken(text)) {
+            let mut bytes = Vec::with_capacity(text.len());
+            joined(text.as_bytes(), |byte, _| bytes.push(byte));
+            if long.is_in(&bytes)
+                && let Some(mut walk) = long.walk()
+            {
+                joined(text.as_bytes(), |byte, from| walk.take(byte, from));
+                ranges = union(ranges, walk.end(text.len()).ranges);
+            }
+        }
+        ranges
+    }
+
+    /// Where a secret stands in a text that may go on, and where one may have begun at its end. Broken lines are left to
+    /// [`find`](Self::find): how far they reach has no bound.
+    pub(super) fn find_open(&self, text: &str) -> Found {
+        let Some(all) = &self.all else { return Found { ranges: Vec::new(), open: text.len() } };
+        let found = plain(all, text);
+        if !has_escapes(text) {
+            return found;
+        }
+        let other = resolved(all, text);
+        Found { ranges: union(found.ranges, other.ranges), open: found.open.min(other.open) }
+    }
+}
+
+fn plain(matcher: &Matcher, text: &str) -> Found {
+    let Some(mut walk) = matcher.walk() else { return Found::default() };
+    for (place, byte) in text.bytes().enumerate() {
+        walk.take(byte, place..place + 1);
+    }
+    walk.end(text.len())
+}
+
+fn resolved(matcher: &Matcher, text: &str) -> Found {
+    let Some(mut walk) = matcher.walk() else { return Found::default() };
+    let cut = unescaped(text.as_bytes(), |byte, from| walk.take(byte, from));
+    let found = walk.end(text.len());
+    Found { open: found.open.min(cut), ..found }
+}
+
+/// Whether lines of the text may have to be joined.
+fn is_broken(text: &str) -> bool {
+    text.len() >= MIN_BROKEN_BYTES
+        && (text.bytes().any(|byte| byte.is_ascii_whitespace()) || text.contains('\\'))
+}
+
+/// A secret, and those parts of it that are secrets by themselves.
+fn parts(secret: &str) -> Vec<Vec<u8>> {
+    let secret = secret.trim();
+    let mut parts = vec![secret.as_bytes().to_vec()];
+    let mut add = |part: &str| {
+        if part.len() >= MIN_PART_BYTES && part.len() < secret.len() {
+            parts.push(part.as_bytes().to_vec());
+        }
+    };
+    if let Some((scheme, token)) = secret.split_once(char::is_whitespace) {
+        // The value of a header: `Bearer TOKEN`, `Basic BASE64`.
+        let token = token.trim();
+        if scheme.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            add(token);
+        }
+        if scheme.eq_ignore_ascii_case("basic")
+            && let Some(login) =
+                BASE64.decode(token.as_bytes()).ok().and_then(|login| String::from_utf8(login).ok())
+        {
+            add(&login);
+            add(login.split_once(':').map_or("", |(_, password)| password));
+        }
+    }
+    if secret.contains('\n') {
+        // A private key: its first and last lines are those of every key.
+        secret.lines().map(str::trim).filter(|line| !line.starts_with("---")).for_each(&mut add);
+    }
+    if secret.contains(' ') {
+        parts.push(secret.replace(' ', "+").into_bytes());
+    }
+    parts
+}
+
+/// A secret in base64 and hexadecimal: whole, and as it stands within something longer that was encoded.
+fn encodings(secret: &[u8]) -> Vec<Vec<u8>> {
+    if secret.len() < Secret::MIN_MASKED_BYTES {
+        return Vec::new();
+    }
+    let mut forms: Vec<String> = [BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD, HEXLOWER, HEXUPPER]
+        .iter()
+        .map(|encoding| encoding.encode(secret))
+        .collect();
+    for before in 0..3_usize {
+        let mut bytes = vec![0; before];
+        bytes.extend_from_slice(secret);
+        // Characters that also hold bits of a neighbour are not part of it.
+        let own = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
+        for encoding in [BASE64_NOPAD, BASE64URL_NOPAD] {
+            forms.extend(encoding.encode(&bytes).get(own.clone()).map(str::to_owned));
+        }
+    }
+    forms.retain(|form| form.len() >= MIN_ENCODED_CHARS);
+    forms.into_iter().map(String::into_bytes).collect()
+}

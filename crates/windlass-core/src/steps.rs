@@ -1,0 +1,145 @@
+//! Counts what a reader of foreign text looks at.
+//!
+//! Replies, tool results, files and requests come from others, so a reader's cost must be linear in its input whatever
+//! the input means. Each such reader has a [`Steps`]: every byte that it looks at, and every byte or value that it
+//! makes, is one step. Tests compare the count of an input with that of one twice as long ([`doubling`]); they count
+//! steps and not time, so they hold on a busy machine too.
+
+use std::cell::Cell;
+
+/// How much more an input of twice the length may cost.
+const MOST_GROWTH: f64 = 2.5;
+/// The steps that do not depend on the length: a look at the first byte, an empty list.
+const FIXED_STEPS: u64 = 64;
+
+/// A count of steps. Shared by reference among the parts of one reader.
+#[derive(Clone, Debug, Default)]
+pub struct Steps(Cell<u64>);
+
+impl Steps {
+    /// Counts so many steps more.
+    pub fn add(&self, steps: usize) {
+        self.0.set(self.0.get().saturating_add(steps as u64));
+    }
+
+    /// The steps so far.
+    pub fn count(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// A form of input to compare in lengths, with its name.
+pub type Shape = (&'static str, fn(usize) -> String);
+
+/// Checks that a reader is linear: `cost(n)` reads an input of the length `n` and gives the steps.
+///
+/// # Errors
+/// An input of 2n costs more than 2.5 times one of n: says which n, and both counts.
+pub fn doubling(mut cost: impl FnMut(usize) -> u64) -> Result<(), String> {
+    for n in [512, 1024, 4096, 16_384] {
+        let (one, two) = (cost(n), cost(2 * n));
+        if two as f64 > (one + FIXED_STEPS) as f64 * MOST_GROWTH {
+            return Err(format!("{n} costs {one} steps and {} costs {two}", 2 * n));
+        }
+        if one == 0 {
+            return Err(format!("{n} costs no step: nothing is counted"));
+        }
+    }
+    Ok(())
+}
+
+/// A text that is read once from its beginning to its end: each operation counts the bytes that it looks at.
+#[derive(Debug)]
+pub(crate) struct Scan<'t, 's> {
+    rest: &'t str,
+    steps: &'s Steps,
+}
+
+impl<'t, 's> Scan<'t, 's> {
+    pub(crate) fn new(text: &'t str, steps: &'s Steps) -> Self {
+        Self { rest: text, steps }
+    }
+
+    pub(crate) fn steps(&self) -> &'s Steps {
+        self.steps
+    }
+
+    /// What has not been read.
+    pub(crate) fn rest(&self) -> &'t str {
+        self.rest
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    /// Passes over so many bytes; `None`: that is no place between two characters.
+    pub(crate) fn pass(&mut self, bytes: usize) -> Option<&'t str> {
+        let (passed, rest) = self.rest.split_at_checked(bytes)?;
+        self.steps.add(bytes.max(1));
+        self.rest = rest;
+        Some(passed)
+    }
+
+    /// Passes over the characters that fit.
+    pub(crate) fn pass_while(&mut self, fits: impl Fn(char) -> bool) -> &'t str {
+        let end = self.rest.find(|c| !fits(c)).unwrap_or(self.rest.len());
+        self.pass(end).unwrap_or_default()
+    }
+
+    pub(crate) fn skip_space(&mut self) {
+        self.pass_while(char::is_whitespace);
+    }
+
+    /// Passes over that text, if it is what comes next.
+    pub(crate) fn take(&mut self, wanted: &str) -> bool {
+        self.steps.add(wanted.len());
+        let rest = self.rest.strip_prefix(wanted);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// What stands before the next place of that text; goes on behind it. `None`: it does not come, and nothing is
+    /// passed over.
+    pub(crate) fn until(&mut self, wanted: &str) -> Option<&'t str> {
+        let Some((before, after)) = self.rest.split_once(wanted) else {
+            self.steps.add(self.rest.len());
+            return None;
+        };
+        self.steps.add(before.len() + wanted.len());
+        self.rest = after;
+        Some(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_begins_anew_at_each_byte_is_found_out() {
+        let linear = |n: usize| n as u64;
+        let square = |n: usize| (n * n) as u64;
+        assert_eq!(doubling(linear), Ok(()));
+        assert_eq!(doubling(square).unwrap_err(), "512 costs 262144 steps and 1024 costs 1048576");
+        assert!(doubling(|_| 0).is_err());
+    }
+
+    #[test]
+    fn a_scan_counts_what_it_looks_at() {
+        let steps = Steps::default();
+        let mut scan = Scan::new("  name(x)", &steps);
+        scan.skip_space();
+        assert_eq!(scan.pass_while(char::is_alphabetic), "name");
+        assert!(scan.take("("));
+        assert_eq!(scan.until(")"), Some("x"));
+        assert!(scan.is_empty());
+        assert_eq!(steps.count(), 9);
+        assert_eq!(Scan::new("abc", &steps).until("z"), None);
+        assert_eq!(steps.count(), 12);
+    }
+}

@@ -1,0 +1,71 @@
+//! What XML is made of, looked at before it is parsed: how deep it nests, how many attributes an element has.
+
+use crate::steps::{Scan, Steps};
+
+/// How deep elements may nest.
+const MOST_DEPTH: usize = 128;
+/// How many attributes an element may have.
+const MOST_ATTRIBUTES: usize = 64;
+/// How many namespaces a document may declare.
+const MOST_NAMESPACES: usize = 64;
+
+/// Passes over a document once. What is no XML is left to the parser.
+pub(super) fn check(text: &str, steps: &Steps) -> Result<(), String> {
+    let mut scan = Scan::new(text, steps);
+    let mut depth = 0_usize;
+    let mut namespaces = 0_usize;
+    while scan.until("<").is_some() {
+        let other = [("!--", "-->"), ("![CDATA[", "]]>"), ("?", "?>")];
+        if let Some((_, end)) = other.into_iter().find(|(begin, _)| scan.take(begin)) {
+            if scan.until(end).is_none() {
+                return Ok(());
+            }
+            continue;
+        }
+        if scan.take("/") {
+            depth = depth.saturating_sub(1);
+            continue;
+        }
+        let Some(tag) = tag(&mut scan) else { return Ok(()) };
+        namespaces += tag.namespaces;
+        depth += usize::from(!tag.closed);
+        if depth > MOST_DEPTH {
+            return Err(format!("elements nest deeper than {MOST_DEPTH}"));
+        }
+        if tag.attributes > MOST_ATTRIBUTES {
+            return Err(format!("an element has more than {MOST_ATTRIBUTES} attributes"));
+        }
+        if namespaces > MOST_NAMESPACES {
+            return Err(format!("more than {MOST_NAMESPACES} namespaces are declared"));
+        }
+    }
+    Ok(())
+}
+
+/// What is between `<` and `>`.
+struct Tag {
+    attributes: usize,
+    namespaces: usize,
+    /// It ends in `/>`.
+    closed: bool,
+}
+
+fn tag(scan: &mut Scan<'_, '_>) -> Option<Tag> {
+    let mut tag = Tag { attributes: 0, namespaces: 0, closed: false };
+    loop {
+        let before = scan.pass_while(|c| !matches!(c, '"' | '\'' | '>'));
+        tag.attributes += before.matches('=').count();
+        tag.namespaces += before.matches("xmlns").count();
+        match scan.peek()? {
+            '>' => {
+                tag.closed = before.ends_with('/');
+                scan.pass(1)?;
+                return Some(tag);
+            }
+            quote => {
+                scan.pass(1)?;
+                scan.until(if quote == '"' { "\"" } else { "'" })?;
+            }
+        }
+    }
+}

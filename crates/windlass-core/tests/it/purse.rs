@@ -1,0 +1,164 @@
+//! What a run may spend, counted beside it from its facts alone: no model call begins that its limits cannot pay at the
+//! price of the model that is asked, whatever failed, was switched or was lost before (E40, contract 15).
+
+use windlass_core::{AtLimit, Carried, Event, Fact, LimitKind, Prices, State, TurnStarted, Usage, evolve};
+
+/// The limits that count what model calls use.
+const METERED: [LimitKind; 4] =
+    [LimitKind::Tokens, LimitKind::InputTokens, LimitKind::OutputTokens, LimitKind::CostUsd];
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sum {
+    input: u64,
+    output: u64,
+    cost: u64,
+}
+
+impl Sum {
+    fn add(&mut self, input: u64, output: u64, cost: u64) {
+        self.input += input;
+        self.output += output;
+        self.cost += cost;
+    }
+
+    fn of(&self, kind: LimitKind) -> u64 {
+        match kind {
+            LimitKind::Tokens => self.input + self.output,
+            LimitKind::InputTokens => self.input,
+            LimitKind::OutputTokens => self.output,
+            LimitKind::CostUsd => self.cost,
+            _ => 0,
+        }
+    }
+}
+
+/// A model call that is going on: what it may use, and at which price.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Asked {
+    needed: Sum,
+    prices: Option<Prices>,
+}
+
+/// A closing call: its limit, its turn, what was spent before it, and what its first attempt may use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Closing {
+    limit: LimitKind,
+    begun: Option<(u32, Sum, Sum)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Purse {
+    /// What went before: of the runs that this one goes on from.
+    carried: Sum,
+    spent: Sum,
+    unpriced: bool,
+    reserved: Sum,
+    asked: Option<Asked>,
+    closing: Option<Closing>,
+    /// How many calls were refused because too little was left.
+    pub(crate) refused: u32,
+    /// How many attempts were lost.
+    pub(crate) lost: u32,
+}
+
+impl Purse {
+    pub(crate) fn carrying(carried: &Carried) -> Self {
+        let Carried { usage, cost, reserved, .. } = carried;
+        Self {
+            carried: Sum { input: usage.input, output: usage.output, cost: *cost },
+            reserved: Sum { input: reserved.input, output: reserved.output, cost: reserved.cost },
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of what followed, and of what was let begin.
+    pub(crate) fn see(&mut self, before: &State, events: &[Event]) {
+        let mut state = before.clone();
+        for event in events {
+            state = evolve(state, event);
+            self.fact(&event.fact, &state);
+        }
+        let usage = (state.usage().input, state.usage().output);
+        assert_eq!(
+            usage,
+            (self.spent.input, self.spent.output),
+            "usage is what was counted, and no reservation"
+        );
+        assert_eq!(state.cost(), (!self.unpriced).then_some(self.spent.cost), "so is the cost");
+        let reserved = state.reserved();
+        let reserved = Sum { input: reserved.input, output: reserved.output, cost: reserved.cost };
+        assert_eq!(reserved, self.reserved, "what was lost is reserved, and nothing more");
+    }
+
+    fn fact(&mut self, fact: &Fact, state: &State) {
+        match fact {
+            Fact::TurnStarted(turn) => self.started(turn, state),
+            Fact::TurnCompleted(turn) => self.paid(&turn.usage),
+            Fact::TurnFailed(turn) => self.paid(&turn.failure.usage),
+            Fact::DelegationFinished(done) => {
+                self.spent.add(done.usage.input, done.usage.output, done.cost.unwrap_or(0));
+                self.unpriced |= done.cost.is_none() && done.usage.total() > 0;
+            }
+            Fact::RunResumed(_) => {
+                if let Some(asked) = self.asked {
+                    let Sum { input, output, cost } = asked.needed;
+                    self.reserved.add(input, output, cost);
+                    self.lost += 1;
+                }
+            }
+            Fact::LimitReached(reached) => {
+                self.refused += u32::from(reached.needed > 0);
+                let calls = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish);
+                self.closing = calls.then_some(Closing { limit: reached.limit, begun: None });
+            }
+            Fact::LimitRaised(_) => self.closing = None,
+            _ => {}
+        }
+    }
+
+    fn paid(&mut self, usage: &Usage) {
+        let prices = self.asked.take().and_then(|asked| asked.prices);
+        self.unpriced |= prices.is_none() && usage.total() > 0;
+        self.spent.add(usage.input, usage.output, prices.map_or(0, |prices| prices.cost(usage)));
+    }
+
+    /// A model call begins: it must fit into every limit.
+    fn started(&mut self, turn: &TurnStarted, state: &State) {
+        let model = &state.models()[turn.model as usize];
+        let bytes =
+            state.prompt().iter().map(|message| message.bytes()).sum::<u64>() + state.history().bytes();
+        let (input, output) = (bytes / 4, model.max_tokens.unwrap_or(0));
+        let cost = model.prices.map_or(0, |prices| input * prices.input + output * prices.output);
+        let needed = Sum { input, output, cost };
+        for kind in METERED {
+            let Some(max) = state.policy().limit(kind) else { continue };
+            assert!(kind != LimitKind::CostUsd || model.prices.is_some(), "{} has no price", model.name);
+            if self.closing.is_some_and(|closing| closing.limit == kind) {
+                continue;
+            }
+            let used = self.carried.of(kind) + self.spent.of(kind) + self.reserved.of(kind);
+            assert!(used < max, "{kind} {max} is used up: {self:?}");
+            let room = kind != LimitKind::CostUsd || used + cost <= max;
+            assert!(
+                room,
+                "{kind} {max}: {used} is used or reserved, and {} needs {cost}: {self:?}",
+                model.name
+            );
+        }
+        if let Some(closing) = &mut self.closing {
+            match closing.begun {
+                Some((same, spent, most)) if same == turn.turn && METERED.contains(&closing.limit) => {
+                    let since = self.spent.of(closing.limit) - spent.of(closing.limit);
+                    let all = since + needed.of(closing.limit);
+                    assert!(
+                        all <= most.of(closing.limit),
+                        "one closing call goes beyond its limit: {self:?}"
+                    );
+                }
+                Some((same, ..)) if same == turn.turn => {}
+                _ => closing.begun = Some((turn.turn, self.spent, needed)),
+            }
+        }
+        self.asked = Some(Asked { needed, prices: model.prices });
+    }
+}

@@ -1,0 +1,159 @@
+//! What an agent and the approvals of its calls are bound to: digests and seals.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use windlass_core::{BRANCH_TOOL, PARENT_TOOL, Seals, Secret, Text, ToolSpec};
+use windlass_tools::{Bound, ToolSet};
+
+use crate::agent::{Agent, Inner};
+use crate::branches::{Above, OwnBranch};
+use crate::delegates::Delegate;
+
+/// Under which name what belongs to the agent as a whole is sealed: no tool has it.
+pub(crate) const WHOLE_AGENT: &str = "";
+/// The part that is literal text of the agent's file: it is another agent where that changes.
+pub(crate) const LITERALS: &str = "literal values of its file";
+
+/// What the agent's file says beside its tools, as it is written there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    /// Where the file takes something from the environment: the place, and the text with its `${NAME}`s in it. Literal
+    /// text around them is left out.
+    pub(crate) references: Vec<(String, String)>,
+    /// Literal values where secrets may stand: they enter no digest but a salted one.
+    pub(crate) literals: Vec<Secret>,
+}
+
+impl Written {
+    /// The literal values as one.
+    fn whole(&self) -> Option<Bound> {
+        let literals = self.literals.iter().map(Secret::expose);
+        (!self.literals.is_empty()).then(|| Bound::hidden(LITERALS, joined(literals)))
+    }
+}
+
+/// SHA-256 over the JSON of something.
+pub(crate) fn digest(parts: &impl serde::Serialize) -> Text {
+    let json = serde_json::to_vec(parts).unwrap_or_default();
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(json) {
+        use std::fmt::Write as _;
+        // Writing into a String cannot fail.
+        let _infallible = write!(text, "{byte:02x}");
+    }
+    text.into()
+}
+
+/// The parts of something with a name, as they enter the digest of an agent.
+pub(crate) type Said = (String, Vec<(Text, Option<Text>)>);
+
+/// How some parts enter the digest of an agent.
+pub(crate) fn said(name: &str, parts: &[Bound]) -> Option<Said> {
+    let parts: Vec<_> = parts.iter().map(|part| (part.what.clone(), part.said.clone())).collect();
+    (!parts.is_empty()).then(|| (name.to_owned(), parts))
+}
+
+/// Texts as one, so that no two lists look the same.
+fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let mut all = String::new();
+    for text in texts {
+        all.push_str(&text.len().to_string());
+        all.push(' ');
+        all.push_str(text);
+    }
+    all
+}
+
+/// Everything with a name that is sealed, with its parts.
+pub(crate) fn parts_of(
+    tools: &ToolSet,
+    delegates: &[Arc<dyn Delegate>],
+    branches: &[OwnBranch],
+    above: Option<&Above>,
+    written: &Written,
+) -> Vec<(Text, Vec<Bound>)> {
+    let own = tools.iter().map(|tool| (tool.spec().name.clone(), tool.binding()));
+    let delegates = delegates.iter().map(|delegate| (delegate.name().into(), delegate.binding()));
+    let branches = branches.iter().map(|branch| {
+        let name = format!("{BRANCH_TOOL}/{}", branch.agent.name()).into();
+        (name, branch.agent.binding())
+    });
+    let reached = above.into_iter().flat_map(|above| {
+        let bound = move |spec: ToolSpec| {
+            let tool = above.tool(&spec.name);
+            (
+                format!("{PARENT_TOOL}/{}", spec.name).into(),
+                tool.map(|tool| tool.binding()).unwrap_or_default(),
+            )
+        };
+        above.tools().into_iter().map(bound)
+    });
+    let whole = written.whole().map(|part| (WHOLE_AGENT.into(), vec![part]));
+    let all = own.chain(delegates).chain(branches).chain(reached).chain(whole);
+    all.filter(|(_, parts)| !parts.is_empty()).collect()
+}
+
+/// The seals of these parts; `None`: there are none.
+pub(crate) fn sealed(salt: &Text, parts: &[(Text, Vec<Bound>)]) -> Option<Arc<Seals>> {
+    let mut seals = Seals::new(salt.clone());
+    for (name, parts) in parts {
+        seals.add(name.clone(), parts.iter().map(|part| (part.what.clone(), part.value.expose())));
+    }
+    (!seals.of.is_empty()).then(|| Arc::new(seals))
+}
+
+impl Inner {
+    fn parts(&self, tools: &ToolSet) -> Vec<(Text, Vec<Bound>)> {
+        parts_of(tools, &self.delegates, &self.branches, self.above.as_ref(), &self.written)
+    }
+
+    /// The seals of its tools, under its own salt.
+    pub(crate) fn seals_of(&self, tools: &ToolSet) -> Option<Arc<Seals>> {
+        sealed(&self.salt, &self.parts(tools))
+    }
+}
+
+impl Agent {
+    /// What the tasks of this agent are bound to: everything that its digest covers, and the values that its tools use.
+    pub(crate) fn binding(&self) -> Vec<Bound> {
+        let inner = self.inner();
+        let parts = inner.parts(&self.toolbox().tools);
+        let values = |literal: bool| {
+            let all = parts.iter().flat_map(|(_, parts)| parts);
+            let wanted = all.filter(move |part| (*part.what == *LITERALS) == literal);
+            joined(wanted.map(|part| part.value.expose()))
+        };
+        let mut all = vec![Bound {
+            what: "agent".into(),
+            said: Some(inner.identity.clone()),
+            value: Secret::unmasked(format!("{}{}", inner.identity, values(false))),
+        }];
+        let literals = values(true);
+        if !literals.is_empty() {
+            all.push(Bound::hidden(LITERALS, literals));
+        }
+        all
+    }
+
+    /// The seals of its tools under the salt of a run.
+    pub(crate) fn seals(&self, salt: Option<&Text>) -> Option<Arc<Seals>> {
+        let toolbox = self.toolbox();
+        match salt.filter(|salt| **salt != self.inner().salt) {
+            None => toolbox.seals.clone(),
+            Some(salt) => sealed(salt, &self.inner().parts(&toolbox.tools)),
+        }
+    }
+
+    /// The seals for a run that has these, if they have changed.
+    pub(crate) fn changed_seals(&self, known: Option<&Arc<Seals>>) -> Option<Arc<Seals>> {
+        let fresh = self.seals(known.map(|seals| &seals.salt));
+        match (fresh, known) {
+            (Some(fresh), Some(known)) => (fresh != *known).then_some(fresh),
+            (Some(fresh), None) => Some(fresh),
+            (None, Some(known)) if known.of.is_empty() => None,
+            (None, Some(known)) => Some(Arc::new(Seals::new(known.salt.clone()))),
+            (None, None) => None,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The digests of an agent in the making.
+
+use std::sync::Arc;
+
+use windlass_core::{Message, ModelChoice, Policy, Text, ToolSpec};
+
+use super::AgentBuilder;
+use crate::binding::{Written, digest, said};
+use crate::branches::OwnBranch;
+
+impl AgentBuilder {
+    /// What the agent's file says beside its tools, as it is written there: part of its digest.
+    pub(crate) fn written(mut self, written: Written) -> Self {
+        self.written = written;
+        self
+    }
+
+    /// A model that was chosen here and now. Agents that hand tasks to this one are the same whichever it is.
+    pub(crate) fn chosen_model(mut self, name: impl Into<Text>) -> Self {
+        self.chosen.push(name.into());
+        self
+    }
+
+    /// The agent's digest, and that by which other agents know it: with `auto` in place of what that found.
+    pub(super) fn digests(
+        &self,
+        specs: &[ToolSpec],
+        examples: &[Arc<Message>],
+        choices: &[ModelChoice],
+        policy: &Policy,
+    ) -> [Text; 2] {
+        let tools = self.tools.iter().filter_map(|tool| said(&tool.spec().name, &tool.binding()));
+        let sources = self.sources.iter().map(|source| {
+            let name = source.name();
+            said(name, &source.binding()).unwrap_or_else(|| (name.to_owned(), Vec::new()))
+        });
+        let delegates = self.delegates.iter().filter_map(|agent| said(agent.name(), &agent.binding()));
+        let bound: Vec<_> = tools.chain(sources).chain(delegates).collect();
+        let references = &self.written.references;
+        let auto = |choice: &ModelChoice| {
+            let name = if self.chosen.contains(&choice.name) { "auto".into() } else { choice.name.clone() };
+            ModelChoice { name, ..choice.clone() }
+        };
+        let general: Vec<ModelChoice> = choices.iter().map(auto).collect();
+        [choices, &general].map(|choices| {
+            let own = match (&self.input, &self.output) {
+                (None, None) => digest(&(&self.name, &self.instructions, examples, specs, choices, policy)),
+                types => digest(&(&self.name, &self.instructions, examples, specs, choices, policy, types)),
+            };
+            if bound.is_empty() && references.is_empty() { own } else { digest(&(own, &bound, references)) }
+        })
+    }
+}
+
+/// An agent is another one if its branches are.
+pub(super) fn with_branches(own: Text, branches: &[OwnBranch]) -> Text {
+    if branches.is_empty() {
+        return own;
+    }
+    let of = |branch: &OwnBranch| (branch.agent.agent_ref().digest.clone(), branch.merge, branch.offered);
+    digest(&(own, branches.iter().map(of).collect::<Vec<_>>()))
+}

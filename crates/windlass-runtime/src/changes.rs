@@ -1,0 +1,111 @@
+//! What of an agent is not as a run knows it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use windlass_core::{Adjusted, Seals, State, Text, ToolSpec};
+
+use crate::agent::Agent;
+use crate::binding::{LITERALS, WHOLE_AGENT};
+use crate::error::Error;
+
+impl Agent {
+    /// What has changed of the tools that the run knows and the agent still has. Those that came or went are looked at
+    /// once the run goes on.
+    pub(crate) fn changed_since(&self, state: &State) -> Option<Adjusted> {
+        let (known, fresh) = (state.own_tools(), self.refresh());
+        let now = |tool: &ToolSpec| {
+            let mut now = fresh.iter().find(|other| other.name == tool.name).unwrap_or(tool).clone();
+            (now.offered, now.unreachable) = (tool.offered, tool.unreachable);
+            now
+        };
+        let tools: Vec<ToolSpec> = known.iter().map(now).collect();
+        let seals = self.changed_seals(state.seals());
+        let changed = tools != **known;
+        (changed || seals.is_some()).then(|| {
+            let tools = Some(if changed { Arc::new(tools) } else { known.clone() });
+            Adjusted { tools, seals, ..Adjusted::default() }
+        })
+    }
+
+    /// Whether this agent may go on with what another one began.
+    pub(crate) fn check_agent(&self, state: &State) -> Result<(), Error> {
+        match state.agent() {
+            Some(agent) if agent != self.agent_ref() || self.literals_differ(state) => {
+                let show = |agent: &windlass_core::AgentRef| {
+                    format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
+                };
+                let (expected, found) = (show(agent), show(self.agent_ref()));
+                let changes = if agent.name == *self.name() { self.changes_since(state) } else { Vec::new() };
+                Err(Error::AgentChanged { run: state.run(), expected, found, changes })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The parts that differ between two lists of seals, by name.
+fn differing(known: &Seals, fresh: &Seals) -> Vec<(Text, Vec<Text>)> {
+    let names = known.of.iter().chain(&fresh.of).flat_map(|sealed| sealed.tools.iter());
+    let names: BTreeSet<&Text> = names.collect();
+    let differ = |name: &&Text| {
+        let (before, now) = (known.parts(name), fresh.parts(name));
+        let parts = before.into_iter().chain(now).flat_map(|parts| parts.keys());
+        let parts: BTreeSet<&Text> = parts.collect();
+        let same = |part: &&Text| before.and_then(|all| all.get(*part)) == now.and_then(|all| all.get(*part));
+        parts.into_iter().filter(|part| !same(part)).cloned().collect::<Vec<_>>()
+    };
+    let all = names.into_iter().map(|name| (name.clone(), differ(&name)));
+    all.filter(|(_, parts)| !parts.is_empty()).collect()
+}
+
+impl Agent {
+    /// Whether literal text of the agent's file has changed that only a salted digest knows.
+    pub(crate) fn literals_differ(&self, state: &State) -> bool {
+        let Some(known) = state.seals() else { return false };
+        let fresh = self.seals(Some(&known.salt)).unwrap_or_default();
+        differing(known, &fresh).iter().any(|(_, parts)| parts.iter().any(|part| **part == *LITERALS))
+    }
+
+    /// What of this agent is not as a run knows it, in words.
+    pub(crate) fn changes_since(&self, state: &State) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(known) = state.seals() {
+            let fresh = self.seals(Some(&known.salt)).unwrap_or_default();
+            found.extend(differing(known, &fresh).into_iter().map(|(name, parts)| {
+                let parts = parts.join(", ");
+                if *name == *WHOLE_AGENT { parts } else { format!("{parts} of tool `{name}`") }
+            }));
+        }
+        let (known, fresh) = (state.own_tools(), self.tools());
+        let name = |tool: &ToolSpec| tool.name.clone();
+        let gone = known.iter().filter(|tool| !fresh.iter().any(|other| other.name == tool.name));
+        found.extend(gone.map(|tool| format!("tool `{}`, which is gone", name(tool))));
+        for tool in fresh.iter() {
+            match known.iter().find(|other| other.name == tool.name) {
+                None => found.push(format!("tool `{}`, which is new", name(tool))),
+                Some(before) if reachable(before) != reachable(tool) => {
+                    found.push(format!("description or settings of tool `{}`", name(tool)));
+                }
+                Some(_) => {}
+            }
+        }
+        let parts = [
+            ("loop settings", *state.policy() != *self.policy()),
+            ("models or their settings", *state.models() != self.known_models(Some(state))),
+            ("output schema", state.output_schema() != self.output_schema()),
+        ];
+        found.extend(parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()));
+        if found.is_empty() {
+            found.push("instructions, examples or what else its file says".to_owned());
+        }
+        found
+    }
+}
+
+/// A tool as it is described, whether it can be reached just now or not.
+pub(crate) fn reachable(tool: &ToolSpec) -> ToolSpec {
+    let mut tool = tool.clone();
+    (tool.offered, tool.unreachable) = (true, false);
+    tool
+}

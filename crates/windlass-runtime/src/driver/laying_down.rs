@@ -1,0 +1,51 @@
+//! Laying a run down: this process is to end, the run is not.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use windlass_core::{CallOutcome, What};
+
+use super::Driver;
+use crate::error::Error;
+
+/// The longest wait for work that is stopping, in milliseconds: each tool has the run's grace, and agents that do tasks have
+/// graces of their own.
+const LONGEST_MS: u64 = 60_000;
+
+impl Driver {
+    /// Stops all work within its grace and gives the hold up. What came to a good end meanwhile is kept; of the rest nothing
+    /// is said, so that whoever goes on with the run finds it as after the death of this process.
+    pub(super) async fn lay_down(&mut self) -> Result<(), Error> {
+        self.slots.lay_down();
+        let world = self.agent.world().clone();
+        let mut late = pin!(world.sleep_until(world.now().saturating_add(LONGEST_MS)));
+        while !self.slots.is_empty() {
+            let slots = &mut self.slots;
+            let ended = poll_fn(|context| match late.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => slots.poll_next(context).map(Some),
+            });
+            match ended.await {
+                None => break,
+                Some(Some(what)) if is_good(&what) => {
+                    // It may have been settled in another way.
+                    let _taken = self.take(what, None).await?;
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(error) = self.broken.take() {
+            return Err(Error::Log(error));
+        }
+        if !self.state.is_finished() {
+            self.hold.release().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether work came to its own end, not to that of this process.
+fn is_good(what: &What) -> bool {
+    matches!(what, What::Replied { .. } | What::CallEnded { outcome: CallOutcome::Ok { .. }, .. })
+}

@@ -1,0 +1,33 @@
+//! Files that people or agent files name, read within a bound.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Reads a regular file of at most so many bytes. Devices and pipes are refused before they are opened: they may never
+/// end, or wait for a writer for ever.
+///
+/// # Errors
+/// It cannot be read, is no regular file, or is longer.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    // Its length may change while it is read.
+    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let words = format!("it has more than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+    }
+    Ok(bytes)
+}
+
+/// Reads a regular file of text.
+///
+/// # Errors
+/// As [`read`], or it is no UTF-8: in words.
+pub(crate) fn read_text(path: &Path, most: u64) -> Result<String, String> {
+    let bytes = read(path, most).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| format!("it is no UTF-8 text: {error}"))
+}

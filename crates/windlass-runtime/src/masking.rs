@@ -1,0 +1,252 @@
+//! Keeps secrets out of what a run takes in (E53): an input is masked before the core sees it, and so before anything of it
+//! is stored, shown or sent on; the pieces of a reply are masked before subscribers see them.
+//!
+//! What people say goes in as they said it, and so does what the agent's own file and hooks say.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use windlass_core::{
+    CallOutcome, Content, Found, Masker, Media, MediaSource, ModelFailure, Part, Reply, StreamMask, Text,
+    What, mask,
+};
+use windlass_models::{Delta, Deltas};
+
+/// What stands in place of an image or file whose bytes hold a secret: without them it would be broken.
+const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
+
+/// Masks what comes from models, tools and other agents.
+pub(crate) fn mask_input(what: &mut What) {
+    if Masker::of_process().is_empty() {
+        return;
+    }
+    match what {
+        What::Replied { reply, .. } | What::Objected { reply, .. } => mask_reply(reply),
+        What::ModelFailed { failure, .. } => hide(&mut failure.message),
+        What::CallEnded { outcome, .. }
+        | What::Delegated { outcome, .. }
+        | What::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
+        What::DelegateAsks { text, suggestions, .. } => {
+            hide(text);
+            suggestions.iter_mut().for_each(hide);
+        }
+        What::Checked { .. }
+        | What::Start(_)
+        | What::Resumed { .. }
+        | What::Adopted { .. }
+        | What::Stepped { .. }
+        | What::Answered { .. }
+        | What::Steer { .. }
+        | What::Cancel { .. }
+        // Tool servers mask their tools when they list them.
+        | What::ToolsChanged { .. }
+        | What::TimerFired { .. } => {}
+    }
+}
+
+fn hide(text: &mut Text) {
+    if let Cow::Owned(masked) = mask(text) {
+        *text = masked.into();
+    }
+}
+
+fn mask_outcome(outcome: &mut CallOutcome) {
+    match outcome {
+        CallOutcome::Ok { content: Content::Text(text) } => hide(text),
+        CallOutcome::Ok { content: Content::Parts(parts) } => parts.iter_mut().for_each(mask_part),
+        CallOutcome::Error { kind, message } => {
+            kind.iter_mut().for_each(hide);
+            hide(message);
+        }
+        CallOutcome::Malformed { message } | CallOutcome::Rejected { message } => hide(message),
+        CallOutcome::Skipped { reason } => hide(reason),
+        CallOutcome::Denied { reason, .. } => reason.iter_mut().for_each(hide),
+        CallOutcome::TimedOut { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Interrupted { .. }
+        | CallOutcome::Unknown => {}
+    }
+}
+
+fn mask_part(part: &mut Part) {
+    match part {
+        Part::Text { text } => hide(text),
+        Part::Image(media) | Part::File(media) => {
+            if mask_media(media).is_none() {
+                *part = Part::Text { text: LEFT_OUT.into() };
+            }
+        }
+        Part::Stored(stored) => {
+            hide(&mut stored.head);
+            hide(&mut stored.tail);
+        }
+    }
+}
+
+/// `None`: its bytes hold a secret.
+fn mask_media(media: &mut Media) -> Option<()> {
+    hide(&mut media.media_type);
+    media.name.iter_mut().for_each(hide);
+    match &mut media.source {
+        MediaSource::Base64(data) => matches!(mask(data), Cow::Borrowed(_)).then_some(()),
+        MediaSource::Url(url) => {
+            hide(url);
+            Some(())
+        }
+        MediaSource::Stored(_) => Some(()),
+    }
+}
+
+fn mask_reply(reply: &mut Reply) {
+    reply.text.iter_mut().for_each(hide);
+    if let Some(reasoning) = &mut reply.reasoning {
+        hide(&mut reasoning.text);
+        reasoning.sealed.iter_mut().for_each(|sealed| hide(&mut sealed.data));
+    }
+    for call in &mut reply.calls {
+        call.id.iter_mut().for_each(hide);
+        hide(&mut call.name);
+        hide(&mut call.args);
+    }
+}
+
+/// The pieces of a reply without secrets, also those that are split between pieces of one kind.
+pub(crate) fn masked(deltas: Deltas) -> Deltas {
+    let masker = Masker::of_process();
+    if masker.is_empty() {
+        return deltas;
+    }
+    Box::pin(MaskedDeltas {
+        deltas,
+        text: masker.stream(),
+        reasoning: masker.stream(),
+        args: BTreeMap::new(),
+        ready: VecDeque::new(),
+        ended: false,
+        failure: None,
+    })
+}
+
+struct MaskedDeltas {
+    deltas: Deltas,
+    text: StreamMask<'static>,
+    reasoning: StreamMask<'static>,
+    /// By the place of the call.
+    args: BTreeMap<Option<u32>, StreamMask<'static>>,
+    /// What can be given on.
+    ready: VecDeque<Delta>,
+    /// Whether the stream has ended.
+    ended: bool,
+    /// What it ended with.
+    failure: Option<ModelFailure>,
+}
+
+impl MaskedDeltas {
+    fn take(&mut self, delta: Delta) {
+        let shown = match delta {
+            Delta::Text(text) => {
+                self.end_reasoning();
+                self.end_calls();
+                Delta::Text(self.text.push(text))
+            }
+            Delta::Reasoning(text) => {
+                self.end_text();
+                self.end_calls();
+                Delta::Reasoning(self.reasoning.push(text))
+            }
+            Delta::Call { index, id, name, args } => {
+                self.end_text();
+                self.end_reasoning();
+                if index.is_none() && (id.is_some() || name.is_some()) {
+                    // It opens another call.
+                    self.end_calls();
+                }
+                let mask = self.args.entry(index).or_insert_with(|| Masker::of_process().stream());
+                let whole = |text: String| mask_text(&text);
+                Delta::Call { index, id: id.map(whole), name: name.map(whole), args: mask.push(args) }
+            }
+            Delta::Sealed(mut sealed) => {
+                hide(&mut sealed.data);
+                Delta::Sealed(sealed)
+            }
+            Delta::Stop(reason) => {
+                self.end_all();
+                Delta::Stop(reason)
+            }
+            Delta::Whole(mut reply) => {
+                mask_reply(&mut reply);
+                Delta::Whole(reply)
+            }
+            Delta::Usage(usage) => Delta::Usage(usage),
+        };
+        self.give(shown);
+    }
+
+    /// Gives a piece on, if anything of it can be shown yet.
+    fn give(&mut self, delta: Delta) {
+        let empty = match &delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.is_empty(),
+            Delta::Call { id: None, name: None, args, .. } => args.is_empty(),
+            _ => false,
+        };
+        if !empty {
+            self.ready.push_back(delta);
+        }
+    }
+
+    fn end_text(&mut self) {
+        let rest = self.text.finish();
+        self.give(Delta::Text(rest));
+    }
+
+    fn end_reasoning(&mut self) {
+        let rest = self.reasoning.finish();
+        self.give(Delta::Reasoning(rest));
+    }
+
+    fn end_calls(&mut self) {
+        for (index, mut mask) in std::mem::take(&mut self.args) {
+            self.give(Delta::Call { index, id: None, name: None, args: mask.finish() });
+        }
+    }
+
+    fn end_all(&mut self) {
+        self.end_text();
+        self.end_reasoning();
+        self.end_calls();
+    }
+}
+
+fn mask_text(text: &str) -> String {
+    mask(text).into_owned()
+}
+
+impl Stream for MaskedDeltas {
+    type Item = Result<Delta, ModelFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(delta)));
+            }
+            if self.ended {
+                return Poll::Ready(self.failure.take().map(Err));
+            }
+            match self.deltas.as_mut().poll_next(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(delta))) => self.take(delta),
+                Poll::Ready(end) => {
+                    self.end_all();
+                    self.ended = true;
+                    self.failure = end.and_then(Result::err);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use windlass_core::{ActionId, RunId, Secret, StopReason};
+
+use super::*;
+
+const KEY: &str = "sk-masking-0123456789";
+
+fn call_ended(outcome: CallOutcome) -> What {
+    What::CallEnded { action: ActionId { run: RunId::from_number(1), seq: 1 }, outcome }
+}
+
+#[test]
+fn e53_all_that_a_tool_gives_is_masked() {
+    drop(Secret::new(KEY));
+    let inner = data_encoding(KEY);
+    let media = |name: &str, source| Media {
+        media_type: format!("image/png; x={KEY}").into(),
+        name: Some(name.into()),
+        source,
+    };
+    let parts = vec![
+        Part::Text { text: format!("a {KEY}").into() },
+        Part::Image(media(KEY, MediaSource::Base64("aGVsbG8=".into()))),
+        Part::File(media("plain", MediaSource::Url(format!("https://x/{KEY}").into()))),
+        Part::Image(media("meta", MediaSource::Base64(format!("iVBORw0K{inner}").into()))),
+    ];
+    let mut what = call_ended(CallOutcome::Ok { content: Content::Parts(parts) });
+    mask_input(&mut what);
+    let json = serde_json::to_string(&what).unwrap();
+    assert!(!json.contains("masking-0123") && !json.contains(&inner[4..20]), "{json}");
+    assert!(json.contains(LEFT_OUT) && json.contains("aGVsbG8="), "{json}");
+
+    for outcome in [
+        CallOutcome::Error { kind: Some(KEY.into()), message: format!("401: {KEY}").into() },
+        CallOutcome::Malformed { message: KEY.into() },
+        CallOutcome::Skipped { reason: KEY.into() },
+    ] {
+        let mut what = call_ended(outcome);
+        mask_input(&mut what);
+        assert!(!format!("{what:?}").contains(KEY), "{what:?}");
+    }
+}
+
+/// The characters of the base64 form that stand for the key alone.
+fn data_encoding(key: &str) -> String {
+    let mut out = String::new();
+    let table: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
+    for chunk in key.as_bytes().chunks(3) {
+        let word =
+            chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..=chunk.len() {
+            out.push(table[(word >> (18 - 6 * place) & 63) as usize]);
+        }
+    }
+    out
+}
+
+async fn through(pieces: Vec<Delta>) -> Vec<Delta> {
+    let deltas = stream::iter(pieces.into_iter().map(Ok));
+    masked(Box::pin(deltas)).map(Result::unwrap).collect().await
+}
+
+fn call(index: u32, name: Option<&str>, args: &str) -> Delta {
+    Delta::Call { index: Some(index), id: None, name: name.map(str::to_owned), args: args.to_owned() }
+}
+
+#[tokio::test]
+async fn e53_a_secret_split_over_pieces_is_never_shown() {
+    drop(Secret::new(KEY));
+    let (one, two) = KEY.split_at(9);
+    let text = |text: &str| Delta::Text(text.to_owned());
+    let seen = through(vec![
+        Delta::Reasoning(format!("think {one}")),
+        Delta::Reasoning(format!("{two} on")),
+        text("say "),
+        text(one),
+        text(two),
+        text(" end sk-m"),
+        call(0, Some("a"), "{\"x\": \"sk-mask"),
+        call(1, Some("b"), "{\"y\": \"sk-masking"),
+        call(0, None, "ing-0123456789\"}"),
+        call(1, None, "-0123456789\"}"),
+        Delta::Stop(StopReason::ToolCalls),
+    ])
+    .await;
+    let all = format!("{seen:?}");
+    assert!(!all.contains("0123456789"), "{all}");
+    let of = |index: u32| -> String {
+        seen.iter()
+            .filter_map(|delta| match delta {
+                Delta::Call { index: Some(at), args, .. } if *at == index => Some(args.as_str()),
+                _ => None,
+            })
+            .collect()
+    };
+    assert_eq!((of(0), of(1)), ("{\"x\": \"***\"}".to_owned(), "{\"y\": \"***\"}".to_owned()));
+    let said: String = seen
+        .iter()
+        .filter_map(|delta| if let Delta::Text(text) = delta { Some(text.as_str()) } else { None })
+        .collect();
+    assert_eq!(said, "say *** end sk-m");
+    assert_eq!(seen.last(), Some(&Delta::Stop(StopReason::ToolCalls)));
+}
+
+#[tokio::test]
+async fn a_reply_that_breaks_off_keeps_its_failure() {
+    drop(Secret::new(KEY));
+    let failure = windlass_core::ModelFailure {
+        kind: windlass_core::FailureKind::Cut,
+        status: None,
+        message: "cut".into(),
+        retry_after_ms: None,
+        usage: windlass_core::Usage::default(),
+        model: "m".into(),
+    };
+    let pieces = vec![Ok(Delta::Text("half sk-".to_owned())), Err(failure.clone())];
+    let seen: Vec<_> = masked(Box::pin(stream::iter(pieces))).collect().await;
+    let text = |text: &str| Ok(Delta::Text(text.to_owned()));
+    assert_eq!(seen, [text("half "), text("sk-"), Err(failure)]);
+}

@@ -1,0 +1,93 @@
+//! Taking a run over: who may go on with it, and what its new holder says first.
+
+use std::sync::Arc;
+
+use windlass_core::{Adjusted, AgentRef, RunId, RunInput, State, Violation, What};
+use windlass_store::Fence;
+
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::load::{load, start_of};
+use crate::lost::refuse_given_up;
+use crate::run::{DriveOptions, Prepared};
+
+impl Agent {
+    /// Prepares to go on with a run that nobody holds: after a crash, or when it waited for somebody.
+    ///
+    /// # Errors
+    /// The run has ended, somebody alive holds it, its agent is another one (unless `changed` allows that), or its model
+    /// call was lost with its process too often ([`DriveOptions::by_hand`]).
+    pub async fn resume(&self, run: RunId, changed: bool, options: DriveOptions) -> Result<Prepared, Error> {
+        let fence = self.log().hold(run, self.holder()).await?;
+        match self.taken_over((run, changed, options.by_hand), &fence).await {
+            Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),
+            Err(error) => {
+                self.log().release(run, &fence).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
+    /// and instructions apply.
+    async fn taken_over(&self, how: (RunId, bool, bool), fence: &Fence) -> Result<(State, What), Error> {
+        let (run, changed, by_hand) = how;
+        let state = self.checked_state(run, changed).await?;
+        refuse_given_up(&**self.log(), &state, by_hand).await?;
+        let (holder, epoch) = (fence.holder.0.clone(), fence.epoch);
+        if !state.agent().is_some_and(AgentRef::is_imported) {
+            // What has changed must be known before anything begins again that was allowed as it was.
+            let first = match self.changed_since(&state) {
+                Some(adjusted) => What::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand },
+                None => What::Resumed { holder, epoch, by_hand },
+            };
+            return Ok((state, first));
+        }
+        let start = start_of(&**self.log(), run).await?;
+        let input = crate::forks::first_input(&**self.log(), &start).await?;
+        let own = self.start_again(&start, &input)?;
+        let given = matches!(start.input, RunInput::Messages(_));
+        let adjusted = Adjusted {
+            agent: Some(self.agent_ref().clone()),
+            policy: Some(own.policy),
+            tools: Some(self.refresh()),
+            // Under a salt of our own: that of the run is known elsewhere.
+            seals: self.seals(None).or_else(|| state.seals().map(|_| Arc::default())),
+            models: Some(self.known_models(None)),
+            prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
+        };
+        Ok((state, What::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand }))
+    }
+
+    /// Whether this agent may go on with a run: `changed` allows another one than it began with.
+    ///
+    /// # Errors
+    /// The run has ended, or its agent is another one.
+    pub async fn may_go_on(&self, run: RunId, changed: bool) -> Result<(), Error> {
+        self.checked_state(run, changed).await.map(drop)
+    }
+
+    async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
+        let state = load(&**self.log(), run).await?;
+        if let Some(end) = state.ended() {
+            let violation = Violation::Ended { run, status: end.status, found: "a take-over" };
+            return Err(Error::Refused(violation));
+        }
+        match self.check_agent(&state) {
+            // Whoever goes on with a run from elsewhere does so with models of their own.
+            Err(_) if changed && state.agent().is_some_and(AgentRef::is_imported) => {}
+            Err(_) if changed => self.check_models(run).await?,
+            checked => checked?,
+        }
+        Ok(state)
+    }
+
+    /// A run keeps the models that it began with: a changed agent must still have them.
+    async fn check_models(&self, run: RunId) -> Result<(), Error> {
+        let start = start_of(&**self.log(), run).await?;
+        match start.models.iter().find(|choice| self.model(&choice.name).is_none()) {
+            Some(gone) => Err(Error::ModelGone { run, model: gone.name.clone() }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What a template may say: looked at before it is compiled, because the compiler already works constants out.
+
+use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
+use minijinja::machinery::{Span, Token, parse, tokenize};
+use minijinja::syntax::SyntaxConfig;
+
+use super::MAX_TEMPLATE_BYTES;
+
+/// The most tokens of one tag: the parser and the compiler go as deep as a tag is long.
+const MAX_TAG_TOKENS: usize = 500;
+/// The longest text within a tag, in bytes.
+const MAX_LITERAL_BYTES: usize = 4096;
+/// The most `elif`s of a template: each is nested in the one before.
+const MAX_ELIFS: usize = 100;
+
+/// What is wrong with a template, and in which line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) reason: String,
+}
+
+impl Fault {
+    fn at(span: Span, reason: impl Into<String>) -> Self {
+        Self { line: usize::from(span.start_line).max(1), reason: reason.into() }
+    }
+}
+
+impl From<minijinja::Error> for Fault {
+    fn from(error: minijinja::Error) -> Self {
+        let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+        Self { line: error.line().unwrap_or(1), reason }
+    }
+}
+
+/// Checks a template.
+///
+/// # Errors
+/// The first fault: it is none, or beyond a bound.
+pub(crate) fn check(text: &str) -> Result<(), Fault> {
+    if text.len() > MAX_TEMPLATE_BYTES {
+        let reason = format!("it has {} bytes, at most {MAX_TEMPLATE_BYTES} are taken", text.len());
+        return Err(Fault { line: 1, reason });
+    }
+    tags(text)?;
+    let template = parse(text, "instructions", SyntaxConfig::default())?;
+    Walk { in_loop: false }.statement(&template)
+}
+
+/// How long tags are.
+fn tags(text: &str) -> Result<(), Fault> {
+    let (mut tokens, mut elifs, mut begins) = (0, 0, false);
+    for token in tokenize(text, false, SyntaxConfig::default()) {
+        let (token, span) = token?;
+        tokens = match token {
+            Token::TemplateData(_) | Token::VariableStart | Token::BlockStart => 0,
+            _ => tokens + 1,
+        };
+        elifs += usize::from(begins && matches!(token, Token::Ident("elif")));
+        begins = matches!(token, Token::BlockStart);
+        let literal = match &token {
+            Token::Str(text) => text.len(),
+            Token::String(text) => text.len(),
+            _ => 0,
+        };
+        if tokens > MAX_TAG_TOKENS {
+            return Err(Fault::at(span, format!("a tag has more than {MAX_TAG_TOKENS} words and signs")));
+        }
+        if literal > MAX_LITERAL_BYTES {
+            return Err(Fault::at(span, format!("a text in a tag has more than {MAX_LITERAL_BYTES} bytes")));
+        }
+        if elifs > MAX_ELIFS {
+            return Err(Fault::at(span, format!("there are more than {MAX_ELIFS} `elif`")));
+        }
+    }
+    Ok(())
+}
+
+/// Goes through a template. Its depth is bounded by [`tags`] and by the parser.
+#[derive(Clone, Copy)]
+struct Walk {
+    in_loop: bool,
+}
+
+impl Walk {
+    fn statements(self, all: &[Stmt<'_>]) -> Result<(), Fault> {
+        all.iter().try_for_each(|one| self.statement(one))
+    }
+
+    fn statement(self, statement: &Stmt<'_>) -> Result<(), Fault> {
+        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
+        match statement {
+            Stmt::Template(template) => self.statements(&template.children),
+            Stmt::EmitRaw(_) => Ok(()),
+            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
+            Stmt::ForLoop(each) => {
+                if each.recursive {
+                    return unknown(each.span(), "`recursive` loop");
+                }
+                self.expression(&each.iter)?;
+                let within = Self { in_loop: true };
+                each.filter_expr.iter().try_for_each(|filter| within.expression(filter))?;
+                within.statements(&each.body)?;
+                self.statements(&each.else_body)
+            }
+            Stmt::IfCond(cond) => {
+                self.expression(&cond.expr)?;
+                self.statements(&cond.true_body)?;
+                self.statements(&cond.false_body)
+            }
+            Stmt::WithBlock(with) => {
+                with.assignments.iter().try_for_each(|(_, value)| self.assigned(value))?;
+                self.statements(&with.body)
+            }
+            Stmt::Set(set) => self.assigned(&set.expr),
+            Stmt::SetBlock(block) => unknown(block.span(), "block `set`: write {% set name = value %}"),
+            Stmt::AutoEscape(block) => unknown(block.span(), "`autoescape`"),
+            Stmt::FilterBlock(block) => unknown(block.span(), "block `filter`: write {{ value | filter }}"),
+            Stmt::Do(call) => unknown(call.span(), "`do`"),
+        }
+    }
+
+    /// A value that gets a name: it must not hold others, or it doubles with each name.
+    fn assigned(self, value: &Expr<'_>) -> Result<(), Fault> {
+        self.expression(value)?;
+        let holds = |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(is_literal));
+        let fault = match value {
+            Expr::List(list) => holds(&[&list.items]),
+            Expr::Tuple(tuple) => holds(&[&tuple.items]),
+            Expr::Map(map) => holds(&[&map.keys, &map.values]),
+            Expr::Var(_) | Expr::Const(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Slice(_) => false,
+            _ => has_list(value),
+        };
+        if fault {
+            let reason = "a list or map with a name may hold texts, numbers and the like only";
+            return Err(Fault::at(value.span(), reason));
+        }
+        Ok(())
+    }
+
+    fn expression(self, expression: &Expr<'_>) -> Result<(), Fault> {
+        if let Expr::BinOp(operation) = expression {
+            self.operation(operation, expression.span())?;
+        }
+        if let Expr::Compare(compare) = expression {
+            let holds = |op: CompareOpKind| matches!(op, CompareOpKind::In | CompareOpKind::NotIn);
+            compare.ops.iter().filter(|one| holds(one.op)).try_for_each(|one| self.container(&one.expr))?;
+        }
+        if let Expr::Call(call) = expression
+            && !matches!(&call.expr, Expr::Var(name) if name.id == "range")
+            && !matches!(&call.expr, Expr::GetAttr(of) if matches!(&of.expr, Expr::Var(name) if name.id == "loop"))
+        {
+            return Err(Fault::at(call.span(), "instructions know no function but `range`"));
+        }
+        parts(expression).into_iter().try_for_each(|part| self.expression(part))
+    }
+
+    fn operation(self, operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
+        let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
+        match operation.op {
+            BinOpKind::Concat => Err(Fault::at(
+                span,
+                "instructions know no `~`: write one value after the other, {{ a }}{{ b }}",
+            )),
+            BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
+            BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
+                span,
+                "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
+            )),
+            BinOpKind::In => self.container(&operation.right),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is searched by `in`: within loops a list that stands there, because a search costs what is searched.
+    fn container(self, right: &Expr<'_>) -> Result<(), Fault> {
+        if self.in_loop && !matches!(right, Expr::List(_) | Expr::Tuple(_) | Expr::Const(_)) {
+            let reason = "within a loop `in` takes a list such as [\"a\", \"b\"]: write {{ x is in(y) }}";
+            return Err(Fault::at(right.span(), reason));
+        }
+        Ok(())
+    }
+}
+
+fn is_literal(value: &Expr<'_>) -> bool {
+    match value {
+        Expr::Const(_) => true,
+        Expr::List(list) => list.items.iter().all(is_literal),
+        Expr::Tuple(tuple) => tuple.items.iter().all(is_literal),
+        Expr::Map(map) => map.keys.iter().chain(&map.values).all(is_literal),
+        _ => false,
+    }
+}
+
+/// Whether a list, tuple or map stands anywhere in it that holds more than literals.
+fn has_list(value: &Expr<'_>) -> bool {
+    let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
+    list && !is_literal(value) || parts(value).into_iter().any(has_list)
+}
+
+/// The expressions that one is made of.
+fn parts<'e, 's>(expression: &'e Expr<'s>) -> Vec<&'e Expr<'s>> {
+    let given = |args: &'e [CallArg<'s>]| {
+        args.iter().map(|arg| match arg {
+            CallArg::Pos(value)
+            | CallArg::Kwarg(_, value)
+            | CallArg::PosSplat(value)
+            | CallArg::KwargSplat(value) => value,
+        })
+    };
+    match expression {
+        Expr::Var(_) | Expr::Const(_) => Vec::new(),
+        Expr::Slice(slice) => {
+            std::iter::once(&slice.expr).chain(&slice.start).chain(&slice.stop).chain(&slice.step).collect()
+        }
+        Expr::UnaryOp(operation) => vec![&operation.expr],
+        Expr::BinOp(operation) => vec![&operation.left, &operation.right],
+        Expr::Compare(compare) => {
+            std::iter::once(&compare.expr).chain(compare.ops.iter().map(|one| &one.expr)).collect()
+        }
+        Expr::IfExpr(cond) => {
+            [&cond.test_expr, &cond.true_expr].into_iter().chain(&cond.false_expr).collect()
+        }
+        Expr::Filter(filter) => filter.expr.iter().chain(given(&filter.args)).collect(),
+        Expr::Test(test) => std::iter::once(&test.expr).chain(given(&test.args)).collect(),
+        Expr::GetAttr(of) => vec![&of.expr],
+        Expr::GetItem(of) => vec![&of.expr, &of.subscript_expr],
+        Expr::Call(call) => std::iter::once(&call.expr).chain(given(&call.args)).collect(),
+        Expr::List(list) => list.items.iter().collect(),
+        Expr::Tuple(tuple) => tuple.items.iter().collect(),
+        Expr::Map(map) => map.keys.iter().chain(&map.values).collect(),
+    }
+}

@@ -1,0 +1,149 @@
+//! The filters and tests of templates, each charged for what it reads and makes.
+
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions, tests};
+
+use super::MAX_WORK;
+
+/// What a value weighs beside its text.
+const VALUE: u64 = 16;
+/// How deep values may nest.
+const MAX_DEPTH: usize = 64;
+/// The largest number that says how wide or how often.
+const MAX_COUNT: i64 = 10_000;
+
+/// What the filters of this rendering have done.
+#[derive(Default)]
+struct Work(u64);
+
+fn charge(state: &mut State<'_, '_>, work: u64) -> Result<(), Error> {
+    let done = state.get_or_insert_extension(Work::default());
+    done.0 = done.0.saturating_add(work);
+    if done.0 > MAX_WORK {
+        let words = format!("the filters of the instructions read or make more than {MAX_WORK} bytes");
+        return Err(Error::new(ErrorKind::InvalidOperation, words));
+    }
+    Ok(())
+}
+
+/// Charges for all that a value holds. It stops where the charge fails, so that a value which holds others many times
+/// costs no more than that.
+fn weigh(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), Error> {
+    if depth > MAX_DEPTH {
+        return Err(Error::new(ErrorKind::InvalidOperation, format!("values nest deeper than {MAX_DEPTH}")));
+    }
+    charge(state, VALUE + value.as_str().map_or(0, str::len) as u64)?;
+    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::Iterable) {
+        return Ok(());
+    }
+    for item in value.try_iter()? {
+        weigh(state, &item, depth + 1)?;
+        if value.kind() == ValueKind::Map {
+            weigh(state, &value.get_item(&item)?, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a filter makes beyond what it reads.
+fn growth(name: &str, args: &[Value]) -> Result<u64, Error> {
+    let text = |at: usize| args.get(at).and_then(Value::as_str).unwrap_or_default();
+    let first = text(0);
+    Ok(match name {
+        "replace" => (first.matches(text(1)).count() as u64).saturating_mul(text(2).len() as u64),
+        "join" => {
+            let items = args.first().and_then(Value::len).unwrap_or(first.len());
+            (items as u64).saturating_mul(text(1).len() as u64 + VALUE)
+        }
+        "indent" => (first.lines().count() as u64 + 1).saturating_mul(count(args)?),
+        "batch" | "slice" => count(args)?.saturating_mul(VALUE),
+        _ => 0,
+    })
+}
+
+/// The largest whole number among arguments.
+fn count(args: &[Value]) -> Result<u64, Error> {
+    let mut most = 0;
+    for value in args.iter().skip(1) {
+        let inner = if value.is_kwargs() { value.try_iter()?.collect() } else { Vec::new() };
+        for key in inner {
+            most = most.max(i64::try_from(value.get_item(&key)?).unwrap_or(0));
+        }
+        most = most.max(i64::try_from(value.clone()).unwrap_or(0));
+    }
+    if most > MAX_COUNT {
+        let words = format!("{most} is too large: at most {MAX_COUNT}");
+        return Err(Error::new(ErrorKind::InvalidOperation, words));
+    }
+    Ok(most.unsigned_abs())
+}
+
+/// Adds a filter that is charged.
+fn filter(environment: &mut Environment<'static>, name: &'static str, own: Value) {
+    environment.add_filter(name, move |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+        let args = args.into_values();
+        for value in &args {
+            weigh(state, value, 0)?;
+        }
+        charge(state, growth(name, &args)?)?;
+        let made = own.call(state, &args)?;
+        let made = match made.kind() {
+            // What is made while it is looked at would be made twice.
+            ValueKind::Iterable => made.try_iter()?.take(MAX_WORK as usize / VALUE as usize).collect(),
+            _ => made,
+        };
+        weigh(state, &made, 0)?;
+        Ok(made)
+    });
+}
+
+/// Adds a test that is charged.
+fn test(environment: &mut Environment<'static>, name: &'static str, own: Value) {
+    environment.add_test(name, move |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+        let args = args.into_values();
+        for value in &args {
+            weigh(state, value, 0)?;
+        }
+        own.call(state, &args).map(|value| value.is_true())
+    });
+}
+
+/// Adds all that instructions know.
+pub(super) fn add(environment: &mut Environment<'static>) {
+    macro_rules! each {
+        ($add:ident: $($name:literal => $from:path),+ $(,)?) => {
+            $($add(environment, $name, Value::from_function($from));)+
+        };
+    }
+    each!(filter:
+        "abs" => filters::abs, "attr" => filters::attr, "batch" => filters::batch, "bool" => filters::bool,
+        "capitalize" => filters::capitalize, "chain" => filters::chain, "count" => filters::length,
+        "d" => filters::default, "default" => filters::default, "dictsort" => filters::dictsort,
+        "e" => filters::escape, "escape" => filters::escape, "first" => filters::first, "float" => filters::float,
+        "groupby" => filters::groupby, "indent" => filters::indent, "int" => filters::int,
+        "items" => filters::items, "join" => filters::join, "last" => filters::last, "length" => filters::length,
+        "lines" => filters::lines, "list" => filters::list, "lower" => filters::lower, "map" => filters::map,
+        "max" => filters::max, "min" => filters::min, "reject" => filters::reject,
+        "rejectattr" => filters::rejectattr, "replace" => filters::replace, "reverse" => filters::reverse,
+        "round" => filters::round, "safe" => filters::safe, "select" => filters::select,
+        "selectattr" => filters::selectattr, "slice" => filters::slice, "sort" => filters::sort,
+        "split" => filters::split, "string" => filters::string, "sum" => filters::sum, "title" => filters::title,
+        "trim" => filters::trim, "unique" => filters::unique, "upper" => filters::upper, "zip" => filters::zip,
+    );
+    each!(test:
+        "!=" => tests::is_ne, "<" => tests::is_lt, "<=" => tests::is_le, "==" => tests::is_eq,
+        ">" => tests::is_gt, ">=" => tests::is_ge, "boolean" => tests::is_boolean,
+        "defined" => tests::is_defined, "divisibleby" => tests::is_divisibleby,
+        "endingwith" => tests::is_endingwith, "eq" => tests::is_eq, "equalto" => tests::is_eq,
+        "even" => tests::is_even, "false" => tests::is_false, "float" => tests::is_float, "ge" => tests::is_ge,
+        "greaterthan" => tests::is_gt, "gt" => tests::is_gt, "in" => tests::is_in, "int" => tests::is_integer,
+        "integer" => tests::is_integer, "iterable" => tests::is_iterable, "le" => tests::is_le,
+        "lessthan" => tests::is_lt, "lower" => tests::is_lower, "lt" => tests::is_lt,
+        "mapping" => tests::is_mapping, "ne" => tests::is_ne, "none" => tests::is_none,
+        "number" => tests::is_number, "odd" => tests::is_odd, "safe" => tests::is_safe,
+        "sameas" => tests::is_sameas, "sequence" => tests::is_sequence,
+        "startingwith" => tests::is_startingwith, "string" => tests::is_string, "true" => tests::is_true,
+        "undefined" => tests::is_undefined, "upper" => tests::is_upper,
+    );
+    environment.add_function("range", functions::range);
+}

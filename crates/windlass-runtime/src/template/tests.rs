@@ -1,0 +1,103 @@
+use serde_json::{Value, json};
+
+use super::{MAX_TEXT_BYTES, Template, check};
+
+fn render(text: &str, input: &Value) -> Result<String, String> {
+    let words = |error: minijinja::Error| error.detail().unwrap_or("no detail").to_owned();
+    Template::new(text).map_err(words)?.render(input).map_err(|error| match error.kind() {
+        minijinja::ErrorKind::OutOfFuel => "out of fuel".to_owned(),
+        _ => words(error),
+    })
+}
+
+#[test]
+fn what_instructions_need_is_there() {
+    let input = json!({ "name": "Ann", "tags": ["b", "a"], "n": 3, "who": { "age": 7 } });
+    for (text, expected) in [
+        ("Hello {{ input.name }}.", "Hello Ann."),
+        ("{% for tag in input.tags|sort %}{{ loop.index + 1 }}{{ tag }}{% endfor %}", "2a3b"),
+        ("{% if input.name in [\"Ann\", \"Bob\"] %}yes{% elif input.n > 2 %}no{% endif %}", "yes"),
+        ("{% set first = input.tags|first %}{{ first|upper }}", "B"),
+        ("{{ input.tags|join(\", \") }}", "b, a"),
+        ("{{ input.name|replace(\"n\", \"m\") }} {{ \"a\\nb\"|indent(2) }}", "Amm a\n  b"),
+        ("{% for i in range(3) %}{{ i }}{% endfor %}", "012"),
+        ("{% for k, v in input.who|items %}{{ k }}={{ v }}{% endfor %}", "age=7"),
+        ("{{ input.tags|map(\"upper\")|join }}{{ input.none|default(\"-\") }}", "BA-"),
+        ("{% with x = input.n %}{{ x - 1 }}{% endwith %}{# a comment #}{% raw %}{{ }}{% endraw %}", "2{{ }}"),
+        ("{% set xs = [1, 2] %}{{ xs|sum }}{% if input.n is divisibleby(3) %}!{% endif %}", "3!"),
+        ("{{ input.name if input.n == 3 else \"nobody\" }}", "Ann"),
+        ("{{ input.tags|select(\"in\", [\"a\"])|list|length }}", "1"),
+    ] {
+        assert_eq!(render(text, &input).as_deref(), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn no_template_goes_on_for_ever_or_grows_without_a_bound() {
+    let big = "x".repeat(1024 * 1024);
+    let input = json!({ "text": big, "xs": vec![1; 2000], "lines": "\n".repeat(20_000) });
+    for (text, fault) in [
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "out of fuel"),
+        ("{% for a in range(9999) %}{{ input.text }}{% endfor %}", "the text is longer than"),
+        ("{{ input.text|replace(\"x\", input.text) }}", "more than 33554432 bytes"),
+        ("{{ input.text|replace(\"\", input.text) }}", "more than 33554432 bytes"),
+        ("{{ input.xs|join(input.text) }}", "more than 33554432 bytes"),
+        ("{{ input.text|join(input.text) }}", "more than 33554432 bytes"),
+        ("{{ \"a\"|indent(999999999) }}", "999999999 is too large: at most 10000"),
+        ("{{ \"a\"|indent(width=999999999) }}", "999999999 is too large: at most 10000"),
+        ("{{ input.lines|indent(10000, true, true) }}", "more than 33554432 bytes"),
+        ("{{ input.xs|slice(999999999) }}", "too large"),
+        ("{{ input.xs|batch(999999999, 0) }}", "too large"),
+        ("{{ input.xs|map(\"replace\", \"1\", input.text)|list }}", "more than 33554432 bytes"),
+        ("{{ input.xs|map(attribute=\"q\", default=input.text)|join }}", "more than 33554432 bytes"),
+        ("{{ input.xs|select(\"in\", input.text|list)|list }}", "more than 33554432 bytes"),
+        ("{% for a in range(9999) %}{{ input.text|length }}{% endfor %}", "more than 33554432 bytes"),
+        ("{{ \"%999999999d\"|format(1) }}", "filter format is unknown"),
+    ] {
+        let found = render(text, &input).unwrap_err();
+        assert!(found.contains(fault), "{text}: {found}");
+    }
+    let doubled = "{% set x = x|zip(x)|list %}".repeat(40);
+    let found = render(&format!("{{% set x = input.xs %}}{doubled}{{{{ x }}}}"), &input).unwrap_err();
+    assert!(found.contains("33554432 bytes") || found.contains("nest deeper"), "{found}");
+}
+
+#[test]
+fn what_lets_values_grow_is_refused_with_its_line() {
+    let deep =
+        |begin: &str, end: &str| format!("{{{{ {}1{} }}}}", begin.repeat(100_000), end.repeat(100_000));
+    for (text, line, reason) in [
+        ("{{ a ~ b }}".to_owned(), 1, "`~`"),
+        ("\n\n{{ \"x\" * 999999999 }}".to_owned(), 3, "`*`"),
+        ("{{ \"x\" * 99999999 ~ \"x\" * 99999999 }}".to_owned(), 1, "instructions know no"),
+        ("{{ input + input }}".to_owned(), 1, "`+` takes a number"),
+        ("{% set x %}{{ input }}{{ input }}{% endset %}".to_owned(), 1, "block `set`"),
+        ("{% filter upper %}a{% endfilter %}".to_owned(), 1, "block `filter`"),
+        ("{% set x = [x, x] %}".to_owned(), 1, "a list or map with a name"),
+        ("{% set x = ([x, x]|list) %}".to_owned(), 1, "a list or map with a name"),
+        ("{% with x = (x, x) %}{% endwith %}".to_owned(), 1, "a list or map with a name"),
+        ("{% for a in b recursive %}{{ loop(a) }}{% endfor %}".to_owned(), 1, "`recursive`"),
+        ("{% set ns = namespace() %}".to_owned(), 1, "no function but `range`"),
+        ("{% for a in b %}{% if a in input %}{% endif %}{% endfor %}".to_owned(), 1, "within a loop `in`"),
+        (deep("(", ")"), 1, "more than 500 words and signs"),
+        (deep("not ", ""), 1, "more than 500 words and signs"),
+        (deep("1+", ""), 1, "more than 500 words and signs"),
+        (format!("{{{{ input{} }}}}", ".a".repeat(100_000)), 1, "more than 500 words and signs"),
+        (format!("{{{{ input{} }}}}", "|e".repeat(100_000)), 1, "more than 500 words and signs"),
+        ("{% if a %}".repeat(100_000), 1, "recursion"),
+        (format!("{{% if a %}}{}", "{% elif a %}".repeat(80_000)), 1, "more than 100 `elif`"),
+        (format!("{{{{ \"{}\" }}}}", "x".repeat(5000)), 1, "more than 4096 bytes"),
+        ("x".repeat(1024 * 1024 + 1), 1, "at most 1048576"),
+    ] {
+        let fault = check(&text).unwrap_err();
+        let shown = text.get(..60).unwrap_or(&text);
+        assert!(fault.reason.contains(reason), "{shown}: {fault:?}");
+        assert_eq!(fault.line, line, "{shown}: {fault:?}");
+    }
+}
+
+#[test]
+fn a_long_input_may_stand_in_the_text() {
+    let input = Value::String("x".repeat(2 * MAX_TEXT_BYTES));
+    assert_eq!(render("{{ input }}", &input).map(|text| text.len()), Ok(2 * MAX_TEXT_BYTES));
+}

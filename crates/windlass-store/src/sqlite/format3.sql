@@ -1,0 +1,18 @@
+-- Format 3: a hash chain over the appends of each run, payloads on their way to an append, heartbeats that are judged
+-- without comparing wall clocks, and waits that a clock set back does not stretch.
+ALTER TABLE appends ADD COLUMN chain BLOB;    -- SHA-256 over the chain of the append before and this row; null: written by an earlier format
+ALTER TABLE runs ADD COLUMN parked_at INTEGER; -- when a suspended run's timer was set, by its holder's clock
+ALTER TABLE holders ADD COLUMN beat_up INTEGER; -- the same moment as beat_at in milliseconds since boot
+-- Which heartbeat was seen first when, by a process of another boot.
+CREATE TABLE sightings (
+  holder INTEGER PRIMARY KEY,      -- holders.id
+  beat TEXT NOT NULL,              -- the heartbeat
+  boot TEXT NOT NULL,              -- of the observer
+  up INTEGER NOT NULL              -- when it was seen first, in milliseconds since that boot
+);
+-- Payloads that a process has stored and whose append may still come: they stay as long as the process lives.
+CREATE TABLE pins (
+  payload INTEGER NOT NULL,        -- payloads.no
+  holder INTEGER NOT NULL,         -- holders.id
+  PRIMARY KEY (payload, holder)
+) WITHOUT ROWID;

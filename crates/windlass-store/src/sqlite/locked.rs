@@ -1,0 +1,77 @@
+//! A log that another process keeps locked: which process, and what it is doing.
+//!
+//! SQLite only says that it is busy. Its locks are POSIX locks on known bytes of the index file (SQLite, "WAL-mode File
+//! Format", 2.3.2), and Linux lists who has which lock.
+
+use std::fs;
+use std::path::Path;
+
+use super::process::Process;
+use crate::error::{LockHolder, Locking, StoreError};
+
+/// The bytes of the index file that a writer, a checkpoint or a recovery locks.
+const WAL_LOCKS: std::ops::RangeInclusive<u64> = 120..=122;
+
+/// The error of a log that stayed locked.
+pub(super) fn locked(path: &Path) -> StoreError {
+    StoreError::Locked { path: path.to_owned(), holder: LockHolder { process: locking(path) } }
+}
+
+/// `None`: it cannot be found out.
+fn locking(path: &Path) -> Option<Locking> {
+    let mut index = path.as_os_str().to_owned();
+    index.push("-shm");
+    let inode = inode(Path::new(&index))?;
+    let pid = writer_of(&fs::read_to_string("/proc/locks").ok()?, inode)?;
+    let process = Process::of(pid)?;
+    let stopped = process.stopped();
+    Some(Locking { pid, name: process.name, stopped })
+}
+
+#[cfg(unix)]
+fn inode(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    // Only asked for: to open and close the file would give up SQLite's own locks on it.
+    fs::metadata(path).ok().map(|found| found.ino())
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Path) -> Option<u64> {
+    None
+}
+
+/// The process that has one of these bytes of that file for itself. A line (proc_locks(5)):
+/// `3: POSIX  ADVISORY  WRITE 4711 08:01:131085 120 120`; waiting ones begin with `3: ->`.
+fn writer_of(locks: &str, inode: u64) -> Option<i64> {
+    locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, "POSIX", _, "WRITE", pid, file, first, last] = fields.as_slice() else { return None };
+        let (_, number) = file.rsplit_once(':')?;
+        let first: u64 = first.parse().ok()?;
+        let last: u64 = if *last == "EOF" { u64::MAX } else { last.parse().ok()? };
+        let ours = number.parse() == Ok(inode) && first <= *WAL_LOCKS.end() && last >= *WAL_LOCKS.start();
+        if ours { pid.parse().ok() } else { None }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writer_of;
+
+    #[test]
+    fn the_holder_of_a_writers_lock_is_found() {
+        let locks = "\
+1: POSIX  ADVISORY  READ 1 00:2b:77 120 120
+2: POSIX  ADVISORY  WRITE 2 00:2b:78 120 120
+3: FLOCK  ADVISORY  WRITE 3 00:2b:77 0 EOF
+4: POSIX  ADVISORY  WRITE 4 00:2b:77 123 127
+5: -> POSIX  ADVISORY  WRITE 5 00:2b:77 120 120
+6: POSIX  ADVISORY  WRITE 6 00:2b:77 120 120
+";
+        assert_eq!(writer_of(locks, 77), Some(6));
+        assert_eq!(writer_of(locks, 78), Some(2));
+        assert_eq!(writer_of(locks, 79), None);
+        assert_eq!(writer_of("7: POSIX  ADVISORY  WRITE 7 08:01:9 0 EOF", 9), Some(7));
+        assert_eq!(writer_of("no such line\n\n", 9), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! Servers that attack their client, for tests of any wire: what they do is data, so that a new wire or protocol meets
+//! all of it by running over [`Attack::all`], [`Sample::hostile_chats`] and [`ToolAttack::all`].
+//!
+//! What a client owes under each of them: an end within its limits, a clear error or a valid reply, bounded memory, no
+//! panic, and none of its secrets in what it says. The servers listen on loopback, and end with their handles.
+//!
+//! ```
+//! use windlass_testing::hostile::{Attack, HostileServer, Sample};
+//!
+//! let sample = Sample::chat();
+//! for attack in Attack::all(&sample) {
+//!     let server = HostileServer::start(attack.clone(), sample.clone())?;
+//!     // Point the client under test at `server.url()`, and look at how its call ends.
+//!     # assert!(server.url().starts_with("http://127.0.0.1:"));
+//! #   if attack == Attack::Plain { break }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod attack;
+mod gzip;
+mod json;
+mod listen;
+mod sample;
+mod server;
+mod tool_attack;
+mod tools;
+
+pub use attack::{Attack, LengthLie};
+pub use sample::Sample;
+pub use server::HostileServer;
+pub use tool_attack::ToolAttack;
+pub use tools::HostileTools;
+
+/// The most bytes that an endless attack sends on one connection, in case that nobody hangs up: 1 GiB.
+pub const ENDLESS_BYTES: u64 = 1024 * 1024 * 1024;
+/// Terminal escapes, a bell, and controls that turn the direction of text: in names and texts of attacks.
+pub const ESCAPES: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}txt.exe\u{2066}\u{9b}31m";

@@ -1,0 +1,112 @@
+//! The gate of commands with an effect: nothing of theirs runs before the run's lease is confirmed.
+//!
+//! Between `fork` and `exec` a child has neither the program nor the environment of its own, so nobody could find one whose
+//! parent dies there: it would go on, and have its effect after its call was settled. So a shell is started instead, with
+//! the key in its environment. It waits for one line and becomes the program then; if its parent dies before, the pipe
+//! ends, and so does the shell.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use tokio::process::Command;
+
+use super::left_behind;
+use crate::lease::Lease;
+use crate::tool::ToolError;
+
+/// What waits (POSIX). `read` takes byte by byte what it reads from a pipe, so that the program's stdin begins right after
+/// the line. The variables are those that shells set on their own.
+const WAIT: &str = "IFS= read -r _ && unset PWD OLDPWD SHLVL && exec \"$@\"";
+
+/// Variables that a shell sets, changes or refuses to change, so that they do not reach a program behind one as they were.
+const SHELLS_OWN: [&str; 12] = [
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "IFS",
+    "_",
+    "PPID",
+    "OPTIND",
+    "UID",
+    "EUID",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "LINENO",
+];
+
+/// The shell.
+const SHELL: &str = "/bin/sh";
+
+/// Where programs are looked for if there is no `PATH` (execvp(3)).
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// The line that opens the gate.
+pub(super) const OPEN: &[u8] = b"\n";
+
+/// What must be so before a command behind a gate begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate<'a> {
+    /// The key that the waiting shell has in its environment.
+    pub(super) key: &'a str,
+    /// The right to act for the run.
+    pub(super) lease: &'a Lease,
+}
+
+impl Gate<'_> {
+    /// Ends once the waiting shell can be found by its key, and the lease was confirmed after that.
+    ///
+    /// # Errors
+    /// The lease is lost.
+    pub(super) async fn pass(self, pid: Option<u32>) -> Result<(), ToolError> {
+        left_behind::until_seen(self.key, pid).await;
+        self.lease.confirm().await
+    }
+}
+
+/// A command that waits, and then becomes that program.
+pub(super) fn waiting(program: &Path) -> Command {
+    let mut command = Command::new(SHELL);
+    command.args(["-c", WAIT, "sh"]).arg(program);
+    command
+}
+
+/// Whether a variable of that name reaches a program behind the gate unchanged.
+pub(super) fn lets_through(name: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(letters)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && !SHELLS_OWN.contains(&name)
+}
+
+/// The program as the shell is to be told it, looked for as `exec` would: its absence is known before anything starts, with
+/// the system's own error.
+///
+/// # Errors
+/// There is no such program, or it may not be run.
+pub(super) fn find(program: &Path, path: Option<&OsStr>, folder: &Path) -> io::Result<PathBuf> {
+    if program.components().count() > 1 || program.is_absolute() {
+        return runs(&folder.join(program)).map(|()| program.to_owned());
+    }
+    // Its name stays as it is where the shell finds the same program by it, since programs show their names.
+    let told = path.is_some() && !program.as_os_str().as_encoded_bytes().starts_with(b"-");
+    let mut refused = io::Error::from(io::ErrorKind::NotFound);
+    for place in std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))) {
+        // An empty place is the folder itself.
+        let found = folder.join(place).join(program);
+        match runs(&found) {
+            Ok(()) => return Ok(if told { program.to_owned() } else { found }),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = error,
+            Err(_) => {}
+        }
+    }
+    Err(refused)
+}
+
+fn runs(program: &Path) -> io::Result<()> {
+    access(program, Access::EXEC_OK)?;
+    // A folder may be entered, but not run.
+    if program.is_dir() { Err(io::Error::from(io::ErrorKind::PermissionDenied)) } else { Ok(()) }
+}

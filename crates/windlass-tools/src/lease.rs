@@ -1,0 +1,80 @@
+//! The lease of the run that a call belongs to, asked once more right before an effect.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use tokio::time::Instant;
+use windlass_core::Text;
+
+use crate::tool::ToolError;
+
+/// How old a confirmation may be when it is used. A process that was stopped for longer asks again: somebody else may have
+/// taken its run over. A log keeps a confirmed lease for longer than this.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// How often a confirmation may be too old in a row before the call is given up.
+const MOST_TRIES: u32 = 100;
+
+type Confirm = dyn Fn() -> BoxFuture<'static, Result<(), Text>> + Send + Sync;
+
+/// The right of this process to act for a run. It may be lost at any time, to a process that took the run over: a tool
+/// whose call takes long to begin confirms it right before its effect.
+///
+/// ```
+/// use windlass_tools::Lease;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let lost = Lease::new(|| Box::pin(async { Err("run 7 was taken over by pid 12".into()) }));
+/// assert_eq!(lost.confirm().await.unwrap_err().kind.as_deref(), Some("LeaseLost"));
+/// // A call by hand belongs to no run, so nobody can take it over.
+/// assert!(Lease::none().confirm().await.is_ok());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Lease(Option<Arc<Confirm>>);
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lease").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Lease {
+    /// No lease is needed: nobody else can take the call over, or repeating it is free.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// A lease that is confirmed so; the error says who has it now.
+    pub fn new(confirm: impl Fn() -> BoxFuture<'static, Result<(), Text>> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(confirm)))
+    }
+
+    /// Whether the call may be taken over by another process, and repeating it is not free.
+    pub fn is_needed(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Confirms that this process may still act for the run.
+    ///
+    /// # Errors
+    /// The lease is lost, or the log cannot say. The call must not have its effect.
+    pub async fn confirm(&self) -> Result<(), ToolError> {
+        let Some(confirm) = &self.0 else { return Ok(()) };
+        for _ in 0..MOST_TRIES {
+            let asked = Instant::now();
+            confirm().await.map_err(|why| lost(&why))?;
+            if asked.elapsed() < FRESH {
+                return Ok(());
+            }
+        }
+        Err(lost("it was confirmed too late each time"))
+    }
+}
+
+fn lost(why: &str) -> ToolError {
+    ToolError::of_kind("LeaseLost", format!("the call was not started: {why}"))
+}
