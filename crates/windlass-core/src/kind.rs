@@ -71,9 +71,9 @@ impl State {
         match &self.phase {
             Phase::New => StateKind::NotStarted,
             Phase::Ended(_) => StateKind::Ended,
-            _ if self.cancelled => StateKind::Cancelling,
+            _ if self.ending.is_cancel() => StateKind::Cancelling,
             _ if self.stopping() => StateKind::Cutting,
-            Phase::Calling(_) if self.closing.is_some() => StateKind::Closing,
+            Phase::Calling(_) if self.ending.closing().is_some() => StateKind::Closing,
             Phase::Calling(_) => StateKind::Calling,
             Phase::Waiting { .. } => StateKind::Waiting,
             Phase::Stepping { .. } => StateKind::Hook,
@@ -83,7 +83,7 @@ impl State {
                 if any(|stage| matches!(stage, Stage::Doubted { asked: false, .. })) {
                     StateKind::Checking
                 } else if any(|stage| matches!(stage, Stage::Running { .. } | Stage::Delegated { .. })) {
-                    if self.questions.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
+                    if self.questions.open.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
                 } else if any(|stage| matches!(stage, Stage::Retrying { .. })) {
                     StateKind::Retrying
                 } else {

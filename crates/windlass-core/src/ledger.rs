@@ -73,9 +73,24 @@ impl Amount {
     }
 }
 
+/// What limits count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Accepted model calls that act.
+    pub model_calls: u64,
+    /// Turns whose calls were run.
+    pub tool_rounds: u64,
+    /// Calls that were let run.
+    pub tool_calls: u64,
+    /// Further tries of failed calls.
+    pub retries: u64,
+}
+
 /// What a run has used and reserved.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ledger {
+    /// What is counted by number.
+    pub(crate) counters: Counters,
     /// Tokens that this run has used.
     pub(crate) usage: Usage,
     /// What they cost, as far as prices are known.
@@ -122,6 +137,7 @@ impl Ledger {
 
     /// Takes over what the run used that this one goes on from.
     pub(crate) fn carry(&mut self, carried: &Carried) {
+        self.counters = carried.counters;
         self.carried = carried.usage;
         self.carried_cost = carried.cost;
         self.reserved = carried.reserved;
@@ -174,8 +190,8 @@ impl Ledger {
 impl State {
     /// Tokens of a request with the whole conversation, by rule of thumb, `more` bytes of text included that enter with it.
     pub(crate) fn estimated_input(&self, more: u64) -> u64 {
-        let prompt: u64 = self.prompt.iter().map(|message| message.bytes()).sum();
-        prompt.saturating_add(self.history.bytes()).saturating_add(more) / BYTES_A_TOKEN
+        let prompt: u64 = self.setup.prompt.iter().map(|message| message.bytes()).sum();
+        prompt.saturating_add(self.conversation.history.bytes()).saturating_add(more) / BYTES_A_TOKEN
     }
 
     /// What a call of a model may use: its estimated input, and its output as far as that is bounded.
@@ -186,7 +202,7 @@ impl State {
 
     /// What the model call that is going on may use: its request is the conversation as it stands.
     fn call_reservation(&self, calling: &Calling) -> Amount {
-        let model = self.models.get(calling.model as usize);
+        let model = self.setup.models.get(calling.model as usize);
         model.map_or_else(Amount::default, |model| self.reservation(model, 0))
     }
 
@@ -203,7 +219,7 @@ impl State {
 
     /// What a closing call may use that begins now, its request being the conversation as it stands.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
-        let asked = self.models.get(model as usize);
+        let asked = self.setup.models.get(model as usize);
         let most = asked.map_or_else(Amount::default, |model| self.reservation(model, 0));
         Beyond { before: self.ledger.spent(), most }
     }

@@ -59,7 +59,7 @@ pub use history::*;
 pub use ids::*;
 pub use json::MAX_VALUES;
 pub use kind::StateKind;
-pub use ledger::{Amount, LOST_ATTEMPTS};
+pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
 pub use message::*;
 pub use narrate::{LogLine, narrate};
 pub use nearest::nearest;
@@ -80,7 +80,7 @@ pub use secret::{
     mask_url_parts,
 };
 pub use shown::{shown_name, shown_value};
-pub use state::{Branched, Counters, OpenQuestion, Request, RunStanding, State};
+pub use state::{Branched, OpenQuestion, Request, RunStanding, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;

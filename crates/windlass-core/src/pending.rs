@@ -41,17 +41,20 @@ pub fn pending(state: &State) -> Vec<Action> {
         Phase::Stepping { seq } => add(*seq, Work::RunHook),
         Phase::New | Phase::Between | Phase::Ended(_) => {}
     }
-    for question in &state.questions {
+    for question in &state.questions.open {
         add(question.seq, Work::Ask { question: question.id.clone() });
     }
-    match (&state.closing, state.deadline()) {
+    match (state.ending.closing(), state.deadline()) {
         (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
             // A closing call after the deadline has the grace to end.
             if matches!(state.phase, Phase::Calling(_) | Phase::Waiting { .. }) {
-                add(closing.seq, Work::SetTimer { at: closing.at.saturating_add(state.policy.grace_ms) });
+                add(
+                    closing.seq,
+                    Work::SetTimer { at: closing.at.saturating_add(state.setup.policy.grace_ms) },
+                );
             }
         }
-        (_, Some(at)) => add(state.deadline_seq, Work::SetTimer { at }),
+        (_, Some(at)) => add(state.clock.deadline_seq, Work::SetTimer { at }),
         _ => {}
     }
     actions

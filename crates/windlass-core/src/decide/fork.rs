@@ -11,7 +11,7 @@ use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
 use crate::policy::AtLimit;
 use crate::reply::Usage;
-use crate::state::{Calling, Phase};
+use crate::state::{Calling, Closing, Phase};
 
 impl Decision {
     /// The start of a fork was recorded: what follows from where the base stood.
@@ -35,13 +35,13 @@ impl Decision {
 
     /// A model call that was going on, or waited for its next try, begins anew.
     fn call_again(&mut self, next: &Calling) {
-        let known = (next.model as usize) < self.state.models.len();
+        let known = (next.model as usize) < self.state.setup.models.len();
         let next = again(next);
         self.begin(if known { next } else { TurnStarted { model: 0, attempt: 1, ..next } });
     }
 
     fn go_on_with_calls(&mut self) {
-        if let Some(closing) = self.state.closing.clone() {
+        if let Some(closing) = self.state.ending.closing().cloned() {
             if self.closing_call_began(&closing.reached) {
                 if !self.forced_reply() {
                     let said = self.said();
@@ -55,7 +55,7 @@ impl Decision {
         } else if self.state.open_calls().any(OpenCall::by_hook) {
             self.settle_started();
             self.start_branches();
-        } else if let Some((reason, kind, note)) = self.cut(self.state.stop) {
+        } else if let Some((reason, kind, note)) = self.cut(self.state.turn.stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
         } else {
@@ -90,7 +90,7 @@ impl Decision {
 
     /// The base stood between two steps: within an append, or with a question about a limit.
     fn go_on_between(&mut self) {
-        if let Some(closing) = self.state.closing.clone() {
+        if let Some(closing) = self.state.ending.closing().cloned() {
             if self.closing_call_began(&closing.reached) {
                 if !self.forced_reply() {
                     let said = self.said();
@@ -101,10 +101,10 @@ impl Decision {
             }
             return;
         }
-        let last = self.state.history.last().cloned().filter(|_| self.state.turn > 0);
+        let last = self.state.conversation.history.last().cloned().filter(|_| self.state.turn.number > 0);
         let replied = matches!(last.as_deref(), Some(Message::Assistant(_)));
         let acted = matches!(last.as_deref(), Some(Message::Tool(_)));
-        match self.cut(self.state.stop) {
+        match self.cut(self.state.turn.stop) {
             Some((reason, kind, note)) if replied || acted => self.ask_again_after_cut(reason, kind, note),
             _ if replied => self.talked(),
             _ if acted && (self.malformed_ends(&[]) || self.finished()) => {}
@@ -127,6 +127,6 @@ impl Decision {
     /// Whether the one call beyond a limit has begun.
     fn closing_call_began(&self, reached: &LimitReached) -> bool {
         let called = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish) && reached.max > 0;
-        called && self.state.closing.as_ref().is_some_and(|closing| closing.called)
+        called && self.state.ending.closing().is_some_and(Closing::has_called)
     }
 }

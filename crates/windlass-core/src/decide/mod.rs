@@ -41,8 +41,8 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
 pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violation> {
     // The clock is the latest seen: a run's time never goes back, wherever its inputs come from. A clock that still lies behind
     // goes on by as much as it did when the run was taken over last.
-    let behind = if input.at < state.clock { state.behind_ms } else { 0 };
-    let at = input.at.saturating_add(behind).max(state.clock);
+    let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
+    let at = input.at.saturating_add(behind).max(state.clock.now);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
     let mut decision =
         Decision { state: state.clone(), events: Vec::with_capacity(4), at, behind, objection: None };
@@ -151,7 +151,7 @@ impl Decision {
     }
 
     fn cancel(&mut self, request: CancelRequested) -> Decided {
-        if self.state.cancelled {
+        if self.state.ending.is_cancel() {
             return Err(Violation::Stopping { run: self.state.run, found: "another request to cancel" });
         }
         self.record(request);
@@ -189,16 +189,16 @@ impl Decision {
             return Err(self.unknown(action));
         }
         let calling = matches!(self.state.phase, Phase::Calling(_) | Phase::Waiting { .. });
-        match (&self.state.closing, self.state.deadline()) {
+        match (self.state.ending.closing(), self.state.deadline()) {
             (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
                 if action.seq != closing.seq || !calling {
                     return Err(self.unknown(action));
                 }
-                due(closing.at.saturating_add(self.state.policy.grace_ms), now)?;
+                due(closing.at.saturating_add(self.state.setup.policy.grace_ms), now)?;
                 self.closing_overdue();
                 Ok(())
             }
-            (closing, Some(at)) if action.seq == self.state.deadline_seq => {
+            (closing, Some(at)) if action.seq == self.state.clock.deadline_seq => {
                 due(at, now)?;
                 // The closing call of another limit ends here; that limit stays the run's status.
                 if closing.is_some() && calling {

@@ -70,7 +70,7 @@ impl Decision {
     /// Ends a model call that nobody works on any more.
     pub(super) fn abandon_turn(&mut self, why: &str, usage: Usage) {
         let Phase::Calling(calling) = &self.state.phase else { return };
-        let model = self.state.models.get(calling.model as usize).map(|model| model.name.clone());
+        let model = self.state.setup.models.get(calling.model as usize).map(|model| model.name.clone());
         let failure = ModelFailure {
             kind: FailureKind::Cancelled,
             status: None,

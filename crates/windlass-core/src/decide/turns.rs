@@ -45,8 +45,8 @@ impl Decision {
     }
 
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
-        let turn = self.state.turn + 1;
-        let purpose = self.state.policy.purpose;
+        let turn = self.state.turn.number + 1;
+        let purpose = self.state.setup.policy.purpose;
         self.begin(TurnStarted { turn, purpose, model: 0, attempt: 1, again: false, choice, note });
     }
 
@@ -66,7 +66,7 @@ impl Decision {
         if self.state.stopping() {
             self.skip_all("the run was stopped");
             self.after_stop();
-        } else if self.state.closing.is_some() {
+        } else if self.state.ending.closing().is_some() {
             if !self.forced_reply() {
                 let said = self.said();
                 self.skip_all("no tool can be called any more");
@@ -96,7 +96,9 @@ impl Decision {
         match self.state.wire() {
             Wire::Auto if offered && calls.is_empty() => {
                 let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
-                if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools, &steps) {
+                if let Some(found) =
+                    forms::calls_in(text.as_deref(), reasoning, &self.state.toolbox.all, &steps)
+                {
                     raw_text = text.take();
                     calls = found.into_iter().map(ReadCall::from).collect();
                 }
@@ -131,7 +133,7 @@ impl Decision {
         let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
             let given = read.call.id.as_ref().filter(|id| !id.trim().is_empty());
-            let free = |id: &CallId| !self.state.call_ids.contains(id) && !taken.contains(id);
+            let free = |id: &CallId| !self.state.conversation.call_ids.contains(id) && !taken.contains(id);
             let own = given.map(|id| CallId(id.clone())).filter(free);
             let id = own.unwrap_or_else(|| {
                 let made = format!("call_{turn}_{}", place + 1);
@@ -156,7 +158,7 @@ impl Decision {
     }
 
     pub(super) fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
-        let texts = &self.state.policy.texts;
+        let texts = &self.state.setup.policy.texts;
         match stop {
             StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
             StopReason::Refused => Some((Rejection::Refused, FailKind::Refused, texts.refused.clone())),
@@ -186,7 +188,7 @@ impl Decision {
             self.text_output(text);
             return;
         }
-        let policy = &self.state.policy;
+        let policy = &self.state.setup.policy;
         let prompt = match policy.talk {
             Talk::Answer => None,
             Talk::Remind(most) => Some((most, policy.texts.reminder.clone())),
@@ -194,7 +196,9 @@ impl Decision {
                 .as_deref()
                 .is_none_or(|text| text.trim().is_empty())
                 .then(|| (most, policy.texts.clarification.clone())),
-            Talk::Correct(most) => (!self.state.had_output).then(|| (most, policy.texts.correction.clone())),
+            Talk::Correct(most) => {
+                (self.state.conversation.outputs == 0).then(|| (most, policy.texts.correction.clone()))
+            }
         };
         match prompt {
             None => self.answered_with(text),
@@ -213,7 +217,7 @@ impl Decision {
 
     /// The last reply of the conversation, if at most its results follow it.
     pub(super) fn last_reply(&self) -> Option<&AssistantMessage> {
-        match self.state.history.last_said().map(|last| &**last) {
+        match self.state.conversation.history.last_said().map(|last| &**last) {
             Some(Message::Assistant(said)) => Some(said),
             _ => None,
         }
@@ -221,7 +225,7 @@ impl Decision {
 
     /// The text of the reply that the conversation ends with.
     pub(super) fn said(&self) -> Option<Text> {
-        match self.state.history.last().map(|last| &**last) {
+        match self.state.conversation.history.last().map(|last| &**last) {
             Some(Message::Assistant(said)) => said.text.clone(),
             _ => None,
         }
@@ -239,9 +243,9 @@ impl Decision {
     /// Calls that cannot be understood end the run: by policy, or because there were too many in a row.
     pub(super) fn malformed_ends(&mut self, faults: &[(CallId, CallOutcome)]) -> bool {
         // In a fork some of the turn's faults may have been recorded already.
-        let some = self.state.streaks.malformed_now;
+        let some = self.state.turn.malformed > 0;
         let before = self.state.streaks.malformed.saturating_sub(u32::from(some));
-        let verdict = match self.state.policy.malformed {
+        let verdict = match self.state.setup.policy.malformed {
             Malformed::FeedBack(most) => before >= most,
             Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),
             Malformed::Fail => true,
@@ -255,7 +259,7 @@ impl Decision {
             self.finish_call(call.clone(), outcome.clone());
         }
         self.skip_all("the run ended");
-        if self.state.policy.malformed == Malformed::Answer {
+        if self.state.setup.policy.malformed == Malformed::Answer {
             self.answered_with(raw);
         } else {
             let first = faults.iter().find_map(|(_, outcome)| match outcome {
@@ -291,7 +295,7 @@ impl Decision {
             return Ok(());
         }
         let next = calling.model + 1;
-        if failure.kind.may_fall_back() && (next as usize) < self.state.models.len() {
+        if failure.kind.may_fall_back() && (next as usize) < self.state.setup.models.len() {
             let call = TurnStarted { model: next, attempt: 1, ..again(&calling) };
             self.begin_after(failure, 0, call, Some(next));
             return Ok(());
@@ -302,7 +306,7 @@ impl Decision {
             _ => FailKind::Model,
         };
         self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
-        if self.state.closing.is_some() {
+        if self.state.ending.closing().is_some() {
             self.finish_closing(None);
         } else {
             self.fail(kind, error);
@@ -313,11 +317,12 @@ impl Decision {
     /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again (K41).
     /// It happens once a model at most, because what was learnt closes the slot.
     fn tools_refused(&mut self, calling: &Calling, failure: &ModelFailure) -> bool {
-        let offers = calling.choice != ToolChoice::None && self.state.tools.iter().any(|tool| tool.offered);
+        let offers =
+            calling.choice != ToolChoice::None && self.state.toolbox.all.iter().any(|tool| tool.offered);
         if !offers || self.state.wire() != Wire::Auto || !failure.refuses_tools() {
             return false;
         }
-        let mut models = (*self.state.models).clone();
+        let mut models = (*self.state.setup.models).clone();
         let Some(name) = models.get(calling.model as usize).map(|model| model.name.clone()) else {
             return false;
         };
@@ -334,7 +339,7 @@ impl Decision {
 
     /// How long to wait before the same model is asked again; `None`: it has failed for good.
     fn retry_wait(&self, calling: &Calling, failure: &ModelFailure, jitter: u16) -> Option<u64> {
-        let transport = self.state.policy.transport;
+        let transport = self.state.setup.policy.transport;
         if !failure.kind.retryable() || calling.attempt > transport.retries {
             return None;
         }
@@ -371,18 +376,18 @@ impl Decision {
         if !self.state.stopping() || self.state.in_flight() || self.state.is_finished() {
             return;
         }
-        if self.state.cancelled {
+        if self.state.ending.is_cancel() {
             self.end(Status::Cancelled, None, None);
-        } else if let Some(closing) = self.state.closing.clone() {
+        } else if let Some(closing) = self.state.ending.closing().cloned() {
             self.after_limit(&closing.reached);
         }
     }
 
     /// The closing call has ended, well or not: the limit is the run's status, whatever the call brought.
     pub(super) fn finish_closing(&mut self, said: Option<Text>) {
-        let Some(closing) = self.state.closing.clone() else { return };
+        let Some(closing) = self.state.ending.closing().cloned() else { return };
         let said = said.filter(|text| !text.trim().is_empty());
-        let text = said.or_else(|| self.state.last_text.clone());
+        let text = said.or_else(|| self.state.conversation.last_text.clone());
         self.end(Status::Limit(closing.reached.limit), text, None);
     }
 
@@ -392,8 +397,8 @@ impl Decision {
         // Nobody waits for what was paid; the request had gone out (E41).
         let input = self.state.estimated_input(0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
-        let reached = self.state.closing.as_ref().map(|closing| closing.reached.limit);
-        let text = self.state.last_text.clone();
+        let reached = self.state.ending.closing().map(|closing| closing.reached.limit);
+        let text = self.state.conversation.last_text.clone();
         self.end(Status::Limit(reached.unwrap_or(LimitKind::Seconds)), text, None);
     }
 }
