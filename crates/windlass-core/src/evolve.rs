@@ -5,6 +5,7 @@ mod start;
 
 use std::sync::Arc;
 
+use crate::asks::{Ask, Place};
 use crate::event::{
     Adjusted, CallDecided, CallFinished, CallHeld, Decision, Event, Fact, InputRequested, LimitReached,
     OutputRejected, TurnCompleted, TurnFailed, TurnStarted,
@@ -18,9 +19,7 @@ use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::{branch_message, tool_message};
-use crate::state::{
-    Branched, Calling, Closing, ClosingStage, Cut, Ending, OpenQuestion, Phase, Repeated, State,
-};
+use crate::state::{Branched, Closing, ClosingStage, Cut, Ending, OpenQuestion, Phase, Repeated, State};
 
 /// Folds one fact into the state.
 #[must_use]
@@ -88,7 +87,7 @@ impl State {
             }
             Fact::InputRequested(asked) => self.input_requested(asked, seq),
             Fact::InputReceived(received) => self.questions.open.retain(|open| open.id != received.question),
-            Fact::Steered(steered) => self.steering.push(steered.text.clone()),
+            Fact::Steered(steered) => self.conversation.steering.push(steered.text.clone()),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
             Fact::HistoryEdited(edited) => self.conversation.history.edit(&edited.splices),
             Fact::StepBranched(branched) => self.acting(&branched.calls, true),
@@ -119,19 +118,22 @@ impl State {
             }
             Fact::RunEnded(end) => {
                 self.questions.open.clear();
+                self.asks.clear();
                 self.phase = Phase::Ended(Box::new(end.clone()));
             }
         }
     }
 
     fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
+        self.asks.open(Ask::from((turn, seq)));
+        if turn.purpose.rules().place == Place::Aside {
+            return;
+        }
         if turn.turn != self.turn.number {
             if self.turn.malformed == 0 && self.turn.counted > 0 {
                 self.streaks.malformed = 0;
             }
-            for text in std::mem::take(&mut self.steering) {
-                self.conversation.history.push(Arc::new(Message::user(text)));
-            }
+            self.hear();
             if let Some(closing) = self.ending.closing_mut() {
                 let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
                 closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
@@ -150,27 +152,27 @@ impl State {
             }
             self.turn = self.turn.next(turn.turn);
         }
-        self.phase = Phase::Calling(Calling {
-            seq,
-            turn: turn.turn,
-            purpose: turn.purpose,
-            model: turn.model,
-            attempt: turn.attempt,
-            choice: turn.choice.clone(),
-        });
+        self.phase = Phase::Asking;
     }
 
-    fn count(&mut self, usage: &Usage) {
-        let asked = match &self.phase {
-            Phase::Calling(calling) => calling.model as usize,
-            _ => 0,
-        };
+    /// What was said to the running agent enters the conversation.
+    fn hear(&mut self) {
+        for text in std::mem::take(&mut self.conversation.steering) {
+            self.conversation.history.push(Arc::new(Message::user(text)));
+        }
+    }
+
+    /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
+    fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
+        let asked = ask.map_or(0, |ask| ask.model as usize);
         let prices = self.setup.models.get(asked).and_then(|model| model.prices);
         self.ledger.count(usage, prices);
     }
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
-        self.count(&turn.usage);
+        let ask = self.turns_ask().map(|ask| (ask.purpose, ask.about.clone()));
+        let ask = ask.and_then(|(purpose, about)| self.asks.close(purpose, about.as_ref()));
+        self.asked_for(&turn.usage, ask.as_ref());
         self.turn.stop = turn.stop;
         self.ledger.counters.model_calls += 1;
         if let Some(text) = turn.text.as_ref().filter(|text| !text.trim().is_empty()) {
@@ -241,16 +243,18 @@ impl State {
     }
 
     fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
-        self.count(&turn.failure.usage);
-        let Phase::Calling(calling) = &self.phase else { return };
-        let next = match turn.next_model {
-            Some(model) => Calling { model, attempt: 1, ..calling.clone() },
-            None => Calling { attempt: calling.attempt + 1, ..calling.clone() },
+        let failed = self.asks.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.failure.usage, failed.as_ref());
+        let Some(failed) = failed else { return };
+        let (model, attempt) = match turn.next_model {
+            Some(model) => (model, 1),
+            None => (failed.model, failed.attempt + 1),
         };
-        self.phase = match turn.retry_at {
-            Some(at) => Phase::Waiting { seq, at, next },
-            None => Phase::Between,
-        };
+        if turn.retry_at.is_some() {
+            self.asks.open(Ask { seq, model, attempt, retry_at: turn.retry_at, ..failed });
+        } else if turn.purpose.rules().place == Place::Turn {
+            self.phase = Phase::Between;
+        }
     }
 
     fn call_mut(&mut self, id: &CallId) -> Option<&mut OpenCall> {
@@ -446,7 +450,9 @@ impl State {
 
     /// A model call that waited for its next try is not tried again, a hook is not asked any more.
     fn give_up_waiting(&mut self) {
-        if matches!(self.phase, Phase::Waiting { .. } | Phase::Stepping { .. }) {
+        self.asks.give_up_waiting();
+        let asking = self.turns_ask().is_some();
+        if matches!(self.phase, Phase::Asking if !asking) || matches!(self.phase, Phase::Stepping { .. }) {
             self.phase = Phase::Between;
         }
     }

@@ -1,6 +1,7 @@
 //! The loop of Windlass as a pure state machine over an append-only log.
 mod action;
 mod args;
+mod asks;
 mod choice;
 mod decide;
 mod discovery;
@@ -36,8 +37,8 @@ mod state;
 mod steps;
 mod stored;
 mod tool;
-mod transcript;
 mod upcast;
+mod view;
 mod violation;
 mod xml;
 
@@ -84,6 +85,6 @@ pub use state::{Branched, OpenQuestion, Request, RunStanding, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
-pub use transcript::{SUMMARY_PROMPT, transcript};
+pub use view::{Growth, Messages, SUMMARY_PROMPT, View as RequestView};
 pub use violation::Violation;
 pub use xml::{from_xml, to_xml, xml_form};

@@ -21,8 +21,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::asks::Asks;
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, Purpose, RunEnded, ToolChoice};
+use crate::event::{AgentRef, Purpose, RunEnded};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
 use crate::ledger::{Counters, Ledger};
@@ -45,11 +46,11 @@ pub struct State {
     pub(crate) toolbox: Toolbox,
     pub(crate) conversation: Conversation,
     pub(crate) phase: Phase,
+    /// The open model calls.
+    pub(crate) asks: Asks,
     pub(crate) turn: Turn,
     pub(crate) streaks: Streaks,
     pub(crate) ledger: Ledger,
-    /// What was said to the running agent and enters at the next turn.
-    pub(crate) steering: Vec<Text>,
     pub(crate) questions: Questions,
     pub(crate) ending: Ending,
     /// The base, until the start says what of it goes on.
@@ -63,27 +64,14 @@ pub(crate) enum Phase {
     New,
     /// Between two steps: what comes next is decided within the same append.
     Between,
-    /// A model call is going on.
-    Calling(Calling),
-    /// A model call failed and is tried again later.
-    Waiting { seq: u64, at: Millis, next: Calling },
+    /// The loop waits for a model call, which is going on or is tried again later.
+    Asking,
     /// The calls of a turn are going on.
     Acting(Vec<OpenCall>),
     /// A step's calls have ended, and its hook is asked.
     Stepping { seq: u64 },
     /// The end.
     Ended(Box<RunEnded>),
-}
-
-/// A model call that is going on.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Calling {
-    pub(crate) seq: u64,
-    pub(crate) turn: u32,
-    pub(crate) purpose: Purpose,
-    pub(crate) model: u32,
-    pub(crate) attempt: u32,
-    pub(crate) choice: ToolChoice,
 }
 
 /// How a run stands as a whole.
@@ -108,10 +96,10 @@ impl State {
             toolbox: Toolbox::default(),
             conversation: Conversation::default(),
             phase: Phase::New,
+            asks: Asks::default(),
             turn: Turn::default(),
             streaks: Streaks::default(),
             ledger: Ledger::default(),
-            steering: Vec::new(),
             questions: Questions::default(),
             ending: Ending::default(),
             below: None,
@@ -248,11 +236,7 @@ impl State {
             return RunStanding::Ended(end.status);
         }
         let waits = match &self.phase {
-            Phase::New
-            | Phase::Calling(_)
-            | Phase::Waiting { .. }
-            | Phase::Stepping { .. }
-            | Phase::Ended(_) => false,
+            Phase::New | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
             Phase::Between => true,
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
                 Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } => false,
@@ -280,26 +264,20 @@ impl State {
         self.toolbox.all.iter().find(|tool| *tool.name == *name)
     }
 
-    /// What the model call that is going on must be asked, if one is.
-    pub fn request(&self) -> Option<Request<'_>> {
-        let Phase::Calling(calling) = &self.phase else { return None };
-        let model = self.setup.models.get(calling.model as usize)?;
-        Some(Request {
-            model,
-            purpose: calling.purpose,
-            turn: calling.turn,
-            choice: &calling.choice,
-            state: self,
-        })
+    /// The model call that an action is, while a try of it is going on.
+    pub fn request(&self, action: ActionId) -> Option<Request<'_>> {
+        let ask = self.asked(action)?;
+        let model = self.setup.models.get(ask.model as usize)?;
+        Some(Request { model, purpose: ask.purpose, turn: ask.turn })
     }
 
     /// How calls go to the model that is asked now, or will be next, and come from it.
     pub fn wire(&self) -> Wire {
-        let asked = match &self.phase {
-            Phase::Calling(calling) => calling.model as usize,
-            _ => 0,
-        };
-        self.setup.models.get(asked).map_or(self.setup.policy.wire, |model| self.setup.policy.wire_of(model))
+        let asked = self.turns_ask().filter(|ask| ask.retry_at.is_none()).map_or(0, |ask| ask.model);
+        self.setup
+            .models
+            .get(asked as usize)
+            .map_or(self.setup.policy.wire, |model| self.setup.policy.wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
@@ -352,24 +330,22 @@ impl State {
 
     /// Whether an action of the edge is going on whose end must still come in.
     pub(crate) fn in_flight(&self) -> bool {
+        if self.asks.asked().next().is_some() {
+            return true;
+        }
         match &self.phase {
-            Phase::Calling(_) => true,
             Phase::Acting(calls) => calls.iter().any(|call| {
                 matches!(
                     call.stage,
                     Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
                 )
             }),
-            Phase::New
-            | Phase::Between
-            | Phase::Waiting { .. }
-            | Phase::Stepping { .. }
-            | Phase::Ended(_) => false,
+            Phase::New | Phase::Between | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
         }
     }
 }
 
-/// What a model must be asked: a view of the state.
+/// A model call that is going on: which model is asked, and what for. What is sent is its [view](State::view).
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'s> {
     /// The model and its settings.
@@ -378,10 +354,6 @@ pub struct Request<'s> {
     pub purpose: Purpose,
     /// The turn's number.
     pub turn: u32,
-    /// Which calls are allowed.
-    pub choice: &'s ToolChoice,
-    /// The state: prompt, history and tools.
-    pub state: &'s State,
 }
 
 /// Lower-case hexadecimal.

@@ -12,8 +12,8 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, CallId, CallOutcome, FailureKind, Found, ModelFailure, OpenQuestion, Prices, Request, State,
-    Stop, Text, ToolChoice, ToolSpec, Usage, View, What, Wire, fenced_prompt, plain_schema, transcript,
+    ActionId, CallId, CallOutcome, FailureKind, Found, Growth, ModelFailure, OpenQuestion, Prices, State,
+    Text, Usage, What,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_store::StoreError;
@@ -49,48 +49,33 @@ pub(crate) struct ModelWork {
     pub(crate) cancel: CancellationToken,
 }
 
-/// Builds the request of a model call from the state; only shared parts are cloned.
-pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) -> ModelRequest {
-    let (state, policy) = (request.state, request.state.policy());
+/// The request of a model call that is going on; only shared parts are cloned. `None`: no such call is.
+pub(crate) fn request(
+    state: &State,
+    action: ActionId,
+    prefix: &PrefixCell,
+    stream: bool,
+) -> Option<ModelRequest> {
+    let (request, view) = (state.request(action)?, state.view(action)?);
     let mut model = request.model.clone();
-    model.temperature = model.temperature.or(policy.temperature);
-    let fenced = (policy.wire_of(request.model) == Wire::Fenced).then_some(policy.results);
-    let (prompt, tools, choice) = match fenced {
-        // The tools stand in the prompt, and no provider is told of them.
-        Some(results) => {
-            let offered: &[ToolSpec] =
-                if *request.choice == ToolChoice::None { &[] } else { state.shown_tools() };
-            let prompt = fenced_prompt(state.prompt(), offered, results);
-            (Arc::new(prompt), Arc::default(), ToolChoice::None)
-        }
-        None => (state.prompt().clone(), state.shown_tools().clone(), request.choice.clone()),
+    model.temperature = model.temperature.or(state.policy().temperature);
+    let prefix = match view.messages.growth() {
+        Growth::Appended => prefix.clone(),
+        Growth::Built => PrefixCell::default(),
     };
-    let response_schema = match state.output_schema() {
-        Some(schema) if policy.stop == Stop::Text => {
-            Some((OUTPUT_NAME.into(), Arc::new(plain_schema(schema))))
-        }
-        _ => None,
-    };
-    let (history, prefix) = match policy.view {
-        // One text that is made anew each time: there is no prefix to add to.
-        View::Transcript => {
-            (std::iter::once(Arc::new(transcript(state.history()))).collect(), PrefixCell::default())
-        }
-        _ => (state.history().clone(), prefix.clone()),
-    };
-    ModelRequest {
+    Some(ModelRequest {
         model,
         purpose: request.purpose,
-        prompt,
-        history,
-        tools,
-        choice,
-        response_schema,
-        cache: policy.cache.clone(),
-        fenced,
+        prompt: view.prompt,
+        history: view.messages.kept().clone(),
+        fenced: view.messages.wording(),
+        tools: view.tools,
+        choice: view.choice,
+        response_schema: view.output_form.map(|schema| (OUTPUT_NAME.into(), schema)),
+        cache: view.cache_points,
         stream,
         prefix,
-    }
+    })
 }
 
 impl ModelWork {

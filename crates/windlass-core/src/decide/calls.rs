@@ -31,7 +31,7 @@ impl Decision {
     pub(super) fn begin_calls(&mut self) {
         let finish = self.finish_in_turn();
         if let Finish::Valid(call, output) = &finish
-            && self.state.steering.is_empty()
+            && self.state.conversation.steering.is_empty()
         {
             self.finish_with(call, output.clone(), Status::Answered);
             return;

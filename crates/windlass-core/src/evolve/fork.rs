@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
-use crate::message::Message;
 use crate::open_call::{InBase, OpenCall, Stage};
 use crate::policy::{LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
@@ -23,9 +22,9 @@ impl State {
         self.streaks = base.streaks.clone();
         self.conversation = base.conversation.clone();
         self.ending = base.ending.carried_on();
-        self.steering.clone_from(&base.steering);
-        self.steering.extend(fork.say.clone());
+        self.conversation.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
+        self.asks = base.asks.clone();
         self.go_on_anew(&base.setup.policy, fork, base.run, (at, seq, self.setup.agent != base.setup.agent));
     }
 
@@ -56,13 +55,15 @@ impl State {
         self.ending = std::mem::take(&mut self.ending).with_closing(closing);
         let stopping = self.stopping();
         let again = foreign && !stopping;
+        if stopping {
+            self.asks.clear();
+        }
+        self.asks.iter_mut().for_each(|ask| (ask.seq, ask.retry_at) = (seq, Some(at)));
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
-            Phase::Calling(next) | Phase::Waiting { next, .. } if !stopping => {
+            Phase::Asking if !stopping => {
                 // The call begins anew, so that it hears what was said.
-                for text in std::mem::take(&mut self.steering) {
-                    self.conversation.history.push(Arc::new(Message::user(text)));
-                }
-                Phase::Waiting { seq, at, next }
+                self.hear();
+                Phase::Asking
             }
             // What a hook over there has asked for, the hook here is asked again.
             Phase::Acting(calls) if again && calls.iter().any(OpenCall::by_hook) => {

@@ -34,7 +34,7 @@ pub struct Policy {
     /// How much of the history a request holds.
     pub view: View,
     /// What its model calls are for.
-    #[serde(default, skip_serializing_if = "is_act")]
+    #[serde(default, skip_serializing_if = "Purpose::is_act")]
     pub purpose: Purpose,
     /// What ends the loop.
     pub stop: Stop,
@@ -145,7 +145,7 @@ pub enum View {
     Blackboard,
     /// The plan, failures and memories.
     Plan,
-    /// The whole conversation as one text: for whoever sums it up ([`transcript`](crate::transcript())).
+    /// The whole conversation as one text: for whoever sums it up.
     Transcript,
 }
 
@@ -346,11 +346,6 @@ impl Policy {
     pub fn wants_approval(&self, tool: &str) -> bool {
         self.approve.iter().any(|pattern| matches(pattern, tool))
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
-fn is_act(purpose: &Purpose) -> bool {
-    *purpose == Purpose::Act
 }
 
 /// Whether a pattern of `*` (any run of characters) and `?` (one character) covers a whole name.

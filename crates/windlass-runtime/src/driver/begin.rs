@@ -24,9 +24,8 @@ impl Driver {
         let id = action.id;
         let future: BoxFuture<'static, Option<What>> = match &action.work {
             Work::CallModel { .. } => {
-                let view = self.state.request()?;
-                let request = work::request(&view, &self.prefix, self.publisher.heard());
-                let model = self.agent.model(&view.model.name).cloned();
+                let request = work::request(&self.state, id, &self.prefix, self.publisher.heard())?;
+                let model = self.agent.model(&request.model.name).cloned();
                 let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
                 let partial = if publisher.heard() { Partial::of(&self.state) } else { None };
                 let cancel = cancel.clone();
