@@ -13,7 +13,7 @@ use crate::event::{
 use crate::ids::CallId;
 use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
@@ -65,7 +65,9 @@ impl State {
             Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
             Fact::CallFinished(finished) => self.call_finished(finished),
             Fact::DelegationStarted(started) => {
-                if started.attempt == 1 && !self.open_call(&started.call).is_some_and(OpenCall::by_hook) {
+                if started.attempt == 1
+                    && self.open_call(&started.call).is_none_or(|open| open.origin.is_model())
+                {
                     self.count_call();
                 }
                 if let Some(call) = self.call_mut(&started.call) {
@@ -90,7 +92,7 @@ impl State {
             Fact::Steered(steered) => self.conversation.steering.push(steered.text.clone()),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
             Fact::HistoryEdited(edited) => self.conversation.history.edit(&edited.splices),
-            Fact::StepBranched(branched) => self.acting(&branched.calls, true),
+            Fact::StepBranched(branched) => self.acting(&branched.calls, Origin::Hook),
             Fact::OutputRejected(rejected) => self.output_rejected(rejected),
             Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
             Fact::LimitRaised(raised) => {
@@ -192,17 +194,17 @@ impl State {
             return;
         }
         self.streaks.prompts = 0;
-        self.acting(&turn.calls, false);
+        self.acting(&turn.calls, Origin::Model);
     }
 
     /// The calls of a turn are open, or the branches that a hook asked for.
-    fn acting(&mut self, calls: &[ToolCall], by_hook: bool) {
+    fn acting(&mut self, calls: &[ToolCall], origin: Origin) {
         let asked_at = (self.run, self.version.saturating_sub(1));
         let open = calls.iter().map(|call| {
             self.conversation.call_ids.insert_mut(call.id.clone());
             OpenCall {
-                repeat: if by_hook { 0 } else { self.count_repeat(&call.name, &call.args) },
-                reached: self.reach(call, by_hook),
+                repeat: if origin.is_model() { self.count_repeat(&call.name, &call.args) } else { 0 },
+                reached: self.reach(call, origin),
                 call: call.clone(),
                 edited: None,
                 allowed: None,
@@ -213,7 +215,7 @@ impl State {
                 key_run: None,
                 in_base: None,
                 asked_at,
-                by_hook,
+                origin,
                 rejected: false,
             }
         });
@@ -299,10 +301,10 @@ impl State {
     }
 
     fn call_finished(&mut self, finished: &CallFinished) {
-        let by_hook = self.open_call(&finished.call).is_some_and(OpenCall::by_hook);
+        let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
         match &finished.outcome {
             // What a hook asks for is no fault of the model's.
-            CallOutcome::Malformed { .. } if by_hook => {}
+            CallOutcome::Malformed { .. } if !own => {}
             CallOutcome::Malformed { .. } => {
                 self.streaks.malformed += u32::from(self.turn.malformed == 0);
                 self.turn.malformed += 1;
@@ -350,7 +352,7 @@ impl State {
         let mut notes = Vec::new();
         for mut open in calls {
             if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued) {
-                let message = if open.by_hook {
+                let message = if open.origin == Origin::Hook {
                     self.turn
                         .branched
                         .push(Branched { args: open.call.args.clone(), outcome: outcome.clone() });

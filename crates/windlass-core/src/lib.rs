@@ -64,7 +64,7 @@ pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
 pub use message::*;
 pub use narrate::{LogLine, narrate};
 pub use nearest::nearest;
-pub use open_call::OpenCall;
+pub use open_call::{OpenCall, Origin};
 pub use outcome::*;
 pub use pending::pending;
 pub use policy::*;

@@ -181,7 +181,7 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            let counts = |open: &OpenCall| !open.by_hook() && open.attempt == 0;
+            let counts = |open: &OpenCall| open.origin.is_model() && open.attempt == 0;
             let counts = self.state.open_call(&id).is_some_and(counts);
             if counts && self.used_up(self.state.ledger.counters.tool_calls) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));

@@ -7,7 +7,7 @@ use super::Decision;
 use crate::asks::Ask;
 use crate::event::{LimitReached, TurnStarted};
 use crate::message::Message;
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::Status;
 use crate::policy::AtLimit;
 use crate::reply::Usage;
@@ -55,7 +55,7 @@ impl Decision {
                 self.close_idle_calls();
                 self.after_limit(&closing.reached);
             }
-        } else if self.state.open_calls().any(OpenCall::by_hook) {
+        } else if self.state.open_calls().any(|open| open.origin == Origin::Hook) {
             self.settle_started();
             self.start_branches();
         } else if let Some((reason, kind, note)) = self.cut(self.state.turn.stop) {

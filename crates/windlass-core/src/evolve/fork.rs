@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
-use crate::open_call::{InBase, OpenCall, Stage};
+use crate::open_call::{InBase, OpenCall, Origin, Stage};
 use crate::policy::{LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
@@ -66,7 +66,7 @@ impl State {
                 Phase::Asking
             }
             // What a hook over there has asked for, the hook here is asked again.
-            Phase::Acting(calls) if again && calls.iter().any(OpenCall::by_hook) => {
+            Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
                 self.turn.branched.clear();
                 if policy.hooks { Phase::Stepping { seq } } else { Phase::Between }
             }
