@@ -58,7 +58,7 @@ pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, F
             }
             show(line.run, &calls, args.json)?;
         }
-        before = page.last().map(|line| line.run);
+        before = page.last().map(|line| line.number);
         if page.len() < PAGE {
             return Ok(Exit::Good);
         }
