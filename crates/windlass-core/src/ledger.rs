@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::asks::Ask;
 use crate::choice::{Carried, ModelChoice, Prices};
 use crate::event::Purpose;
-use crate::policy::LimitKind;
+use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
 use crate::state::State;
 
@@ -191,13 +191,14 @@ impl Ledger {
 
 impl State {
     /// Tokens of what a call would send, by rule of thumb, `more` bytes of text included that enter with it.
-    pub(crate) fn estimated_input(&self, purpose: Purpose, more: u64) -> u64 {
-        self.view_bytes(purpose).saturating_add(more) / BYTES_A_TOKEN
+    pub(crate) fn estimated_input(&self, purpose: Purpose, wire: Wire, more: u64) -> u64 {
+        self.view_bytes(purpose, wire).saturating_add(more) / BYTES_A_TOKEN
     }
 
     /// What a call of a model may use: its estimated input, and its output as far as that is bounded.
     pub(crate) fn reservation(&self, purpose: Purpose, model: &ModelChoice, more: u64) -> Amount {
-        let (input, output) = (self.estimated_input(purpose, more), model.max_tokens.unwrap_or(0));
+        let input = self.estimated_input(purpose, self.setup.policy.wire_of(model), more);
+        let output = model.max_tokens.unwrap_or(0);
         Amount::priced(input, output, model.prices.unwrap_or_default())
     }
 

@@ -16,7 +16,7 @@ use crate::event::{Purpose, ToolChoice};
 use crate::fenced::fenced_message;
 use crate::history::History;
 use crate::message::Message;
-use crate::policy::{self, CachePoint, Results};
+use crate::policy::{self, CachePoint, Results, Wire};
 use crate::state::State;
 use crate::tool::ToolSpec;
 
@@ -112,9 +112,12 @@ impl State {
     }
 
     /// Bytes of text in what a call of that purpose would send now: as [`View::bytes`], without making the view.
-    pub(crate) fn view_bytes(&self, purpose: Purpose) -> u64 {
+    pub(crate) fn view_bytes(&self, purpose: Purpose, wire: Wire) -> u64 {
         let prompt: u64 = self.setup.prompt.iter().map(|message| message.bytes()).sum();
-        let history = self.conversation.history.bytes();
+        let history = match wire {
+            Wire::Fenced => self.conversation.history.bytes_as_text(),
+            Wire::Auto | Wire::Native | Wire::Xml => self.conversation.history.bytes(),
+        };
         match purpose {
             Purpose::Act | Purpose::Merge => prompt.saturating_add(history),
         }

@@ -17,6 +17,7 @@ use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{LimitKind, Malformed, Talk, Wire};
 use crate::reply::{Reply, StopReason, Usage};
+use crate::said;
 use crate::steps::Steps;
 
 /// After so many turns in a row with calls that were read but fit nothing, the reply is the answer after all.
@@ -75,42 +76,31 @@ impl Decision {
         }
     }
 
-    /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one.
+    /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one. The reply
+    /// stays whole: its text goes back to the model as it came.
     fn read(&self, turn: u32, offered: bool, reply: Reply) -> TurnCompleted {
-        let mut text = reply.text;
-        let mut raw_text = None;
         let steps = Steps::default();
         let mut calls: Vec<ReadCall> = reply.calls.into_iter().map(ReadCall::from).collect();
-        match self.state.wire() {
-            Wire::Auto if offered && calls.is_empty() => {
-                let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
-                if let Some(found) =
-                    forms::calls_in(text.as_deref(), reasoning, &self.state.toolbox.all, &steps)
-                {
-                    raw_text = text.take();
-                    calls = found.into_iter().map(ReadCall::from).collect();
-                }
+        let source = said::source(reply.text.as_ref(), reply.reasoning.as_ref());
+        match (self.state.wire(), source) {
+            (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
+                calls = forms::calls_in(text, &self.state.toolbox.all, &steps).unwrap_or_default();
             }
-            Wire::Fenced if offered && calls.is_empty() => {
-                if let Some((found, left)) = text.as_deref().and_then(|text| fenced::blocks_in(text, &steps))
-                {
-                    raw_text = text.replace(left);
-                    calls = found;
-                }
+            (Wire::Fenced, _) if offered && calls.is_empty() => {
+                calls = reply.text.as_ref().map_or_else(Vec::new, |text| fenced::blocks_in(text, &steps));
             }
-            Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml => {}
+            (Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml, _) => {}
         }
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
         TurnCompleted {
             turn,
-            text,
+            text: reply.text,
             reasoning: reply.reasoning,
             calls: self.identify(turn, calls),
             stop: reply.stop,
             usage: reply.usage,
             model: reply.model,
-            raw_text,
             objection: self.objection.clone(),
         }
     }
@@ -120,7 +110,7 @@ impl Decision {
         let mut taken: BTreeSet<CallId> = BTreeSet::new();
         let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
-            let given = read.call.id.as_ref().filter(|id| !id.trim().is_empty());
+            let given = read.id.as_ref().filter(|id| !id.trim().is_empty());
             let free = |id: &CallId| !self.state.conversation.call_ids.contains(id) && !taken.contains(id);
             let own = given.map(|id| CallId(id.clone())).filter(free);
             let id = own.unwrap_or_else(|| {
@@ -135,10 +125,11 @@ impl Decision {
             .into_iter()
             .zip(ids)
             .map(|(read, id)| ToolCall {
-                provider_id: read.call.id.filter(|given| **given != *id.0),
+                provider_id: read.id.filter(|given| **given != *id.0),
                 id,
-                name: read.call.name,
-                args: read.call.args,
+                name: read.name,
+                args: read.args,
+                place: read.place,
                 delegate: read.delegate,
                 fault: read.fault,
             })
@@ -211,10 +202,10 @@ impl Decision {
         }
     }
 
-    /// The text of the reply that the conversation ends with.
+    /// The text of the reply that the conversation ends with, beside its calls.
     pub(super) fn said(&self) -> Option<Text> {
         match self.state.conversation.history.last().map(|last| &**last) {
-            Some(Message::Assistant(said)) => said.text.clone(),
+            Some(Message::Assistant(said)) => said.beside_calls(),
             _ => None,
         }
     }
@@ -242,7 +233,7 @@ impl Decision {
             return false;
         }
         // The text as the model wrote it, calls and all.
-        let raw = self.last_reply().and_then(|said| said.raw.clone().or_else(|| said.text.clone()));
+        let raw = self.last_reply().and_then(|said| said.text.clone());
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());
         }
@@ -305,7 +296,7 @@ impl Decision {
     pub(super) fn closing_overdue(&mut self) {
         let why = "stopped: the closing call did not end within the grace after the deadline";
         // Nobody waits for what was paid; the request had gone out (E41).
-        let input = self.state.estimated_input(self.state.setup.policy.purpose, 0);
+        let input = self.state.estimated_input(self.state.setup.policy.purpose, self.state.wire(), 0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached.limit);
         let text = self.state.conversation.last_text.clone();

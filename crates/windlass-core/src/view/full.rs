@@ -31,6 +31,6 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
         choice,
         output_form: output_form.map(|schema| Arc::new(plain_schema(schema))),
         cache_points: policy.cache.clone(),
-        bytes: state.view_bytes(ask.purpose),
+        bytes: state.view_bytes(ask.purpose, wire),
     }
 }
