@@ -131,12 +131,12 @@ impl Inner {
     /// Where the calls of its models go. A part without a name of its own: whether there are addresses depends on what
     /// `auto` finds.
     fn models_bound(&self) -> String {
-        let of = |(name, model): (&Text, &Arc<dyn Model>)| {
-            let parts = model.binding();
+        let bound = self.models.iter().map(|(name, model)| (name, model.binding()));
+        let of = |(name, parts): (&Text, Vec<(String, Secret)>)| {
             let parts = parts.iter().flat_map(|(part, value)| [part.as_str(), value.expose()]);
             joined(std::iter::once(&**name).chain(parts))
         };
-        let all: Vec<String> = self.models.iter().map(of).collect();
+        let all: Vec<String> = bound.filter(|(_, parts)| !parts.is_empty()).map(of).collect();
         joined(all.iter().map(String::as_str))
     }
 

@@ -1,6 +1,8 @@
 -- Format 3: a hash chain over the appends of each run, payloads on their way to an append, heartbeats that are judged
 -- without comparing wall clocks, and waits that a clock set back does not stretch.
 ALTER TABLE appends ADD COLUMN chain BLOB;    -- SHA-256 over the chain of the append before and this row; null: written by an earlier format
+ALTER TABLE runs ADD COLUMN unhashed INTEGER NOT NULL DEFAULT 0; -- the last event that an earlier format wrote: up to there `chain` may be null
+UPDATE runs SET unhashed = coalesce((SELECT max(last) FROM appends WHERE appends.run = runs.no), 0);
 ALTER TABLE runs ADD COLUMN parked_at INTEGER; -- when a suspended run's timer was set, by its holder's clock
 ALTER TABLE holders ADD COLUMN beat_up INTEGER; -- the same moment as beat_at in milliseconds since boot
 -- Which heartbeat was seen first when, by a process of another boot.
