@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use windlass_core::{BRANCH_TOOL, PARENT_TOOL, Seals, Secret, Text, ToolSpec};
-use windlass_models::Model;
 use windlass_tools::{Bound, ToolSet};
 
 use crate::agent::{Agent, Inner};
