@@ -1,6 +1,7 @@
 //! The loop of Windlass as a pure state machine over an append-only log.
 mod action;
 mod args;
+mod call_args;
 mod choice;
 mod decide;
 mod discovery;
@@ -27,6 +28,7 @@ mod reach;
 mod rebuild;
 mod reply;
 mod results;
+mod said;
 mod schema;
 mod seals;
 mod secret;
@@ -49,6 +51,7 @@ mod tests;
 
 pub use action::*;
 pub use args::{check_args, check_value};
+pub use call_args::{CallArgs, Span};
 pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
 pub use decide::{MAX_CALLS, accept, decide};
 pub use discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
