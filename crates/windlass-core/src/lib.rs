@@ -10,6 +10,7 @@ mod fenced;
 mod forking;
 mod forms;
 mod gate;
+mod heft;
 mod history;
 mod ids;
 mod json;

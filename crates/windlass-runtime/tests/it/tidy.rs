@@ -17,6 +17,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] =
 const ROOMS: &[(&str, u8)] = &[
     ("windlass-core", 0),
     ("windlass-macros", 0),
+    ("windlass-threads", 0),
     ("windlass-models", 1),
     ("windlass-tools", 1),
     ("windlass-store", 1),
