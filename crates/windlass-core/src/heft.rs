@@ -24,7 +24,7 @@ impl What {
                 };
                 start.prompt.iter().chain(input).map(|message| of_message(message)).sum()
             }
-            Self::Replied { reply, .. } | Self::Objected { reply, .. } => of_reply(reply),
+            Self::Replied { reply, .. } | Self::Objected { reply, .. } => reply.heft(),
             Self::ModelFailed { failure, .. } => failure.message.len() as u64,
             Self::CallEnded { outcome, .. }
             | Self::Delegated { outcome, .. }
@@ -66,13 +66,16 @@ impl State {
     }
 }
 
-fn of_reply(reply: &Reply) -> u64 {
-    let text = reply.text.as_ref().map_or(0, |text| text.len());
-    let reasoning = reply.reasoning.as_ref().map_or(0, |reasoning| {
-        reasoning.text.len() + reasoning.sealed.as_ref().map_or(0, |sealed| sealed.data.len())
-    });
-    let calls = reply.calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL);
-    (text + reasoning) as u64 + calls.sum::<u64>()
+impl Reply {
+    /// About how many bytes of text it brings.
+    pub fn heft(&self) -> u64 {
+        let text = self.text.as_ref().map_or(0, |text| text.len());
+        let reasoning = self.reasoning.as_ref().map_or(0, |reasoning| {
+            reasoning.text.len() + reasoning.sealed.as_ref().map_or(0, |sealed| sealed.data.len())
+        });
+        let calls = self.calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL);
+        (text + reasoning) as u64 + calls.sum::<u64>()
+    }
 }
 
 fn of_outcome(outcome: &CallOutcome) -> u64 {
