@@ -101,54 +101,17 @@ fn heft(state: &State) -> u64 {
 
 impl ModelWork {
     pub(crate) async fn run(self) -> What {
-        let Self { action, model, state, prefix, publisher, world, cancel } = self;
-        let Some(choice) = state.request().map(|view| view.model.clone()) else {
-            let failure = failure(&"".into(), FailureKind::Cancelled, STOPPED);
-            return What::ModelFailed { action, failure: Box::new(failure), jitter: world.chance() };
-        };
-        let fail = |kind, message: &str| failure(&choice.name, kind, message);
-        let heard = publisher.heard();
-        let partial = if heard { Partial::of(&state) } else { None };
-        let mut taking = Taking {
-            action,
-            publisher,
-            masks: None,
-            assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
-            partial,
-            spent: Spent { sent: 0, received: 0, counted: false },
-            shown: false,
-            taken: 0,
-        };
-        let mut pieces = if cancel.is_cancelled() {
-            // It was stopped before it was polled: nothing is sent.
-            Pieces::failed(fail(FailureKind::Cancelled, STOPPED))
-        } else {
-            let (heft, name) = (heft(&state), choice.name.clone());
-            let begin = move || {
-                let asked = state.request().map(|view| request(&view, &prefix, heard));
-                asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &name)))
-            };
-            // Boxed: a run that waits must not hold the room for what is rare.
-            let begun =
-                if heft < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*world, heft, begin)).await };
-            match begun {
-                Some((sent, pieces)) => {
-                    // A model may have taken its key up just now.
-                    (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
-                    pieces
-                }
-                None => Pieces::failed(fail(FailureKind::Cancelled, STOPPED)),
-            }
-        };
+        let (world, cancel) = (self.world.clone(), self.cancel.clone());
+        let (mut taking, mut pieces) = self.begin().await;
+        let name = pieces.name.clone();
+        let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
         let stopped = cancel.cancelled();
         pin_mut!(stopped);
         let (mut count, mut bytes) = (0_usize, 0);
         let failure = loop {
             let next = poll_fn(|context| match pieces.poll(context) {
                 Poll::Ready(next) => Poll::Ready(next),
-                Poll::Pending => {
-                    stopped.as_mut().poll(context).map(|()| Some(Err(fail(FailureKind::Cancelled, STOPPED))))
-                }
+                Poll::Pending => stopped.as_mut().poll(context).map(|()| Some(Err(stop()))),
             });
             match next.await {
                 Some(Ok(delta)) => {
@@ -158,6 +121,7 @@ impl ModelWork {
                         taking.take(delta)
                     } else {
                         let taken;
+                        // Boxed: a run that waits must not hold the room for what is rare.
                         (taking, taken) = Box::pin(taking.take_large(&*world, delta)).await;
                         taken
                     };
@@ -168,7 +132,7 @@ impl ModelWork {
                         (count, bytes) = (0, 0);
                         step_aside().await;
                         if cancel.is_cancelled() {
-                            break fail(FailureKind::Cancelled, STOPPED);
+                            break stop();
                         }
                     }
                 }
@@ -176,15 +140,49 @@ impl ModelWork {
                 end => match (taking.end(), end.and_then(Result::err)) {
                     (Err(failure), _) | (Ok(()), Some(failure)) => break failure,
                     (Ok(()), None) if taking.taken == 0 => {
-                        break fail(FailureKind::Cut, "the stream ended before anything came");
+                        break failure(&name, FailureKind::Cut, "the stream ended before anything came");
                     }
                     (Ok(()), None) => {
-                        return What::Replied { action, reply: Box::new(taking.assembler.finish()) };
+                        let reply = Box::new(taking.assembler.finish());
+                        return What::Replied { action: taking.action, reply };
                     }
                 },
             }
         };
         taking.failed(failure, &*world)
+    }
+
+    /// Sends the request, unless it was stopped before.
+    async fn begin(self) -> (Taking, Pieces) {
+        let Self { action, model, state, prefix, publisher, world, cancel } = self;
+        let choice = state.request().map(|view| view.model.clone()).unwrap_or_default();
+        let heard = publisher.heard();
+        let mut taking = Taking {
+            action,
+            publisher,
+            masks: None,
+            assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
+            partial: if heard { Partial::of(&state) } else { None },
+            spent: Spent { sent: 0, received: 0, counted: false },
+            shown: false,
+            taken: 0,
+        };
+        let stopped = Pieces::failed(failure(&choice.name, FailureKind::Cancelled, STOPPED));
+        if cancel.is_cancelled() {
+            return (taking, stopped);
+        }
+        let heft = heft(&state);
+        let begin = move || {
+            let asked = state.request().map(|view| request(&view, &prefix, heard));
+            asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
+        };
+        let begun =
+            if heft < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*world, heft, begin)).await };
+        // The state was one that calls a model.
+        let Some((sent, pieces)) = begun else { return (taking, stopped) };
+        // A model may have taken its key up just now.
+        (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
+        (taking, pieces)
     }
 }
 
@@ -387,3 +385,6 @@ fn show(publisher: &Publisher, action: ActionId, delta: &Delta) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests;

@@ -267,6 +267,10 @@ impl Driver {
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
         let seals = self.agent.changed_seals(self.state.seals());
         let differs = !Arc::ptr_eq(&tools, known) && tools != *known;
+        if !differs {
+            // Those of a run that was loaded are as they were written.
+            self.state.tools().iter().zip(tools.iter()).for_each(|(known, own)| known.check_as(own));
+        }
         if !self.state.is_finished() && (differs || seals.is_some()) {
             drop(self.take(What::ToolsChanged { tools, seals }, None).await?);
         }

@@ -4,16 +4,20 @@
 //! other runs of a thread should wait: it is done on a thread for such work, and the one that drives goes on with others.
 //! Most input is small, and is read where it is.
 
+use std::io;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 
-/// From so many bytes on, input is large. The slowest reader takes some 40 ns a byte, so that what is smaller keeps its
-/// thread for about 10 ms at most; to hand work over takes some 20 µs.
+/// From so many bytes on, input is large. The slowest reader takes some 60 ns a byte (docs/speed.md), so that what is smaller
+/// keeps its thread for 16 ms at most; to hand work over takes some 20 µs.
 pub const LARGE_BYTES: u64 = 256 * 1024;
+
+/// How many threads [`beside`] has: one reader that takes its time does not hold up all others.
+const BESIDE_THREADS: usize = 2;
 
 /// Does some work on so many bytes of input: on another thread if that is much, on this one otherwise, or where no tokio
 /// runtime is. A panic goes on in the caller. Work that was not begun when the future is dropped is not begun any more.
@@ -51,6 +55,25 @@ pub async fn off_thread<T: Send + 'static>(bytes: u64, work: impl FnOnce() -> T 
             },
         },
     }
+}
+
+/// A runtime of its own, for libraries that read large input within their own tasks: what they spawn in its context does not
+/// keep the threads that drive runs. It is made at the first use and stays.
+///
+/// # Errors
+/// The system gives no threads.
+pub fn beside() -> io::Result<&'static Handle> {
+    static BESIDE: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = BESIDE.get() {
+        return Ok(runtime.handle());
+    }
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let made = builder.worker_threads(BESIDE_THREADS).thread_name("windlass-beside").enable_all().build()?;
+    // Of two that are made at once one goes again; nothing was spawned in it.
+    if let Err(second) = BESIDE.set(made) {
+        second.shutdown_background();
+    }
+    BESIDE.get().map(Runtime::handle).ok_or_else(|| io::ErrorKind::Other.into())
 }
 
 /// Work that waits for a thread, as long as somebody wants it.

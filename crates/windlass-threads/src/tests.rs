@@ -26,6 +26,17 @@ fn without_a_runtime_it_is_done_on_the_spot() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn what_is_spawned_beside_runs_on_another_thread() {
+    let handle = beside().unwrap();
+    assert_eq!(beside().unwrap().id(), handle.id());
+    let spawned = {
+        let _context = handle.enter();
+        tokio::spawn(async { thread::current().id() })
+    };
+    assert_ne!(spawned.await.unwrap(), thread::current().id());
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn a_panic_comes_back() {
     let work = tokio::spawn(off_thread(LARGE_BYTES, || panic!("as it was")));
     let panic = work.await.unwrap_err().into_panic();
@@ -71,4 +82,20 @@ async fn no_more_goes_on_at_once_than_there_are_processors_and_dropped_work_is_n
     // The sender went with the work.
     assert_eq!(seen.recv(), Err(mpsc::RecvError));
     assert_ne!(where_it_runs(LARGE_BYTES).await, thread::current().id());
+}
+
+#[test]
+fn work_that_waits_for_a_thread_goes_with_its_future() {
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let (end, ended) = mpsc::channel::<()>();
+        let busy = runtime.spawn_blocking(move || ended.recv());
+        let (begun, seen) = mpsc::channel::<()>();
+        let mut late = Box::pin(off_thread(LARGE_BYTES, move || begun.send(())));
+        assert!(late.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(late);
+        assert_eq!(seen.try_recv(), Err(mpsc::TryRecvError::Disconnected), "it is gone at once");
+        end.send(()).unwrap();
+        busy.await.unwrap().unwrap();
+    });
 }

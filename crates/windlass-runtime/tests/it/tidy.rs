@@ -240,6 +240,26 @@ fn the_driver_spawns_nothing() {
     assert_eq!(spawns, expected);
 }
 
+/// Long work leaves the thread at one place, which bounds how much of it goes on at once. The others wait for the outside
+/// world: files, databases, a person's input.
+#[test]
+fn threads_for_blocking_work_are_asked_for_at_few_places() {
+    let asks =
+        |source: &&Source| source.code.contains("spawn_blocking") || source.code.contains("block_in_place");
+    let all = sources();
+    let found: Vec<&str> = all.iter().filter(asks).map(|source| source.path.as_str()).collect();
+    let expected = [
+        "windlass-cli/src/commands/chat/prompt.rs",
+        "windlass-threads/src/lib.rs",
+        // Files, and tools that are plain functions.
+        "windlass-tools/src/function.rs",
+        // The schemas of a tool server, which have a bound together.
+        "windlass-tools/src/mcp/server.rs",
+        "windlass-tools/src/memory/store.rs",
+    ];
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn nothing_is_left_to_do_and_nothing_is_unsafe() {
     let mut found = Vec::new();
