@@ -296,9 +296,7 @@ async fn logs() -> Outcome<()> {
         ))
     })?;
     let next = Agent::builder("logged").tool(echo()).model("m", chat(&url)?).log(log).build()?;
-    let waited =
-        during(async { next.prepare("And?", options()).await?.drive().await })
-            .await;
+    let waited = during(async { next.prepare("And?", options()).await?.drive().await }).await;
     row("the session goes on: 64 MiB loaded and sent", waited.took_ms, waited.longest_ms);
     waited.output?;
     std::fs::remove_dir_all(&folder)?;
