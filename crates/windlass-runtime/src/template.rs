@@ -11,6 +11,7 @@ mod filters;
 use std::io;
 
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use windlass_core::Steps;
 
 pub(crate) use check::{Fault, check};
 
@@ -53,15 +54,20 @@ impl Template {
     /// # Errors
     /// The template fails on it, or a bound is exceeded.
     pub(crate) fn render(&self, input: &serde_json::Value) -> Result<String, Error> {
+        self.render_in_steps(input, &Steps::default())
+    }
+
+    fn render_in_steps(&self, input: &serde_json::Value, steps: &Steps) -> Result<String, Error> {
         let input_bytes = serde_json::to_string(input).map_or(0, |json| json.len());
         let most = MAX_TEXT_BYTES.saturating_add(input_bytes.saturating_mul(MAX_INPUT_COPIES));
         let mut text = Bounded { text: Vec::new(), most };
         let context = minijinja::context! { input => Value::from(minijinja::value::Serde(input)) };
         let done = self.0.get_template(NAME)?.render_captured_to(context, &mut text);
-        if let Err(error) = done {
-            let full = text.text.len() >= text.most;
-            return Err(if full { too_long(most) } else { error });
-        }
+        steps.add(input_bytes + text.text.len());
+        let done = done.map_err(|error| if text.text.len() >= text.most { too_long(most) } else { error })?;
+        let fuel = done.state().fuel_levels().map_or(0, |(used, _)| used);
+        steps.add(usize::try_from(fuel.saturating_add(filters::work(done.state()))).unwrap_or(usize::MAX));
+        drop(done);
         String::from_utf8(text.text).map_err(|_| Error::new(ErrorKind::WriteFailure, "it made no text"))
     }
 }

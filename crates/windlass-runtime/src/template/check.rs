@@ -3,6 +3,7 @@
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
+use windlass_core::Steps;
 
 use super::MAX_TEMPLATE_BYTES;
 
@@ -10,6 +11,8 @@ use super::MAX_TEMPLATE_BYTES;
 const MAX_TAG_TOKENS: usize = 500;
 /// The longest text within a tag, in bytes.
 const MAX_LITERAL_BYTES: usize = 4096;
+/// The longest line with tags, in bytes.
+const MAX_LINE_BYTES: usize = 65_000;
 /// The most `elif`s of a template: each is nested in the one before.
 const MAX_ELIFS: usize = 100;
 
@@ -38,19 +41,40 @@ impl From<minijinja::Error> for Fault {
 /// # Errors
 /// The first fault: it is none, or beyond a bound.
 pub(crate) fn check(text: &str) -> Result<(), Fault> {
+    check_in_steps(text, &Steps::default())
+}
+
+pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
     if text.len() > MAX_TEMPLATE_BYTES {
         let reason = format!("it has {} bytes, at most {MAX_TEMPLATE_BYTES} are taken", text.len());
         return Err(Fault { line: 1, reason });
     }
-    tags(text)?;
+    lines(text, steps)?;
+    tags(text, steps)?;
+    steps.add(text.len());
     let template = parse(text, "instructions", SyntaxConfig::default())?;
-    Walk { in_loop: false }.statement(&template)
+    Walk { in_loop: false, steps }.statement(&template)
+}
+
+/// How long lines with tags are: the reader counts columns in 16 bits, and one more for an error.
+fn lines(text: &str, steps: &Steps) -> Result<(), Fault> {
+    steps.add(text.len());
+    let begins = |line: &str| ["{{", "{%", "{#"].iter().any(|begin| line.contains(begin));
+    match text.split('\n').position(|line| line.len() > MAX_LINE_BYTES && begins(line)) {
+        None => Ok(()),
+        Some(at) => {
+            let reason = format!("a line with tags has more than {MAX_LINE_BYTES} bytes");
+            Err(Fault { line: at + 1, reason })
+        }
+    }
 }
 
 /// How long tags are.
-fn tags(text: &str) -> Result<(), Fault> {
+fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
+    steps.add(text.len());
     let (mut tokens, mut elifs, mut begins) = (0, 0, false);
     for token in tokenize(text, false, SyntaxConfig::default()) {
+        steps.add(1);
         let (token, span) = token?;
         tokens = match token {
             Token::TemplateData(_) | Token::VariableStart | Token::BlockStart => 0,
@@ -78,16 +102,18 @@ fn tags(text: &str) -> Result<(), Fault> {
 
 /// Goes through a template. Its depth is bounded by [`tags`] and by the parser.
 #[derive(Clone, Copy)]
-struct Walk {
+struct Walk<'s> {
     in_loop: bool,
+    steps: &'s Steps,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn statements(self, all: &[Stmt<'_>]) -> Result<(), Fault> {
         all.iter().try_for_each(|one| self.statement(one))
     }
 
     fn statement(self, statement: &Stmt<'_>) -> Result<(), Fault> {
+        self.steps.add(1);
         let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
         match statement {
             Stmt::Template(template) => self.statements(&template.children),
@@ -98,7 +124,7 @@ impl Walk {
                     return unknown(each.span(), "`recursive` loop");
                 }
                 self.expression(&each.iter)?;
-                let within = Self { in_loop: true };
+                let within = Self { in_loop: true, ..self };
                 each.filter_expr.iter().try_for_each(|filter| within.expression(filter))?;
                 within.statements(&each.body)?;
                 self.statements(&each.else_body)
@@ -123,13 +149,14 @@ impl Walk {
     /// A value that gets a name: it must not hold others, or it doubles with each name.
     fn assigned(self, value: &Expr<'_>) -> Result<(), Fault> {
         self.expression(value)?;
-        let holds = |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(is_literal));
+        let holds =
+            |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(|item| self.is_literal(item)));
         let fault = match value {
             Expr::List(list) => holds(&[&list.items]),
             Expr::Tuple(tuple) => holds(&[&tuple.items]),
             Expr::Map(map) => holds(&[&map.keys, &map.values]),
             Expr::Var(_) | Expr::Const(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Slice(_) => false,
-            _ => has_list(value),
+            _ => self.has_list(value),
         };
         if fault {
             let reason = "a list or map with a name may hold texts, numbers and the like only";
@@ -139,6 +166,7 @@ impl Walk {
     }
 
     fn expression(self, expression: &Expr<'_>) -> Result<(), Fault> {
+        self.steps.add(1);
         if let Expr::BinOp(operation) = expression {
             self.operation(operation, expression.span())?;
         }
@@ -180,22 +208,24 @@ impl Walk {
         }
         Ok(())
     }
-}
 
-fn is_literal(value: &Expr<'_>) -> bool {
-    match value {
-        Expr::Const(_) => true,
-        Expr::List(list) => list.items.iter().all(is_literal),
-        Expr::Tuple(tuple) => tuple.items.iter().all(is_literal),
-        Expr::Map(map) => map.keys.iter().chain(&map.values).all(is_literal),
-        _ => false,
+    fn is_literal(self, value: &Expr<'_>) -> bool {
+        self.steps.add(1);
+        let all = |items: &[Expr<'_>]| items.iter().all(|item| self.is_literal(item));
+        match value {
+            Expr::Const(_) => true,
+            Expr::List(list) => all(&list.items),
+            Expr::Tuple(tuple) => all(&tuple.items),
+            Expr::Map(map) => all(&map.keys) && all(&map.values),
+            _ => false,
+        }
     }
-}
 
-/// Whether a list, tuple or map stands anywhere in it that holds more than literals.
-fn has_list(value: &Expr<'_>) -> bool {
-    let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
-    list && !is_literal(value) || parts(value).into_iter().any(has_list)
+    /// Whether a list, tuple or map stands anywhere in it that holds more than literals.
+    fn has_list(self, value: &Expr<'_>) -> bool {
+        let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
+        list && !self.is_literal(value) || parts(value).into_iter().any(|part| self.has_list(part))
+    }
 }
 
 /// The expressions that one is made of.

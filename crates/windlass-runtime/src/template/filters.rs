@@ -16,6 +16,11 @@ const MAX_COUNT: i64 = 10_000;
 #[derive(Default)]
 struct Work(u64);
 
+/// What the filters of a rendering have read and made.
+pub(super) fn work(state: &State<'_, '_>) -> u64 {
+    state.get_extension::<Work>().map_or(0, |work| work.0)
+}
+
 fn charge(state: &mut State<'_, '_>, work: u64) -> Result<(), Error> {
     let done = state.get_or_insert_extension(Work::default());
     done.0 = done.0.saturating_add(work);

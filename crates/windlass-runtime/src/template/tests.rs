@@ -1,5 +1,8 @@
 use serde_json::{Value, json};
 
+use windlass_core::{Shape, Steps, doubling};
+
+use super::check::check_in_steps;
 use super::{MAX_TEXT_BYTES, Template, check};
 
 fn render(text: &str, input: &Value) -> Result<String, String> {
@@ -64,8 +67,7 @@ fn no_template_goes_on_for_ever_or_grows_without_a_bound() {
 
 #[test]
 fn what_lets_values_grow_is_refused_with_its_line() {
-    let deep =
-        |begin: &str, end: &str| format!("{{{{ {}1{} }}}}", begin.repeat(100_000), end.repeat(100_000));
+    let deep = |begin: &str, end: &str| format!("{{{{ {}1{} }}}}", begin.repeat(10_000), end.repeat(10_000));
     for (text, line, reason) in [
         ("{{ a ~ b }}".to_owned(), 1, "`~`"),
         ("\n\n{{ \"x\" * 999999999 }}".to_owned(), 3, "`*`"),
@@ -82,12 +84,13 @@ fn what_lets_values_grow_is_refused_with_its_line() {
         (deep("(", ")"), 1, "more than 500 words and signs"),
         (deep("not ", ""), 1, "more than 500 words and signs"),
         (deep("1+", ""), 1, "more than 500 words and signs"),
-        (format!("{{{{ input{} }}}}", ".a".repeat(100_000)), 1, "more than 500 words and signs"),
-        (format!("{{{{ input{} }}}}", "|e".repeat(100_000)), 1, "more than 500 words and signs"),
-        ("{% if a %}".repeat(100_000), 1, "recursion"),
-        (format!("{{% if a %}}{}", "{% elif a %}".repeat(80_000)), 1, "more than 100 `elif`"),
+        (format!("{{{{ input{} }}}}", ".a".repeat(10_000)), 1, "more than 500 words and signs"),
+        (format!("{{{{ input{} }}}}", "|e".repeat(10_000)), 1, "more than 500 words and signs"),
+        ("{% if a %}".repeat(6_000), 1, "recursion"),
+        (format!("{{% if a %}}{}", "{% elif a %}".repeat(5_000)), 1, "more than 100 `elif`"),
         (format!("{{{{ \"{}\" }}}}", "x".repeat(5000)), 1, "more than 4096 bytes"),
         ("x".repeat(1024 * 1024 + 1), 1, "at most 1048576"),
+        (format!("a\n{}{{#", "x".repeat(65_535)), 2, "a line with tags has more than 65000 bytes"),
     ] {
         let fault = check(&text).unwrap_err();
         let shown = text.get(..60).unwrap_or(&text);
@@ -100,4 +103,67 @@ fn what_lets_values_grow_is_refused_with_its_line() {
 fn a_long_input_may_stand_in_the_text() {
     let input = Value::String("x".repeat(2 * MAX_TEXT_BYTES));
     assert_eq!(render("{{ input }}", &input).map(|text| text.len()), Ok(2 * MAX_TEXT_BYTES));
+}
+
+/// Checks and reads a template, and renders it for an input: the steps of all of it.
+fn cost(text: &str, input: &Value) -> u64 {
+    let steps = Steps::default();
+    if check_in_steps(text, &steps).is_ok() {
+        let template = Template::new(text).unwrap();
+        steps.add(text.len());
+        let _made = template.render_in_steps(input, &steps);
+    }
+    steps.count()
+}
+
+#[test]
+fn reading_a_template_costs_its_length() {
+    let input = json!({ "name": "Ann", "tags": ["a", "b"] });
+    let shapes: [Shape; 13] = [
+        ("text", |n| "x".repeat(n)),
+        ("braces", |n| "{".repeat(n)),
+        ("comments", |n| "{# x #}".repeat(n)),
+        ("an open comment", |n| format!("{{#{}", "{#".repeat(n))),
+        ("an open tag", |n| format!("{{{{ {}", " ".repeat(n))),
+        ("an open text", |n| format!("{{{{ \"{}", "\\\"".repeat(n))),
+        ("raw", |n| "{% raw %}{{ x }}{% endraw %}".repeat(n)),
+        ("values", |n| "{{ input.name }}".repeat(n)),
+        ("filters", |n| "{{ input.name|upper|length }}".repeat(n)),
+        ("conditions", |n| "{% if input.name == 'Ann' %}x{% else %}y{% endif %}".repeat(n)),
+        ("nested conditions", |n| format!("{}{}", "{% if input %}".repeat(n), "{% endif %}".repeat(n))),
+        ("loops one after another", |n| "{% for tag in input.tags %}{{ tag }}{% endfor %}".repeat(n)),
+        ("names", |n| "{% set x = [1, [2, [3, [4]]]]|list %}".repeat(n)),
+    ];
+    for (what, shape) in shapes {
+        // Lines with tags have a bound of their own.
+        let lines = |n: usize| (0..n / 128).map(|_| shape(16)).collect::<Vec<_>>().join("\n");
+        doubling(|n| cost(&lines(n), &input)).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+    // The longest tag that is taken.
+    let nested = |n: usize| format!("{{% set x = {}1{}|list %}}", "[".repeat(n / 110), "]".repeat(n / 110));
+    doubling(|n| cost(&nested(n), &input)).unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+#[test]
+fn rendering_a_template_costs_the_length_of_its_input() {
+    for text in [
+        "{{ input.text }}",
+        "{{ input.text|replace('x', 'yy')|upper|length }}",
+        "{{ input.text|indent(4) }}",
+        "{{ input.xs|join(', ') }}",
+        "{{ input.xs|sort|unique|reverse|list|length }}",
+        "{{ input.xs|map('upper')|select('in', ['A'])|list|length }}",
+        "{{ input.xs|batch(3)|list|length }}",
+        "{{ input.map|items|list|length }}{{ input.map|dictsort|length }}",
+        "{% for x in input.xs %}{{ x }}{% if x in ['a', 'b'] %}!{% endif %}{% endfor %}",
+        "{% if 'none' in input.xs %}{% endif %}",
+    ] {
+        let cost = |n: usize| {
+            let n = n / 4;
+            let map: serde_json::Map<_, _> = (0..n).map(|at| (format!("k{at:05}"), at.into())).collect();
+            let input = json!({ "text": "xy\n".repeat(n), "xs": vec!["a"; n], "map": map });
+            cost(text, &input)
+        };
+        doubling(cost).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+    }
 }
