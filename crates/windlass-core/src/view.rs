@@ -20,7 +20,7 @@ use crate::policy::{self, CachePoint, Results, Wire};
 use crate::state::State;
 use crate::tool::ToolSpec;
 
-pub use self::transcript::SUMMARY_PROMPT;
+pub use self::transcript::{SUMMARY_PROMPT, transcript};
 
 /// What is sent to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
 }
 
 /// The conversation so far, line by line, and after it what the last message says.
-fn transcript(history: &History) -> Message {
+pub fn transcript(history: &History) -> Message {
     Message::user(written(history, &Steps::default()))
 }
 
