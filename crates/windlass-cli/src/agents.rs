@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::{Agent, Assembly, assemble, start_of};
+use windlass_runtime::{Agent, Assembly, Resume, assemble, start_of};
 use windlass_store::{EventLog, SqliteLog};
 
 use crate::failure::{Exit, Failure};
@@ -51,6 +51,14 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// Whether the person named the file: it may then be another one than the run began with.
     pub(crate) named: bool,
+}
+
+impl Found {
+    /// The run, resumed by this agent.
+    pub(crate) fn resume(&self, run: RunId) -> Resume<'_> {
+        let resume = self.agent.resume(run);
+        if self.named { resume.with_changed_agent() } else { resume }
+    }
 }
 
 /// The agent of a run: from the file that was named, else from the one that it was started from.

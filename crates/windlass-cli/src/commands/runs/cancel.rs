@@ -1,16 +1,15 @@
 //! `windlass runs cancel`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use futures_util::StreamExt;
-use futures_util::future::join;
-use windlass_core::{Fact, RunId, State, What};
-use windlass_runtime::{DriveOptions, load, post};
-use windlass_store::{EventLog, StoreError};
+use windlass_core::RunId;
+use windlass_runtime::control::{Cancelled, cancel, run_end};
+use windlass_store::EventLog;
 
-use super::{find, stub};
-use crate::agents::{self, now};
+use super::find;
+use crate::agents::now;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -32,13 +31,12 @@ pub(super) struct CancelArgs {
 
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    let state = load(&*log, run).await?;
-    let reason = Some("windlass runs cancel".into());
-    let status = if log.summary(run).await?.holder.is_some() {
-        post(&*log, run, now(), What::Cancel { reason }).await?;
-        wait(&*log, run).await?
-    } else {
-        end(&state, log.clone()).await?
+    let shared: Arc<dyn EventLog> = log.clone();
+    let status = match cancel(&shared, run, now(), "windlass runs cancel".into()).await? {
+        Cancelled::Ended(run) => {
+            run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string())
+        }
+        Cancelled::Asked(_) => wait(&*log, run).await?,
     };
     out::note(format_args!("run {run}: {status}"));
     Ok(Exit::Good)
@@ -46,37 +44,11 @@ pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Fa
 
 /// Waits until the holder has ended the run.
 async fn wait(log: &dyn EventLog, run: RunId) -> Result<String, Failure> {
-    let mut batches = log.follow(run, 1);
-    let end = async {
-        while let Some(batch) = batches.next().await {
-            for event in batch?.events.iter() {
-                if let Fact::RunEnded(end) = &event.fact {
-                    return Ok(end.status.to_string());
-                }
-            }
-        }
-        Ok::<_, StoreError>("ended".to_owned())
-    };
-    match tokio::time::timeout(PATIENCE, end).await {
-        Ok(status) => Ok(status?),
+    match tokio::time::timeout(PATIENCE, run_end(log, run)).await {
+        Ok(end) => Ok(end?.status.to_string()),
         Err(_) => {
             Err(Failure::new(Exit::Failed, format!("run {run} was asked to stop, and has not ended yet"))
                 .hint(format!("`windlass runs watch {run}` follows it")))
         }
     }
-}
-
-/// Ends a run that nobody holds.
-async fn end(state: &State, log: std::sync::Arc<dyn EventLog>) -> Result<String, Failure> {
-    let models = agents::models(&*log, state.run()).await?;
-    let agent = stub::agent(state, &models, log)?;
-    // It is brought to its end, and asks no model.
-    let options = DriveOptions { by_hand: true, ..DriveOptions::default() };
-    let prepared = agent.resume(state.run(), true, options).await?;
-    let handle = prepared.handle();
-    // The wish to stop lies in the inbox before the driver looks for work.
-    let (cancelled, run) = join(handle.cancel(Some("windlass runs cancel".into())), prepared.drive()).await;
-    let run = run?;
-    cancelled?;
-    Ok(run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string()))
 }
