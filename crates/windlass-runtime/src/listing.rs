@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 
 use futures_core::future::BoxFuture;
 use windlass_core::{RunId, SessionId, Text};
-use windlass_store::{EventLog, RunFilter, RunSummary};
+use windlass_store::{EventLog, RunFilter, RunNumber, RunSummary};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -55,8 +55,8 @@ impl Listing<'_> {
         self
     }
 
-    /// Only runs begun before this one: the next page after its last run.
-    pub fn before(mut self, run: RunId) -> Self {
+    /// Only runs begun before the run with this number: the next page after the last run of a page.
+    pub fn before(mut self, run: RunNumber) -> Self {
         self.filter.before = Some(run);
         self
     }

@@ -81,7 +81,7 @@ impl<'l> ListPages<'l> {
         }
         let page = self.log.list(self.filter.clone()).await?;
         self.ended = page.len() < self.filter.limit;
-        self.filter.before = page.last().map(|last| last.run);
+        self.filter.before = page.last().map(|last| last.number);
         Ok((!page.is_empty()).then_some(page))
     }
 }

@@ -12,7 +12,6 @@ use windlass_core::{
 use windlass_store::{Fence, StoreError};
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
@@ -268,7 +267,7 @@ impl Agent {
         if input.is_empty() {
             return Err(self.bad_input("there is no message in it".to_owned()));
         }
-        let run = clock::new_run(&**self.world(), base.map(State::run));
+        let run = self.world().new_run();
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| !self.policy().forgets);
         let start = self.start(run, input, session, base)?;
@@ -322,7 +321,7 @@ impl Agent {
             raised.push((*limit, max));
         }
         let session = base.session().cloned();
-        let fresh = clock::new_run(&**self.world(), Some(run));
+        let fresh = self.world().new_run();
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();

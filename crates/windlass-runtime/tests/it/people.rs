@@ -153,7 +153,9 @@ fn e24_an_approval_survives_a_restart_and_is_used_once() {
     // Dropped after each poll: the approval is neither lost nor used twice (E25).
     let ground_run = run.id();
     for polls in 1.. {
-        let prepared = match ground.wait(one(&ground).build().unwrap().resume(ground_run).options(options()).prepare()) {
+        let prepared = match ground
+            .wait(one(&ground).build().unwrap().resume(ground_run).options(options()).prepare())
+        {
             Ok(prepared) => prepared,
             Err(error) => {
                 assert_eq!(error.code(), "violation.ended");
