@@ -84,7 +84,8 @@ pub async fn cancel(
         post(&**log, run, at, What::Cancel { reason: Some(reason) }).await?;
         return Ok(Cancelled::Asked(holder));
     }
-    let run = end(&stand_in(log, run).await?, run, reason).await?;
+    let agent = stand_in(log, run).await?.build()?;
+    let run = end(&agent, run, reason).await?;
     Ok(Cancelled::Ended(Box::new(run)))
 }
 
@@ -149,7 +150,10 @@ impl Agent {
             return Ok(Cancelled::Asked(holder));
         }
         let ended = match self.resume(run).check().await {
-            Err(Error::AgentChanged { .. }) => end(&stand_in(self.log(), run).await?, run, reason).await,
+            Err(Error::AgentChanged { .. }) => {
+                let other = stand_in(self.log(), run).await?.world(self.world().clone()).build()?;
+                end(&other, run, reason).await
+            }
             _ => end(self, run, reason).await,
         };
         ended.map(|run| Cancelled::Ended(Box::new(run)))

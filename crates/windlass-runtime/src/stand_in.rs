@@ -11,18 +11,19 @@ use windlass_store::EventLog;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::Agent;
+use crate::builder::AgentBuilder;
 use crate::error::Error;
 use crate::load::{load, start_of};
 
 /// The agent in whose name a run is stopped.
-pub(crate) async fn stand_in(log: &Arc<dyn EventLog>, run: RunId) -> Result<Agent, Error> {
+pub(crate) async fn stand_in(log: &Arc<dyn EventLog>, run: RunId) -> Result<AgentBuilder, Error> {
     let state = load(&**log, run).await?;
     let models = start_of(&**log, run).await?.models;
     let name = state.agent().map_or_else(|| "unknown".into(), |agent| agent.name.clone());
     let builder = Agent::builder(name).log(log.clone());
     let builder =
         models.iter().fold(builder, |builder, model| builder.model(&*model.name, Arc::new(Silence)));
-    state.tools().iter().fold(builder, |builder, tool| builder.tool(Stopped(tool.clone()))).build()
+    Ok(state.tools().iter().fold(builder, |builder, tool| builder.tool(Stopped(tool.clone()))))
 }
 
 /// A model that never says anything.
