@@ -40,7 +40,7 @@ impl Agent {
     }
 }
 
-impl<'a> Resume<'a> {
+impl Resume<'_> {
     /// Lets this agent resume the run although the agent has changed since the run began, or is another one. Calls that wait
     /// for approval, and have changed, are asked about anew.
     pub fn with_changed_agent(mut self) -> Self {
