@@ -1,6 +1,7 @@
 //! The loop of Windlass as a pure state machine over an append-only log.
 mod action;
 mod args;
+mod call_args;
 mod choice;
 mod decide;
 mod discovery;
@@ -27,6 +28,7 @@ mod reach;
 mod rebuild;
 mod reply;
 mod results;
+mod said;
 mod schema;
 mod seals;
 mod secret;
@@ -37,6 +39,7 @@ mod steps;
 mod stored;
 mod tool;
 mod transcript;
+mod unseen;
 mod upcast;
 mod violation;
 mod xml;
@@ -48,6 +51,7 @@ mod tests;
 
 pub use action::*;
 pub use args::{check_args, check_value};
+pub use call_args::{CallArgs, Span};
 pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
 pub use decide::{MAX_CALLS, accept, decide};
 pub use discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
@@ -79,11 +83,12 @@ pub use secret::{
     Masker, SECRET_MARGIN, Secret, StreamMask, looks_like_a_key, mask, mask_and_cut, mask_json,
     mask_url_parts,
 };
-pub use shown::{shown_name, shown_value};
+pub use shown::{shown_args, shown_name, shown_value};
 pub use state::{Branched, Counters, OpenQuestion, Request, RunStanding, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
 pub use transcript::{SUMMARY_PROMPT, transcript};
+pub use unseen::is_unseen;
 pub use violation::Violation;
 pub use xml::{from_xml, to_xml, xml_form};

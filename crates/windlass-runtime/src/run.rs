@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Answer, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId, State,
-    Status, Text, Usage, Violation, What,
+    AgentRef, Answer, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
+    State, Status, Text, Usage, Violation, What,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -333,14 +333,26 @@ impl Agent {
 
     /// The end of a session's last run, if it has one.
     async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
-        let filter =
-            windlass_store::RunFilter { session: Some(session.clone()), limit: 1, ..Default::default() };
-        let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
-        let state = load(&**self.log(), last.run).await?;
-        if !state.is_finished() {
-            return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+        let mut before = None;
+        loop {
+            let filter = windlass_store::RunFilter {
+                session: Some(session.clone()),
+                before,
+                limit: 1,
+                ..Default::default()
+            };
+            let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
+            let state = load(&**self.log(), last.run).await?;
+            // Words from elsewhere enter no session by themselves: an imported run is skipped until an agent here adopts it.
+            if state.agent().is_some_and(AgentRef::is_imported) {
+                before = Some(last.number);
+                continue;
+            }
+            if !state.is_finished() {
+                return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+            }
+            return Ok(Some(state));
         }
-        Ok(Some(state))
     }
 
     pub(crate) fn first_fence(&self) -> Fence {

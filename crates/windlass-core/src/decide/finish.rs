@@ -133,7 +133,7 @@ impl Decision {
     /// What the model gave in the end, for the error of a run that failed for it.
     fn raw_output(&self, call: Option<CallId>) -> String {
         let raw = match call {
-            Some(id) => self.state.open_call(&id).map(|open| open.call.args.clone()),
+            Some(id) => self.state.open_call(&id).map(|open| open.call.args.to_text()),
             None => self.said(),
         };
         raw.map_or(String::new(), |raw| format!("{RAW_OUTPUT}{raw}"))

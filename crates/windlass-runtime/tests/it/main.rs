@@ -35,6 +35,8 @@ mod people;
 #[cfg(test)]
 mod real_time;
 #[cfg(test)]
+mod replies;
+#[cfg(test)]
 mod scenarios;
 #[cfg(test)]
 mod services;

@@ -2,6 +2,8 @@
 -- without comparing wall clocks, waits that a clock set back does not stretch, and listings in the order of `runs.no`,
 -- which no clock decides.
 ALTER TABLE appends ADD COLUMN chain BLOB;    -- SHA-256 over the chain of the append before and this row; null: written by an earlier format
+ALTER TABLE runs ADD COLUMN unhashed INTEGER NOT NULL DEFAULT 0; -- the last event that an earlier format wrote: up to there `chain` may be null
+UPDATE runs SET unhashed = coalesce((SELECT max(last) FROM appends WHERE appends.run = runs.no), 0);
 ALTER TABLE runs ADD COLUMN parked_at INTEGER; -- when a suspended run's timer was set, by its holder's clock
 ALTER TABLE holders ADD COLUMN beat_up INTEGER; -- the same moment as beat_at in milliseconds since boot
 -- Which heartbeat was seen first when, by a process of another boot.

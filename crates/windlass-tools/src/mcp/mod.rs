@@ -9,6 +9,7 @@
 //! Protocol: MCP up to 2025-11-25 and 2026-07-28, through the crate `rmcp`. Windlass declares no client capability:
 //! servers get no sampling, no elicitation and no roots.
 
+mod asking;
 mod call;
 mod catalog;
 mod config;
@@ -25,9 +26,11 @@ mod process;
 mod server;
 mod stdio;
 mod tool;
+mod warning;
 
 pub use call::{META_CALL, META_IDEMPOTENCY_KEY, META_RUN};
 pub use config::{Lifecycle, McpConfig, McpTransport, Restart, START_MS};
 pub use error::McpError;
 pub use keyed::IDEMPOTENCY_HEADER;
 pub use server::McpServer;
+pub use warning::ToolWarning;

@@ -5,13 +5,13 @@
 //! broken message ends the connection, and with it every pending call, with an error.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, RequestId};
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
@@ -19,14 +19,11 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
+use super::asking::{Fault, Incoming};
 use super::process::Pipes;
 
 /// The longest line that a server may send, in bytes; over HTTP rmcp has the same bound.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-
-/// The longest message with which a server may ask for something, or tell something that nobody asked for, in bytes (16 KiB).
-/// The answer repeats the id of a request, so this times [`MAX_UNREAD`] is the most that waits to be read (16 MiB).
-const MAX_ASKING_BYTES: usize = 16 * 1024;
 
 /// How many lines of stray text in a row are skipped.
 const MAX_STRAY_LINES: usize = 1_000;
@@ -34,16 +31,8 @@ const MAX_STRAY_LINES: usize = 1_000;
 /// How long the server may leave a message unread.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How many messages to the server may wait to be read: one that asks and asks but reads nothing is ended.
-const MAX_UNREAD: usize = 1_000;
-
 /// How much of an unreadable line an error quotes, in characters.
 const QUOTED_CHARS: usize = 120;
-
-type Incoming = RxJsonRpcMessage<RoleClient>;
-
-/// Why the connection was ended from this side.
-pub(super) type Fault = Arc<OnceLock<String>>;
 
 /// The wire to a child process.
 pub(super) struct StdioTransport {
@@ -51,8 +40,6 @@ pub(super) struct StdioTransport {
     stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     stray: usize,
     fault: Fault,
-    /// Held by every message that is not written yet.
-    unread: Arc<()>,
     /// The id of an `initialize` that is not answered yet.
     initialize: Arc<Mutex<Option<RequestId>>>,
 }
@@ -64,7 +51,6 @@ impl StdioTransport {
             stdin: Arc::new(tokio::sync::Mutex::new(Some(pipes.stdin))),
             stray: 0,
             fault,
-            unread: Arc::default(),
             initialize: Arc::default(),
         }
     }
@@ -80,11 +66,6 @@ impl StdioTransport {
         }
         true
     }
-
-    fn give_up(&self, why: String) {
-        tracing::warn!(%why, "an MCP server breaks the protocol");
-        let _ = self.fault.set(why);
-    }
 }
 
 impl Transport<RoleClient> for StdioTransport {
@@ -99,7 +80,7 @@ impl Transport<RoleClient> for StdioTransport {
         {
             *self.initialize.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.id.clone());
         }
-        let (stdin, unread) = (self.stdin.clone(), self.unread.clone());
+        let stdin = self.stdin.clone();
         async move {
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
@@ -109,9 +90,7 @@ impl Transport<RoleClient> for StdioTransport {
                 pipe.write_all(&line).await?;
                 pipe.flush().await
             });
-            let written = written.await;
-            drop(unread);
-            let Ok(result) = written else {
+            let Ok(result) = written.await else {
                 // Half a message is in the pipe: nothing after it could be understood.
                 *stdin = None;
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not read its input"));
@@ -122,32 +101,26 @@ impl Transport<RoleClient> for StdioTransport {
 
     async fn receive(&mut self) -> Option<Incoming> {
         loop {
-            if Arc::strong_count(&self.unread) > MAX_UNREAD {
-                self.give_up("it does not read its input".to_owned());
-                return None;
-            }
             let line = match self.lines.next().await? {
                 Ok(line) => line,
                 Err(LinesCodecError::MaxLineLengthExceeded) => {
-                    self.give_up(format!("it sent a line of more than {MAX_LINE_BYTES} bytes"));
+                    self.fault.give_up(format!("it sent a line of more than {MAX_LINE_BYTES} bytes"));
                     return None;
                 }
                 Err(LinesCodecError::Io(error)) => {
-                    self.give_up(format!("its output cannot be read: {error}"));
+                    self.fault.give_up(format!("its output cannot be read: {error}"));
                     return None;
                 }
             };
-            match read(&line) {
-                Line::Message(message) if self.is_late(&message) => {}
-                Line::Message(message)
-                    if line.len() > MAX_ASKING_BYTES && matches!(*message, Incoming::Request(_)) =>
-                {
-                    let bytes = line.len();
-                    self.give_up(format!("it asks with {bytes} bytes, at most {MAX_ASKING_BYTES} are taken"));
-                    return None;
+            let line = line.trim_start_matches('\u{feff}').trim();
+            if !self.fault.takes(line) {
+                match self.fault.get() {
+                    Some(_) => return None,
+                    None => continue,
                 }
-                Line::Message(message)
-                    if line.len() > MAX_ASKING_BYTES && matches!(*message, Incoming::Notification(_)) => {}
+            }
+            match read(line) {
+                Line::Message(message) if self.is_late(&message) => {}
                 Line::Message(message) => {
                     self.stray = 0;
                     return Some(*message);
@@ -155,11 +128,12 @@ impl Transport<RoleClient> for StdioTransport {
                 Line::Blank => {}
                 Line::Stray if self.stray < MAX_STRAY_LINES => self.stray += 1,
                 Line::Stray => {
-                    self.give_up(format!("it writes text instead of messages, such as {}", quoted(&line)));
+                    self.fault
+                        .give_up(format!("it writes text instead of messages, such as {}", quoted(line)));
                     return None;
                 }
                 Line::Broken => {
-                    self.give_up(format!("it sent a broken message: {}", quoted(&line)));
+                    self.fault.give_up(format!("it sent a broken message: {}", quoted(line)));
                     return None;
                 }
             }
@@ -185,7 +159,6 @@ enum Line {
 
 /// What a line is. Text is broken, not stray, if it means to be a JSON-RPC 2.0 message.
 fn read(line: &str) -> Line {
-    let line = line.trim_start_matches('\u{feff}').trim();
     if line.is_empty() {
         return Line::Blank;
     }
@@ -235,10 +208,10 @@ mod tests {
         ] {
             assert!(matches!(read(broken), Line::Broken), "{broken}");
         }
-        for blank in ["", "  \r", "{\"jsonrpc\":\"2.0\",\"method\":7}"] {
+        for blank in ["", "{\"jsonrpc\":\"2.0\",\"method\":7}"] {
             assert!(matches!(read(blank), Line::Blank), "{blank}");
         }
-        let message = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\r";
+        let message = "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}";
         assert!(matches!(read(message), Line::Message(_)));
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use windlass_core::RunId;
 use windlass_runtime::control::{Cancelled, cancel, run_end};
-use windlass_store::EventLog;
+use windlass_runtime::{Run, load};
+use windlass_store::{EventLog, Holder};
 
 use super::find;
 use crate::agents::now;
@@ -14,8 +15,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 
-/// How long a holder in another process has to stop its run before we say that it has not, beside its own grace.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a holder in another process has to end its run before we say that it has not, beside the run's own grace.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
 Returns once the run has ended: its model calls and tools were stopped, and what it used is counted.
@@ -31,24 +32,40 @@ pub(super) struct CancelArgs {
 
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
+    let grace = Duration::from_millis(load(&*log, run).await?.policy().grace_ms);
     let shared: Arc<dyn EventLog> = log.clone();
-    let status = match cancel(&shared, run, now(), "windlass runs cancel".into()).await? {
-        Cancelled::Ended(run) => {
-            run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string())
-        }
-        Cancelled::Asked(_) => wait(&*log, run).await?,
+    let wish = || cancel(&shared, run, now(), "windlass runs cancel".into());
+    let status = match wish().await? {
+        Cancelled::Ended(run) => ended(&run),
+        Cancelled::Asked(_) => match tokio::time::timeout(grace + PATIENCE, run_end(&*log, run)).await {
+            Ok(end) => end?.status.to_string(),
+            // Who died meanwhile ends nothing any more.
+            Err(_) => match log.summary(run).await?.holder {
+                Some(holder) => return Err(unheard(run, &holder, log_args)),
+                None => match wish().await? {
+                    Cancelled::Ended(run) => ended(&run),
+                    Cancelled::Asked(holder) => return Err(unheard(run, &holder, log_args)),
+                },
+            },
+        },
     };
     out::note(format_args!("run {run}: {status}"));
     Ok(Exit::Good)
 }
 
-/// Waits until the holder has ended the run.
-async fn wait(log: &dyn EventLog, run: RunId) -> Result<String, Failure> {
-    match tokio::time::timeout(PATIENCE, run_end(log, run)).await {
-        Ok(end) => Ok(end?.status.to_string()),
-        Err(_) => {
-            Err(Failure::new(Exit::Failed, format!("run {run} was asked to stop, and has not ended yet"))
-                .hint(format!("`windlass runs watch {run}` follows it")))
-        }
-    }
+fn ended(run: &Run) -> String {
+    run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string())
+}
+
+/// The error for a holder that lives and does not do what it was asked.
+fn unheard(run: RunId, holder: &Holder, log_args: &LogArgs) -> Failure {
+    let pid = holder.0.strip_prefix("pid ").and_then(|rest| rest.split(' ').next()).unwrap_or("PID");
+    let words = log_args.words();
+    Failure::new(
+        Exit::Failed,
+        format!("run {run} was asked to stop, and has not ended yet: {} holds it", holder.0),
+    )
+    .cause("the process is stopped, or busy with something that does not end".to_owned())
+    .hint(format!("`kill -CONT {pid}` lets a process go on that was stopped; it then ends the run"))
+    .hint(format!("if it is of no use any more: `kill -9 {pid}`, then `windlass runs cancel{words} {run}`"))
 }

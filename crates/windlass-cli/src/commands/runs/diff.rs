@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use windlass_core::{CallId, Event, Fact};
+use windlass_core::{CallId, Event, Fact, shown_args};
 use windlass_runtime::projections::{Comparison, PlacedEvent, comparable, compare_runs, json};
 
 use super::find;
@@ -110,15 +110,15 @@ fn names(events: &[PlacedEvent]) -> Names<'_> {
 /// What an event did, in a line; `None`: nothing that a reader would miss.
 fn step(event: &Event, names: &Names<'_>) -> Option<String> {
     let call = |id: &CallId| match names.iter().rev().find(|(call, ..)| *call == id) {
-        Some((_, name, args)) => format!("{name} {}", cut(args, LINE_CHARS)),
+        Some((_, name, args)) => format!("{name} {}", cut(&shown_args(args), LINE_CHARS)),
         None => id.to_string(),
     };
     match &event.fact {
         Fact::TurnCompleted(turn) => {
-            let text = turn.text.as_deref().unwrap_or_default();
+            let text = turn.beside_calls().unwrap_or_default();
             let asks: Vec<_> = turn.calls.iter().map(|call| &*call.name).collect();
             let asks = if asks.is_empty() { String::new() } else { format!(" [calls {}]", asks.join(", ")) };
-            Some(format!("turn {}: {}{asks}", turn.turn, cut(text, LINE_CHARS)))
+            Some(format!("turn {}: {}{asks}", turn.turn, cut(&text, LINE_CHARS)))
         }
         Fact::TurnFailed(failed) => Some(format!("turn {} failed: {}", failed.turn, failed.failure.message)),
         Fact::CallFinished(finished) => {

@@ -1,7 +1,7 @@
 //! `windlass runs effects`.
 
 use clap::Args;
-use windlass_core::RunId;
+use windlass_core::{RunId, shown_args};
 use windlass_runtime::ListPages;
 use windlass_runtime::projections::{CallEffects, EffectStep, effects, json};
 use windlass_store::RunFilter;
@@ -78,7 +78,12 @@ fn plain(call: &CallEffects) -> std::io::Result<()> {
         0 => String::new(),
         doubts => format!(", {}", count(doubts as u64, "doubt")),
     };
-    let words = format!("{} {} {}", name(call.call.as_str()), name(&call.tool), cut(&call.args, LINE_CHARS));
+    let words = format!(
+        "{} {} {}",
+        name(call.call.as_str()),
+        name(&call.tool),
+        cut(&shown_args(&call.args), LINE_CHARS)
+    );
     out::line(format_args!("{words}\n  effect {}, {tries}{doubts}", json::effect(call.effect)))?;
     out::line(format_args!("  key    {}", call.key))?;
     for entry in &call.entries {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Map, Value, json as value};
-use windlass_core::{Fact, Message, RunId, RunStarted};
+use windlass_core::{Fact, Message, RunId, RunStarted, shown_args};
 use windlass_runtime::projections::json;
 use windlass_runtime::{Run, RunPages, load_until, numbered};
 use windlass_store::{EventLog, RunSummary};
@@ -140,12 +140,12 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
                 out::line(format_args!("{}: {}", message.role(), content.text()))?;
             }
             Message::Assistant(said) => {
-                let text = said.text.as_deref().unwrap_or_default();
+                let text = said.beside_calls().unwrap_or_default();
                 if !text.is_empty() || said.calls.is_empty() {
                     out::line(format_args!("assistant: {text}"))?;
                 }
                 for call in &said.calls {
-                    out::line(format_args!("-> {} {}", name(&call.name), cut(&call.args, usize::MAX)))?;
+                    out::line(format_args!("-> {} {}", name(&call.name), shown_args(&call.args)))?;
                 }
             }
             Message::Tool(result) => {
