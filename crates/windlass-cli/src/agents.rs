@@ -22,8 +22,11 @@ pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Fail
 }
 
 fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<AgentFile, Failure> {
-    let mut file =
-        if from_env::is(path) { from_env::read(&home::env)? } else { AgentFile::read(path, &home::env)? };
+    let mut file = if from_env::is(path) {
+        AgentFile::from_environment(path, &home::env)?
+    } else {
+        AgentFile::read(path, &home::env)?
+    };
     overrides.apply(&mut file, pinned);
     file.check_available()?;
     Ok(file)

@@ -28,7 +28,9 @@ impl Writer {
     }
 
     pub(super) fn update(&mut self, update: &Update) {
-        forms::update(update).iter().for_each(|value| self.value(value));
+        for value in forms::update(update) {
+            self.value(&value);
+        }
     }
 }
 
