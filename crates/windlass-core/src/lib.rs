@@ -11,6 +11,7 @@ mod fenced;
 mod forking;
 mod forms;
 mod gate;
+mod heft;
 mod history;
 mod ids;
 mod json;

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join;
-use windlass_core::{Answer, Fact, Input, Millis, QuestionId, RunEnded, RunId, Text, What, accept};
+use windlass_core::{Answer, Fact, Millis, QuestionId, RunEnded, RunId, Text, What};
 use windlass_store::{EventLog, Holder};
 
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::load::load;
+use crate::off_thread::fits;
 use crate::run::Run;
 use crate::stand_in::stand_in;
+use crate::world::{SystemWorld, World};
 
 /// Where an input went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +44,17 @@ pub enum Cancelled {
 /// # Errors
 /// The input does not fit the run, or the log failed.
 pub async fn post(log: &dyn EventLog, run: RunId, at: Millis, what: What) -> Result<Delivery, Error> {
+    post_in(&SystemWorld, log, (run, at), what).await
+}
+
+async fn post_in(
+    world: &dyn World,
+    log: &dyn EventLog,
+    (run, at): (RunId, Millis),
+    what: What,
+) -> Result<Delivery, Error> {
     let state = load(log, run).await?;
-    accept(&state, Input { at, what: what.clone() }).map_err(Error::Refused)?;
+    fits(world, state, at, what.clone()).await?;
     log.post(run, at, what).await?;
     let holder = log.summary(run).await?.holder;
     Ok(holder.map_or(Delivery::Waiting, Delivery::Driven))
@@ -164,6 +175,6 @@ impl Agent {
     /// # Errors
     /// The input does not fit the run.
     pub async fn post(&self, run: RunId, what: What) -> Result<Delivery, Error> {
-        post(&**self.log(), run, self.world().now(), what).await
+        post_in(&**self.world(), &**self.log(), (run, self.world().now()), what).await
     }
 }

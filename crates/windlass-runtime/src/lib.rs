@@ -1,6 +1,7 @@
 //! The driver of Windlass, agents and agent files, and the edges around the loop.
 
 mod agent;
+mod asking;
 mod assemble;
 mod binding;
 mod blocking;
@@ -19,6 +20,7 @@ mod listing;
 mod load;
 mod lost;
 mod masking;
+mod off_thread;
 mod pages;
 mod partial;
 mod people;

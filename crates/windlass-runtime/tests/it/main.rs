@@ -25,6 +25,8 @@ mod imports;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod long_work;
+#[cfg(test)]
 mod outputs;
 #[cfg(test)]
 mod panics;
