@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde_json::json;
 use windlass_core::{Answer, Secret, Status, What};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions};
+use windlass_runtime::{Agent, AgentBuilder};
 use windlass_testing::FnTool;
 use windlass_threads::LARGE_BYTES;
 
@@ -152,7 +152,7 @@ async fn an_answer_about_a_large_call_gives_others_their_turns() {
         let answered = What::Answered { question, answer: Answer::Approve };
         let (posted, turns) = turns(agent.post(run.id(), answered)).await;
         posted.unwrap();
-        let resumed = agent.resume(run.id(), false, DriveOptions::default()).await.unwrap();
+        let resumed = agent.resume(run.id()).prepare().await.unwrap();
         assert_eq!(resumed.drive().await.unwrap().status(), Some(Status::Answered));
         seen.push(turns);
     }
