@@ -143,6 +143,7 @@ impl ModelWork {
             spent: Spent { sent: 0, received: 0, counted: false },
             shown: false,
             taken: 0,
+            untold: None,
         };
         let stopped = Pieces::failed(failure(&choice.name, FailureKind::Cancelled, STOPPED));
         if cancel.is_cancelled() {
@@ -177,6 +178,8 @@ struct Taking {
     shown: bool,
     /// How many pieces there were.
     taken: usize,
+    /// While a piece is taken elsewhere: what is to be told of it. Nobody hears of it if the call is dropped meanwhile.
+    untold: Option<Vec<Update>>,
 }
 
 impl Taking {
@@ -190,11 +193,16 @@ impl Taking {
 
     /// The same with a piece that takes its time.
     async fn take_large(mut self, world: &dyn World, delta: Delta) -> (Self, Result<(), ModelFailure>) {
-        off_thread(world, delta.heft(), move || {
+        self.untold = Some(Vec::new());
+        let taken = off_thread(world, delta.heft(), move || {
             let taken = self.take(delta);
             (self, taken)
-        })
-        .await
+        });
+        let (mut taking, taken) = taken.await;
+        for update in taking.untold.take().into_iter().flatten() {
+            taking.publisher.send(update);
+        }
+        (taking, taken)
     }
 
     /// Nothing follows any more: takes what was held back.
@@ -206,14 +214,26 @@ impl Taking {
 
     fn keep(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
         self.taken += 1;
-        self.shown |= show(&self.publisher, self.action, delta);
+        if self.publisher.heard()
+            && let Some(update) = shown(self.action, delta)
+        {
+            self.shown = true;
+            self.tell(update);
+        }
         self.spent.note(delta);
         self.assembler.push(delta)?;
         let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));
         if let Some(output) = output {
-            self.publisher.send(Update::Partial { action: self.action, output: Arc::new(output) });
+            self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
         }
         Ok(())
+    }
+
+    fn tell(&mut self, update: Update) {
+        match &mut self.untold {
+            Some(untold) => untold.push(update),
+            None => self.publisher.send(update),
+        }
     }
 
     fn failed(self, failure: ModelFailure, world: &dyn World) -> What {
@@ -336,31 +356,25 @@ impl Spent {
     }
 }
 
-/// Passes a piece on to those who listen. Says whether there was something to see.
-fn show(publisher: &Publisher, action: ActionId, delta: &Delta) -> bool {
-    if !publisher.heard() {
-        return false;
-    }
+/// What those who listen see of a piece, if there is anything to see.
+fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
     match delta {
-        Delta::Text(text) if !text.is_empty() => {
-            publisher.send(Update::Text { action, text: text.as_str().into() });
-        }
+        Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),
         Delta::Reasoning(text) if !text.is_empty() => {
-            publisher.send(Update::Reasoning { action, text: text.as_str().into() });
+            Some(Update::Reasoning { action, text: text.as_str().into() })
         }
-        Delta::Call { index, name, args, .. } => publisher.send(Update::Call {
+        Delta::Call { index, name, args, .. } => Some(Update::Call {
             action,
             index: *index,
             name: name.as_deref().map(Into::into),
             args: args.as_str().into(),
         }),
-        Delta::Whole(reply) => match &reply.text {
-            Some(text) if !text.is_empty() => publisher.send(Update::Text { action, text: text.clone() }),
-            _ => return false,
-        },
-        _ => return false,
+        Delta::Whole(reply) => {
+            let text = reply.text.clone().filter(|text| !text.is_empty())?;
+            Some(Update::Text { action, text })
+        }
+        _ => None,
     }
-    true
 }
 
 #[cfg(test)]
