@@ -53,6 +53,7 @@ mod model;
 pub mod openai;
 pub mod resolve;
 mod tour;
+mod trace;
 
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;

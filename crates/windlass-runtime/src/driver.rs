@@ -382,7 +382,7 @@ impl Driver {
 
     /// Tells subscribers, and the log of the process, what is durable now.
     fn show(&self, first: u64, events: &Arc<[Event]>, after: &State) {
-        let _lines = self.trace.as_ref().map(|trace| trace.context().clone().attach());
+        let _lines = self.trace.as_ref().map(|trace| trace.enter());
         if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
             let mut state = self.state.clone();
             for event in events.iter() {

@@ -37,6 +37,10 @@ mod source;
 mod spill;
 mod stand_in;
 mod taking_over;
+#[cfg(feature = "otel")]
+mod telemetry;
+#[cfg(not(feature = "otel"))]
+#[path = "no_telemetry.rs"]
 mod telemetry;
 mod template;
 mod updates;
@@ -54,9 +58,10 @@ pub mod supervisor;
 pub mod yaml;
 
 pub use agent::Agent;
+#[cfg(feature = "mcp")]
+pub use assemble::connect;
 pub use assemble::{
-    AssembleError, Assembly, FileService, assemble, check_delegates, connect, local_tools, services,
-    with_tools,
+    AssembleError, Assembly, FileService, assemble, check_delegates, local_tools, services, with_tools,
 };
 pub use branches::Branch;
 pub use builder::AgentBuilder;
@@ -74,6 +79,7 @@ pub use people::People;
 pub use resume::Resume;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream};
 pub use source::ToolSource;
+#[cfg(feature = "otel")]
 pub use telemetry::set_telemetry;
 pub use updates::{UPDATES_KEPT, Update, Updates};
 pub use windlass_macros::Partial;

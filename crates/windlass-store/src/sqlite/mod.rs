@@ -38,6 +38,7 @@ use crate::log::{
 };
 use crate::opening::{self, Opening};
 use crate::payload;
+use crate::pruning::{Prune, Pruned};
 use changes::NewEvents;
 use identity::Files;
 use reader::Readers;
@@ -46,7 +47,6 @@ use write::{Left, Write, Written};
 use writer::Writer;
 
 pub use check::Checked;
-pub use prune::{Prune, Pruned};
 
 /// When an append counts as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
