@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass::core::{
-    ActionId, Answer, Content, Event, Fact, Input, MAX_CALLS, Reply, ReplyCall, State, ToolSpec, What,
-    accept, evolve,
-};
 use windlass::models::{Deltas, ModelRequest};
 use windlass::runtime::{AgentBuilder, DriveOptions, load};
 use windlass::tools::{ToolContext, ToolResult};
 use windlass::{Agent, EventLog, MemoryLog, Model, Tool};
+use windlass_core::{
+    ActionId, Answer, Content, Event, Fact, Input, MAX_CALLS, Reply, ReplyCall, State, ToolSpec, What,
+    accept, evolve,
+};
 
 use super::{REPLY, piece, prose};
 use crate::log::Outcome;
@@ -209,7 +209,7 @@ fn folds(state: &State, reply: &Reply) {
         "a fact read",
         "a reply with one call of 16 MiB",
         || completed.fact.body().unwrap_or_default(),
-        |body| serde_json::from_str::<windlass::core::TurnCompleted>(&body).map(Fact::from),
+        |body| serde_json::from_str::<windlass_core::TurnCompleted>(&body).map(Fact::from),
     );
     let log = MemoryLog::new();
     let bytes: Arc<[u8]> = prose(super::OUTPUT).into_bytes().into();

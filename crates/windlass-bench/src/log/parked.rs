@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
-use windlass::core::{Answer, Event, Fact, RunId};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
 use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, Standing, StoreError};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
+use windlass_core::{Answer, Event, Fact, RunId};
 
 use super::{Options, Outcome, file_bytes, status_kb};
 
