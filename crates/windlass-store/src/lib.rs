@@ -12,7 +12,7 @@ mod pruning;
 mod sqlite;
 
 pub use clock::up_ms;
-pub use error::{LockHolder, Locking, StoreError};
+pub use error::{LockHolder, Locking, StoreError, Taken};
 pub use log::*;
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
 pub use pruning::{Prune, Pruned};

@@ -22,6 +22,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use windlass_core::Steps;
 
 /// The longest message with which a server may ask for something, or tell something that nobody asked for, in bytes (16 KiB).
 /// The answer repeats the id of a request, so this times [`MAX_UNANSWERED`] is the most that waits (16 MiB).
@@ -62,14 +63,12 @@ impl Fault {
 
     /// Whether a message may be read: an answer, or one that is short enough. Any other is passed over; one that wants
     /// an answer ends the connection, and so does one too many of those that want none.
-    pub(super) fn takes(&self, message: &str) -> bool {
+    pub(super) fn takes(&self, message: &str, steps: &Steps) -> bool {
         let bytes = message.len();
-        if bytes <= MAX_ASKING_BYTES {
-            return true;
-        }
+        steps.add(bytes);
         // What is no object is broken, which its reader says.
         let Ok(Outline { jsonrpc, method, id }) = serde_json::from_str(message) else { return true };
-        let asks = jsonrpc && method;
+        let asks = jsonrpc && method && bytes > MAX_ASKING_BYTES;
         if asks && id {
             self.give_up(format!("it asks with {bytes} bytes, at most {MAX_ASKING_BYTES} are taken"));
         } else if asks && self.passed_over.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_PASSED_OVER {
@@ -86,7 +85,7 @@ impl Fault {
         let fault = self.clone();
         let taken = move |event: &Result<sse_stream::Sse, E>| {
             let message = event.as_ref().ok().and_then(|event| event.data.as_deref());
-            ready(message.is_none_or(|message| fault.takes(message)))
+            ready(message.is_none_or(|message| fault.takes(message, &Steps::default())))
         };
         events.filter(taken).boxed()
     }

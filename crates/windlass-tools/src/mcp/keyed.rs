@@ -12,6 +12,7 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use windlass_core::Steps;
 
 use super::asking::Fault;
 use super::call::META_IDEMPOTENCY_KEY;
@@ -123,7 +124,7 @@ impl Keyed {
             // A body is an answer (MCP 2025-11-25, Streamable HTTP, 5). One that asks has its length counted anew.
             StreamableHttpPostResponse::Json(message, session) => {
                 let asks = matches!(message, JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_));
-                if asks && !self.fault.takes(&serde_json::to_string(&message)?) {
+                if asks && !self.fault.takes(&serde_json::to_string(&message)?, &Steps::default()) {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 }
                 StreamableHttpPostResponse::Json(message, session)

@@ -19,6 +19,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use windlass_core::Steps;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::asking::{Fault, Incoming};
@@ -71,7 +72,8 @@ impl StdioTransport {
             let fault = self.fault.clone();
             let work = move || {
                 let text = line.trim_start_matches('\u{feff}').trim();
-                let read = if fault.takes(text) { read(text) } else { Line::PassedOver };
+                let steps = Steps::default();
+                let read = if fault.takes(text, &steps) { read(text, &steps) } else { Line::PassedOver };
                 (line, read)
             };
             if heft < LARGE_BYTES {
@@ -183,13 +185,15 @@ enum Line {
 }
 
 /// What a line is. Text is broken, not stray, if it means to be a JSON-RPC 2.0 message.
-fn read(line: &str) -> Line {
+fn read(line: &str, steps: &Steps) -> Line {
+    steps.add(1 + line.len());
     if line.is_empty() {
         return Line::Blank;
     }
     if let Ok(message) = serde_json::from_str(line) {
         return Line::Message(Box::new(message));
     }
+    steps.add(2 * line.len());
     match serde_json::from_str::<Value>(line) {
         Ok(Value::Object(object)) if object.contains_key("jsonrpc") => {
             let foreign = object.contains_key("method") && !object.contains_key("id");
@@ -221,25 +225,57 @@ fn quoted(line: &str) -> String {
 mod tests {
     use std::process::Stdio;
 
+    use windlass_core::{Shape, doubling};
+
     use super::*;
+
+    fn line(line: &str) -> Line {
+        read(line, &Steps::default())
+    }
+
+    #[test]
+    fn reading_a_line_costs_its_length() {
+        let shapes: [Shape; 6] = [
+            ("text", |n| "x".repeat(n)),
+            ("a message", |n| {
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"a\":\"{}\"}}}}", "x".repeat(n))
+            }),
+            ("a question", |n| {
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}", "x".repeat(n))
+            }),
+            ("brackets", |n| format!("{{\"jsonrpc\":{}", "[".repeat(n))),
+            ("fields", |n| format!("{{{}\"jsonrpc\":\"2.0\"}}", "\"a\":[],".repeat(n))),
+            ("items", |n| format!("[{}1]", "1,".repeat(n))),
+        ];
+        for (what, shape) in shapes {
+            let cost = |n| {
+                let (steps, line) = (Steps::default(), shape(n));
+                if Fault::default().takes(&line, &steps) {
+                    let _line = read(&line, &steps);
+                }
+                steps.count()
+            };
+            doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+        }
+    }
 
     #[test]
     fn e46_stray_text_is_told_from_broken_messages() {
         for stray in ["Server ready.", "[INFO] up", "{\"level\":30,\"msg\":\"hi\"}", "42", "{ not json"] {
-            assert!(matches!(read(stray), Line::Stray), "{stray}");
+            assert!(matches!(line(stray), Line::Stray), "{stray}");
         }
         for broken in [
             "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[",
             "{\"jsonrpc\":\"2.0\",\"id\":3}",
             "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{},\"error\":{\"code\":1,\"message\":\"x\"}}",
         ] {
-            assert!(matches!(read(broken), Line::Broken), "{broken}");
+            assert!(matches!(line(broken), Line::Broken), "{broken}");
         }
         for blank in ["", "{\"jsonrpc\":\"2.0\",\"method\":7}"] {
-            assert!(matches!(read(blank), Line::Blank), "{blank}");
+            assert!(matches!(line(blank), Line::Blank), "{blank}");
         }
         let message = "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}";
-        assert!(matches!(read(message), Line::Message(_)));
+        assert!(matches!(line(message), Line::Message(_)));
     }
 
     /// rmcp turns to what else it has to do in the midst of receiving: a line that is read elsewhere is not lost by that.
