@@ -16,6 +16,7 @@ pub(crate) use setup::{Setup, Toolbox};
 pub use turn::Branched;
 pub(crate) use turn::{Cut, Repeated, Streaks, Turn};
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -74,15 +75,35 @@ pub(crate) enum Phase {
     Ended(Box<RunEnded>),
 }
 
-/// How a run stands as a whole.
+/// The state of a run as a whole, as listings show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStanding {
-    /// There is work to do.
+    /// There is work to do, whether or not somebody drives the run.
     Running,
-    /// Only people can bring it on.
+    /// It waits for a person, a peer or a timer.
     Suspended,
     /// It has ended.
     Ended(Status),
+}
+
+impl RunStanding {
+    /// The name by which runs are filtered: `running`, `suspended`, or the name of the status.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Ended(status) => status.name(),
+        }
+    }
+}
+
+impl fmt::Display for RunStanding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(status) => status.fmt(f),
+            Self::Running | Self::Suspended => f.write_str(self.name()),
+        }
+    }
 }
 
 impl State {

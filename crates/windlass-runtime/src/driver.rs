@@ -20,7 +20,7 @@ use windlass_core::{
     pending,
 };
 use windlass_models::PrefixCell;
-use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
+use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 
 use crate::agent::Agent;
 use crate::clock::RunClock;
@@ -473,10 +473,10 @@ fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Pol
 }
 
 /// How the log lists the run.
-fn standing(state: &State) -> Standing {
+fn standing(state: &State) -> RunStanding {
     match state.standing() {
-        RunStanding::Ended(status) => Standing::Ended(status),
         // It is suspended, and its hold given up, by `park`: once the driver really leaves.
-        RunStanding::Running | RunStanding::Suspended => Standing::Running,
+        RunStanding::Suspended => RunStanding::Running,
+        standing @ (RunStanding::Running | RunStanding::Ended(_)) => standing,
     }
 }

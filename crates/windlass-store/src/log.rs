@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use windlass_core::{Event, Millis, RunId, SessionId, Status, Text, What};
+use windlass_core::{Event, Millis, RunId, RunStanding, SessionId, Text, What};
 
 use crate::error::StoreError;
 
@@ -56,28 +56,6 @@ pub struct Fence {
     pub epoch: u64,
 }
 
-/// How a run stands after an append, for listings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Work is going on, or would be if somebody held the run.
-    Running,
-    /// It waits for a person, a peer or a timer.
-    Suspended,
-    /// It has ended.
-    Ended(Status),
-}
-
-impl Standing {
-    /// The name that [`RunFilter::status`] is compared with: `running`, `suspended`, or the status' name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Suspended => "suspended",
-            Self::Ended(status) => status.name(),
-        }
-    }
-}
-
 /// One atomic append.
 #[derive(Clone, Debug)]
 pub struct Append {
@@ -93,7 +71,7 @@ pub struct Append {
     pub uses: Option<PostId>,
     /// How the run stands then. `Ended` and `Suspended` give up the hold in the same step; `Ended` empties the inbox, since
     /// nothing in it can be used any more.
-    pub standing: Standing,
+    pub standing: RunStanding,
 }
 
 /// The place of a posted input in a run's inbox: ascending.
@@ -164,7 +142,7 @@ pub struct RunSummary {
     /// The run that started it.
     pub parent: Option<RunId>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: RunStanding,
     /// How many events it has.
     pub version: u64,
     /// When it began.

@@ -4,7 +4,7 @@
 //! is that one. Resuming such a run needs an agent of your own, whose policy and tools then apply.
 
 use windlass_core::{AgentRef, Event, Fact, RunId, RunStanding, State, evolve, replay};
-use windlass_store::{Append, Batch, EventLog, Fence, Holder, Standing, StoreError};
+use windlass_store::{Append, Batch, EventLog, Fence, Holder, StoreError};
 
 use crate::error::Error;
 use crate::load::load_until;
@@ -179,8 +179,8 @@ async fn write(log: &dyn EventLog, holder: &Holder, state: &State, batches: Vec<
     let last = batches.last().map_or(0, Batch::last);
     for batch in batches {
         let standing = match state.standing() {
-            RunStanding::Ended(status) if batch.last() == last => Standing::Ended(status),
-            _ => Standing::Running,
+            RunStanding::Ended(status) if batch.last() == last => RunStanding::Ended(status),
+            _ => RunStanding::Running,
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
         log.append(Append { run, expected, events: batch.events, fence, uses: None, standing }).await?;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use windlass_core::RunId;
+use windlass_core::{RunId, RunStanding};
 
 use super::changes::Desk;
 use super::cut::Extent;
@@ -25,7 +25,6 @@ use super::watch::{Change, Signals};
 use super::write::{Write, Written, perform};
 use super::{Durability, Place, closed, file};
 use crate::error::StoreError;
-use crate::log::Standing;
 
 /// The most writes of one transaction.
 const GROUP: usize = 256;
@@ -381,13 +380,13 @@ impl Work {
     fn note(&mut self, write: &Write, answer: &Answer, changes: &mut Vec<Change>) {
         match (write, answer) {
             (Write::Append(new), Ok(_)) => {
-                let holds = new.standing == Standing::Running;
+                let holds = new.standing == RunStanding::Running;
                 if !holds {
                     self.held.remove(&new.run);
                 } else if new.expected == 0 {
                     self.held.insert(new.run);
                 }
-                let ended = matches!(new.standing, Standing::Ended(_));
+                let ended = matches!(new.standing, RunStanding::Ended(_));
                 changes.push(Change::Appended { run: new.run, holds, ended, used: new.uses });
             }
             (Write::Append(new), Err(StoreError::Fenced { .. })) => {
