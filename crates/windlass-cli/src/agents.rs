@@ -7,7 +7,7 @@ use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{Agent, Assembly, Resume, assemble, start_of};
 use windlass_store::{EventLog, SqliteLog};
-use windlass_tools::mcp::ToolWarning;
+use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::from_env;
