@@ -77,7 +77,7 @@ pub(crate) enum Phase {
 
 /// The state of a run as a whole, as listings show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunStanding {
+pub enum RunState {
     /// There is work to do, whether or not somebody drives the run.
     Running,
     /// It waits for a person, a peer or a timer.
@@ -86,7 +86,7 @@ pub enum RunStanding {
     Ended(Status),
 }
 
-impl RunStanding {
+impl RunState {
     /// The name by which runs are filtered: `running`, `suspended`, or the name of the status.
     pub fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl RunStanding {
     }
 }
 
-impl fmt::Display for RunStanding {
+impl fmt::Display for RunState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended(status) => status.fmt(f),
@@ -252,9 +252,9 @@ impl State {
     }
 
     /// How the run stands as a whole.
-    pub fn standing(&self) -> RunStanding {
+    pub fn standing(&self) -> RunState {
         if let Some(end) = self.ended() {
-            return RunStanding::Ended(end.status);
+            return RunState::Ended(end.status);
         }
         let waits = match &self.phase {
             Phase::New | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
@@ -269,7 +269,7 @@ impl State {
                 | Stage::Done(_) => true,
             }),
         };
-        if waits && !self.questions.open.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
+        if waits && !self.questions.open.is_empty() { RunState::Suspended } else { RunState::Running }
     }
 
     /// The call of that id, while its turn is going on.

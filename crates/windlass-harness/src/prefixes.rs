@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use windlass_core::{RunStanding, State, evolve};
+use windlass_core::{RunState, State, evolve};
 use windlass_runtime::in_full;
 use windlass_store::{Append, Batch, EventLog, Fence, Holder, SqliteLog};
 use windlass_testing::appends_of_case;
@@ -221,13 +221,13 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
     for batch in batches {
         state = batch.events.iter().fold(state, evolve);
         let standing = match state.ended() {
-            Some(end) => RunStanding::Ended(end.status),
-            None => RunStanding::Running,
+            Some(end) => RunState::Ended(end.status),
+            None => RunState::Running,
         };
         if !held {
             fence = log.hold(run, &fence.holder).await.map_err(|error| in_full(&error))?;
         }
-        held = standing == RunStanding::Running;
+        held = standing == RunState::Running;
         let append = Append {
             run,
             expected: batch.first - 1,

@@ -11,11 +11,12 @@ mod changes;
 mod clock;
 mod delegates;
 mod driver;
+mod environment;
 mod error;
 mod forks;
-mod hold;
 mod hooks;
 mod input;
+mod lease;
 mod listing;
 mod load;
 mod lost;
@@ -45,7 +46,6 @@ mod telemetry;
 mod template;
 mod updates;
 mod work;
-mod world;
 
 #[doc(hidden)]
 pub mod __private;
@@ -66,6 +66,7 @@ pub use assemble::{
 pub use branches::Branch;
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
+pub use environment::{Environment, SystemEnvironment};
 pub use error::{Error, in_full};
 pub use forks::{Fork, ForkOptions, Saved};
 pub use hooks::{OutputCheck, Step, StepFn, StepHook};
@@ -83,4 +84,3 @@ pub use source::ToolSource;
 pub use telemetry::set_telemetry;
 pub use updates::{UPDATES_KEPT, Update, Updates};
 pub use windlass_macros::Partial;
-pub use world::{SystemWorld, World};

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Action, Event, State, What};
+use windlass_core::{Action, Event, InputKind, State};
 
 use crate::agent::Agent;
-use crate::world::World;
+use crate::environment::Environment;
 
 /// The trace of a run: there is none.
 pub(crate) enum RunTrace {}
 
 impl RunTrace {
-    pub(crate) fn begin(_agent: &Agent, _state: &State, _first: &mut Option<What>) -> Option<Self> {
+    pub(crate) fn begin(_agent: &Agent, _state: &State, _first: &mut Option<InputKind>) -> Option<Self> {
         None
     }
 
@@ -28,9 +28,9 @@ impl RunTrace {
         &self,
         _action: &Action,
         _state: &State,
-        _world: &Arc<dyn World>,
-        _future: BoxFuture<'static, Option<What>>,
-    ) -> BoxFuture<'static, Option<What>> {
+        _world: &Arc<dyn Environment>,
+        _future: BoxFuture<'static, Option<InputKind>>,
+    ) -> BoxFuture<'static, Option<InputKind>> {
         match *self {}
     }
 }

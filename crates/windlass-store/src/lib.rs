@@ -19,4 +19,4 @@ pub use pruning::{Prune, Pruned};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
 #[doc(hidden)]
-pub use windlass_core::{Millis, RunId, Text, What};
+pub use windlass_core::{InputKind, Millis, RunId, Text};

@@ -91,8 +91,8 @@ pub mod policy {
 /// events, look what is [`pending`](machine::pending). [`runtime`] drives it; programs that only run agents need none of it.
 pub mod machine {
     pub use windlass_core::{
-        Action, FailKind, Input, OpenQuestion, QuestionKind, RunStanding, State, Violation, What, Work,
-        accept, evolve, pending, replay,
+        Action, ActionKind, FailKind, Input, InputKind, InvalidInput, OpenQuestion, QuestionKind, RunState,
+        State, accept, evolve, pending, replay,
     };
 }
 

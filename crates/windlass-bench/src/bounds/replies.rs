@@ -9,7 +9,7 @@ use windlass::runtime::{AgentBuilder, DriveOptions, load};
 use windlass::tools::{ToolContext, ToolResult};
 use windlass::{Agent, EventLog, MemoryLog, Model, Tool};
 use windlass_core::{
-    ActionId, Answer, Content, Event, Fact, Input, MAX_CALLS, Reply, ReplyCall, State, ToolSpec, What,
+    ActionId, Answer, Content, Event, Fact, Input, InputKind, MAX_CALLS, Reply, ReplyCall, State, ToolSpec,
     accept, evolve,
 };
 
@@ -60,7 +60,7 @@ fn calling(builder: AgentBuilder) -> Outcome<State> {
 
 fn replied(state: &State, reply: Reply) -> Input {
     let action = ActionId { run: state.run(), seq: state.version() };
-    Input { at: 0, what: What::Replied { action, reply: Box::new(reply) } }
+    Input { at: 0, what: InputKind::Replied { action, reply: Box::new(reply) } }
 }
 
 fn text(text: String) -> Reply {
@@ -235,7 +235,7 @@ fn approvals(args: &str) -> Outcome<()> {
     piece(
         "an answer of a person",
         "a call with 16 MiB",
-        || Input { at: 0, what: What::Answered { question: question.clone(), answer: Answer::Approve } },
+        || Input { at: 0, what: InputKind::Answered { question: question.clone(), answer: Answer::Approve } },
         |input| accept(&state, input),
     );
     Ok(())

@@ -14,7 +14,7 @@
 //! ```
 
 use serde_json::{Value, json};
-use windlass_core::{Effect, Event, OpenQuestion, RunId, RunStanding};
+use windlass_core::{Effect, Event, OpenQuestion, RunId, RunState};
 use windlass_store::{Pruned, RunSummary};
 
 use super::comparison::{ComparedRun, Comparison};
@@ -48,8 +48,8 @@ pub fn update(update: &Update) -> Vec<Value> {
         }
         Update::Void { action } => json!({ "type": "void", "action": action.seq }),
         Update::Log(line) => json!({ "type": "log", "warning": line.warning, "text": line.text }),
-        Update::Refused { violation } => {
-            json!({ "type": "refused", "code": violation.code(), "message": violation.to_string() })
+        Update::Refused { invalid } => {
+            json!({ "type": "refused", "code": invalid.code(), "message": invalid.to_string() })
         }
         Update::Events(batch) => return numbered(batch).map(|(seq, fact)| event(seq, fact)).collect(),
     };
@@ -109,7 +109,7 @@ pub fn summary(summary: &RunSummary) -> Value {
 /// The state of a listed run in words. A run that should go on and that nobody drives is `interrupted`.
 pub fn listed_state(summary: &RunSummary) -> String {
     match summary.standing {
-        RunStanding::Running if summary.holder.is_none() => "interrupted".to_owned(),
+        RunState::Running if summary.holder.is_none() => "interrupted".to_owned(),
         standing => standing.to_string(),
     }
 }
@@ -237,8 +237,8 @@ pub fn imported(imported: &Imported) -> Value {
         "events": state.version(),
         "written": imported.written,
         "status": match state.standing() {
-            RunStanding::Running => "interrupted".to_owned(),
-            standing @ (RunStanding::Suspended | RunStanding::Ended(_)) => standing.to_string(),
+            RunState::Running => "interrupted".to_owned(),
+            standing @ (RunState::Suspended | RunState::Ended(_)) => standing.to_string(),
         },
         "unlike": imported.unlike,
     })

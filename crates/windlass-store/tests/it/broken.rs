@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use windlass_core::{Event, RunId, RunStanding};
+use windlass_core::{Event, RunId, RunState};
 use windlass_store::{
     Answer, Append, Batch, Batches, EventLog, Fence, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     StoreError, Wake, conformance,
@@ -36,8 +36,8 @@ impl EventLog for Broken {
         let mut changed = append.clone();
         match self.1 {
             Fault::UsesNoPosts => changed.uses = None,
-            Fault::KeepsTheHoldAtTheEnd if append.standing == RunStanding::Suspended => {
-                changed.standing = RunStanding::Running;
+            Fault::KeepsTheHoldAtTheEnd if append.standing == RunState::Suspended => {
+                changed.standing = RunState::Running;
             }
             _ => {}
         }

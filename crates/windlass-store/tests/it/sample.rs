@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Base, Event, Fact, Message, Policy, Preset, RunEnded, RunId, RunInput, RunStanding, RunStarted,
+    AgentRef, Base, Event, Fact, Message, Policy, Preset, RunEnded, RunId, RunInput, RunStarted, RunState,
     Status, Steered, Usage,
 };
 use windlass_store::{Append, EventLog, Fence, Holder};
@@ -46,11 +46,11 @@ pub(crate) fn ended() -> Arc<[Event]> {
 }
 
 pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunStanding::Running }
+    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunState::Running }
 }
 
 pub(crate) fn end(run: RunId, expected: u64) -> Append {
-    Append { standing: RunStanding::Ended(Status::Answered), ..append(run, expected, ended()) }
+    Append { standing: RunState::Ended(Status::Answered), ..append(run, expected, ended()) }
 }
 
 pub(crate) async fn begin(log: &dyn EventLog, number: u128) -> RunId {
