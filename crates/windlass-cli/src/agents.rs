@@ -7,7 +7,7 @@ use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{Agent, Assembly, Resume, assemble, start_of};
 use windlass_store::{EventLog, SqliteLog};
-use windlass_tools::mcp::ToolWarning;
+use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::from_env;
@@ -111,6 +111,6 @@ pub(crate) async fn models(log: &dyn EventLog, run: RunId) -> Result<Vec<String>
 
 /// The time, in milliseconds since the Unix epoch.
 pub(crate) fn now() -> u64 {
-    use windlass_runtime::World as _;
-    windlass_runtime::SystemWorld.now()
+    use windlass_runtime::Environment as _;
+    windlass_runtime::SystemEnvironment.now()
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use windlass_core::{LimitKind, RunId, RunStanding, Status};
+use windlass_core::{LimitKind, RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
@@ -48,9 +48,9 @@ pub(crate) async fn drive(
         }
     };
     match (ended.standing(), stopped.get()) {
-        (RunStanding::Running, Some(stopped)) => return Err(left(run, words, stopped.exit())),
+        (RunState::Running, Some(stopped)) => return Err(left(run, words, stopped.exit())),
         // It waits for an answer as before; the process ends as it was told to.
-        (RunStanding::Suspended, Some(Interrupt::Leave(exit))) => {
+        (RunState::Suspended, Some(Interrupt::Leave(exit))) => {
             return Err(suspended(&ended, words, exit));
         }
         _ => {}
@@ -149,12 +149,12 @@ fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
 pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
     let id = run.id();
     match run.standing() {
-        RunStanding::Ended(status) => match exit_of(status) {
+        RunState::Ended(status) => match exit_of(status) {
             Exit::Good => Ok(Exit::Good),
             exit => Err(ended(run, status, exit, words)),
         },
-        RunStanding::Suspended => Err(suspended(run, words, Exit::Suspended)),
-        RunStanding::Running => Err(left(id, words, Exit::Cancelled)),
+        RunState::Suspended => Err(suspended(run, words, Exit::Suspended)),
+        RunState::Running => Err(left(id, words, Exit::Cancelled)),
     }
 }
 

@@ -11,7 +11,7 @@ use std::io;
 use clap::Args;
 use windlass_core::{Event, State, Status};
 use windlass_runtime::{Run, Update, numbered};
-use windlass_tools::mcp::ToolWarning;
+use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::out;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::action::{Found, What};
+use crate::action::{Found, InputKind};
 use crate::event::{CallDecided, Decision, Fact, RunInput, RunStarted, Splice};
 use crate::ids::Text;
 use crate::message::{Content, Message, Reasoning, ToolCall};
@@ -19,7 +19,7 @@ const PART: u64 = 64;
 /// What the description of a tool counts.
 const TOOL: u64 = 512;
 
-impl What {
+impl InputKind {
     /// About how many bytes of text it brings, of whoever it comes from.
     pub fn heft(&self) -> u64 {
         match self {
@@ -46,10 +46,10 @@ impl What {
 
 impl State {
     /// About how many bytes are looked at when this input is decided on: its own, and those of the calls that it lets go on.
-    pub fn heft_of(&self, what: &What) -> u64 {
+    pub fn heft_of(&self, what: &InputKind) -> u64 {
         let open = self.open_calls().map(|open| open.args().len() as u64);
         let names = match what {
-            What::Replied { reply, .. } | What::Objected { reply, .. } => {
+            InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => {
                 // Each call is looked for among all tools.
                 reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64
             }

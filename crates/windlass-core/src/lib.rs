@@ -16,6 +16,7 @@ mod glob;
 mod heft;
 mod history;
 mod ids;
+mod invalid_input;
 mod json;
 mod kind;
 mod ledger;
@@ -44,7 +45,6 @@ mod tool;
 mod unseen;
 mod upcast;
 mod view;
-mod violation;
 mod xml;
 
 #[cfg(test)]
@@ -65,6 +65,7 @@ pub use forking::{Fork, StartedCall};
 pub use glob::covers;
 pub use history::*;
 pub use ids::*;
+pub use invalid_input::InvalidInput;
 pub use json::MAX_VALUES;
 pub use kind::StateKind;
 pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
@@ -88,11 +89,10 @@ pub use secret::{
     mask_url_parts,
 };
 pub use shown::{shown_args, shown_name, shown_value};
-pub use state::{Branched, OpenQuestion, Request, RunStanding, State};
+pub use state::{Branched, OpenQuestion, Request, RunState, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
 pub use unseen::is_unseen;
 pub use view::{Growth, Messages, SUMMARY_PROMPT, View as RequestView, transcript};
-pub use violation::Violation;
 pub use xml::{from_xml, to_xml, xml_form};

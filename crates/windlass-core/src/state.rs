@@ -16,6 +16,7 @@ pub(crate) use setup::{Setup, Toolbox};
 pub use turn::Branched;
 pub(crate) use turn::{Cut, Repeated, Streaks, Turn};
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -74,15 +75,35 @@ pub(crate) enum Phase {
     Ended(Box<RunEnded>),
 }
 
-/// How a run stands as a whole.
+/// The state of a run as a whole, as listings show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunStanding {
-    /// There is work to do.
+pub enum RunState {
+    /// There is work to do, whether or not somebody drives the run.
     Running,
-    /// Only people can bring it on.
+    /// It waits for a person, a peer or a timer.
     Suspended,
     /// It has ended.
     Ended(Status),
+}
+
+impl RunState {
+    /// The name by which runs are filtered: `running`, `suspended`, or the name of the status.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Ended(status) => status.name(),
+        }
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(status) => status.fmt(f),
+            Self::Running | Self::Suspended => f.write_str(self.name()),
+        }
+    }
 }
 
 impl State {
@@ -231,9 +252,9 @@ impl State {
     }
 
     /// How the run stands as a whole.
-    pub fn standing(&self) -> RunStanding {
+    pub fn standing(&self) -> RunState {
         if let Some(end) = self.ended() {
-            return RunStanding::Ended(end.status);
+            return RunState::Ended(end.status);
         }
         let waits = match &self.phase {
             Phase::New | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
@@ -248,7 +269,7 @@ impl State {
                 | Stage::Done(_) => true,
             }),
         };
-        if waits && !self.questions.open.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
+        if waits && !self.questions.open.is_empty() { RunState::Suspended } else { RunState::Running }
     }
 
     /// The call of that id, while its turn is going on.

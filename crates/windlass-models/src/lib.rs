@@ -53,6 +53,7 @@ mod model;
 pub mod openai;
 pub mod resolve;
 mod tour;
+mod trace;
 
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
@@ -60,3 +61,7 @@ pub use model::*;
 pub use openai::{OpenAiChat, OpenAiConfig, Timeouts, http_client};
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
 pub use tour::Tour;
+/// What models are asked with and reply with.
+pub use windlass_core::{
+    FailureKind, ModelChoice, ModelFailure, Prices, Reply, ReplyCall, Secret, StopReason, Usage,
+};

@@ -8,16 +8,16 @@ use std::task::{Context, Poll};
 
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{ActionId, FailureKind, Growth, ModelFailure, State, Text, Usage, View, What};
+use windlass_core::{ActionId, FailureKind, Growth, InputKind, ModelFailure, State, Text, Usage, View};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_threads::LARGE_BYTES;
 
+use crate::environment::Environment;
 use crate::masking::Masks;
 use crate::off_thread::off_thread;
 use crate::partial::Partial;
 use crate::updates::{Publisher, Update};
 use crate::work::words;
-use crate::world::World;
 
 /// Bytes of a token, by rule of thumb, where a provider sent no count.
 const BYTES_A_TOKEN: u64 = 4;
@@ -41,7 +41,7 @@ pub(crate) struct ModelWork {
     pub(crate) state: Box<State>,
     pub(crate) prefix: PrefixCell,
     pub(crate) publisher: Publisher,
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) environment: Arc<dyn Environment>,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -77,8 +77,8 @@ fn heft(state: &State) -> u64 {
 }
 
 impl ModelWork {
-    pub(crate) async fn run(self) -> What {
-        let (world, cancel) = (self.world.clone(), self.cancel.clone());
+    pub(crate) async fn run(self) -> InputKind {
+        let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
         let (mut taking, mut pieces) = self.begin().await;
         let name = pieces.name.clone();
         let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
@@ -99,7 +99,7 @@ impl ModelWork {
                     } else {
                         let taken;
                         // Boxed: a run that waits must not hold the room for what is rare.
-                        (taking, taken) = Box::pin(taking.take_large(&*world, delta)).await;
+                        (taking, taken) = Box::pin(taking.take_large(&*environment, delta)).await;
                         taken
                     };
                     if let Err(failure) = taken {
@@ -121,17 +121,17 @@ impl ModelWork {
                     }
                     (Ok(()), None) => {
                         let reply = Box::new(taking.assembler.finish());
-                        return What::Replied { action: taking.action, reply };
+                        return InputKind::Replied { action: taking.action, reply };
                     }
                 },
             }
         };
-        taking.failed(failure, &*world)
+        taking.failed(failure, &*environment)
     }
 
     /// Sends the request, unless it was stopped before.
     async fn begin(self) -> (Taking, Pieces) {
-        let Self { action, model, state, prefix, publisher, world, cancel } = self;
+        let Self { action, model, state, prefix, publisher, environment, cancel } = self;
         let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         let heard = publisher.heard();
         let mut taking = Taking {
@@ -155,7 +155,7 @@ impl ModelWork {
             asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
         };
         let begun =
-            if heft < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*world, heft, begin)).await };
+            if heft < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*environment, heft, begin)).await };
         // The state was one that calls a model.
         let Some((sent, pieces)) = begun else { return (taking, stopped) };
         // A model may have taken its key up just now.
@@ -192,9 +192,13 @@ impl Taking {
     }
 
     /// The same with a piece that takes its time.
-    async fn take_large(mut self, world: &dyn World, delta: Delta) -> (Self, Result<(), ModelFailure>) {
+    async fn take_large(
+        mut self,
+        environment: &dyn Environment,
+        delta: Delta,
+    ) -> (Self, Result<(), ModelFailure>) {
         self.untold = Some(Vec::new());
-        let taken = off_thread(world, delta.heft(), move || {
+        let taken = off_thread(environment, delta.heft(), move || {
             let taken = self.take(delta);
             (self, taken)
         });
@@ -236,12 +240,16 @@ impl Taking {
         }
     }
 
-    fn failed(self, failure: ModelFailure, world: &dyn World) -> What {
+    fn failed(self, failure: ModelFailure, environment: &dyn Environment) -> InputKind {
         let failure = ModelFailure { usage: self.spent.paid(&failure, &self.assembler), ..failure };
         if self.shown {
             self.publisher.send(Update::Void { action: self.action });
         }
-        What::ModelFailed { action: self.action, failure: Box::new(failure), jitter: world.chance() }
+        InputKind::ModelFailed {
+            action: self.action,
+            failure: Box::new(failure),
+            jitter: environment.chance(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use windlass_core::Millis;
 use windlass_store::Wake;
 
-use crate::world::World;
+use crate::environment::Environment;
 
 /// By how much a run's time is ahead of the world's, in milliseconds. The world's clock goes forward only, so this is found
 /// once, when a run is taken up.
@@ -17,13 +17,13 @@ pub(crate) struct RunClock {
 
 impl RunClock {
     /// The clock of a run that has seen that time.
-    pub(crate) fn after(seen: Millis, world: &dyn World) -> Self {
-        Self { ahead_ms: seen.saturating_sub(world.now()) }
+    pub(crate) fn after(seen: Millis, environment: &dyn Environment) -> Self {
+        Self { ahead_ms: seen.saturating_sub(environment.now()) }
     }
 
     /// The run's time.
-    pub(crate) fn now(self, world: &dyn World) -> Millis {
-        world.now().saturating_add(self.ahead_ms)
+    pub(crate) fn now(self, environment: &dyn Environment) -> Millis {
+        environment.now().saturating_add(self.ahead_ms)
     }
 
     /// What the world's clock says at a time of the run.
@@ -32,7 +32,7 @@ impl RunClock {
     }
 
     /// For who lists runs: when the run goes on by itself, by the clock of the world.
-    pub(crate) fn wake(self, at: Millis, world: &dyn World) -> Wake {
-        Wake { from: world.now(), at: self.in_world(at) }
+    pub(crate) fn wake(self, at: Millis, environment: &dyn Environment) -> Wake {
+        Wake { from: environment.now(), at: self.in_world(at) }
     }
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join;
-use windlass_core::{Answer, Fact, Millis, QuestionId, RunEnded, RunId, Text, What};
+use windlass_core::{Answer, Fact, InputKind, Millis, QuestionId, RunEnded, RunId, Text};
 use windlass_store::{EventLog, Holder};
 
 use crate::agent::Agent;
+use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::load::load;
 use crate::off_thread::fits;
 use crate::run::Run;
 use crate::stand_in::stand_in;
-use crate::world::{SystemWorld, World};
 
 /// Where an input went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,18 +43,18 @@ pub enum Cancelled {
 ///
 /// # Errors
 /// The input does not fit the run, or the log failed.
-pub async fn post(log: &dyn EventLog, run: RunId, at: Millis, what: What) -> Result<Delivery, Error> {
-    post_in(&SystemWorld, log, (run, at), what).await
+pub async fn post(log: &dyn EventLog, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
+    post_in(&SystemEnvironment, log, (run, at), what).await
 }
 
 async fn post_in(
-    world: &dyn World,
+    environment: &dyn Environment,
     log: &dyn EventLog,
     (run, at): (RunId, Millis),
-    what: What,
+    what: InputKind,
 ) -> Result<Delivery, Error> {
     let state = load(log, run).await?;
-    fits(world, state, at, what.clone()).await?;
+    fits(environment, state, at, what.clone()).await?;
     log.post(run, at, what).await?;
     let holder = log.summary(run).await?.holder;
     Ok(holder.map_or(Delivery::Waiting, Delivery::Driven))
@@ -70,7 +70,7 @@ pub async fn answer(
     at: Millis,
     (question, answer): (QuestionId, Answer),
 ) -> Result<Delivery, Error> {
-    post(log, run, at, What::Answered { question, answer }).await
+    post(log, run, at, InputKind::Answered { question, answer }).await
 }
 
 /// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
@@ -78,7 +78,7 @@ pub async fn answer(
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
 pub async fn steer(log: &dyn EventLog, run: RunId, at: Millis, text: Text) -> Result<Delivery, Error> {
-    post(log, run, at, What::Steer { text }).await
+    post(log, run, at, InputKind::Steer { text }).await
 }
 
 /// Cancels a run, whoever drives it, without its agent: nothing is begun any more.
@@ -92,7 +92,7 @@ pub async fn cancel(
     reason: Text,
 ) -> Result<Cancelled, Error> {
     if let Some(holder) = log.summary(run).await?.holder {
-        post(&**log, run, at, What::Cancel { reason: Some(reason) }).await?;
+        post(&**log, run, at, InputKind::Cancel { reason: Some(reason) }).await?;
         return Ok(Cancelled::Asked(holder));
     }
     let agent = stand_in(log, run).await?.build()?;
@@ -138,7 +138,7 @@ impl Agent {
         question: impl Into<QuestionId>,
         answer: Answer,
     ) -> Result<Delivery, Error> {
-        self.post(run, What::Answered { question: question.into(), answer }).await
+        self.post(run, InputKind::Answered { question: question.into(), answer }).await
     }
 
     /// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
@@ -146,7 +146,7 @@ impl Agent {
     /// # Errors
     /// The run has ended, or is being stopped.
     pub async fn steer(&self, run: RunId, text: impl Into<Text>) -> Result<Delivery, Error> {
-        self.post(run, What::Steer { text: text.into() }).await
+        self.post(run, InputKind::Steer { text: text.into() }).await
     }
 
     /// Cancels a run, whoever drives it. Where nobody does, the run is ended here: this agent ends its child runs and stops
@@ -157,12 +157,13 @@ impl Agent {
     pub async fn cancel(&self, run: RunId, reason: impl Into<Text>) -> Result<Cancelled, Error> {
         let reason = reason.into();
         if let Some(holder) = self.log().summary(run).await?.holder {
-            self.post(run, What::Cancel { reason: Some(reason) }).await?;
+            self.post(run, InputKind::Cancel { reason: Some(reason) }).await?;
             return Ok(Cancelled::Asked(holder));
         }
         let ended = match self.resume(run).check().await {
             Err(Error::AgentChanged { .. }) => {
-                let other = stand_in(self.log(), run).await?.world(self.world().clone()).build()?;
+                let other =
+                    stand_in(self.log(), run).await?.environment(self.environment().clone()).build()?;
                 end(&other, run, reason).await
             }
             _ => end(self, run, reason).await,
@@ -174,7 +175,7 @@ impl Agent {
     ///
     /// # Errors
     /// The input does not fit the run.
-    pub async fn post(&self, run: RunId, what: What) -> Result<Delivery, Error> {
-        post_in(&**self.world(), &**self.log(), (run, self.world().now()), what).await
+    pub async fn post(&self, run: RunId, what: InputKind) -> Result<Delivery, Error> {
+        post_in(&**self.environment(), &**self.log(), (run, self.environment().now()), what).await
     }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong with agents and runs.
 
 use thiserror::Error;
-use windlass_core::{LOST_ATTEMPTS, PolicyError, RunId, SessionId, Status, Text, Violation};
+use windlass_core::{InvalidInput, LOST_ATTEMPTS, PolicyError, RunId, SessionId, Status, Text};
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
@@ -135,7 +135,7 @@ pub enum Error {
     Log(#[source] StoreError),
     /// An input did not fit the run.
     #[error("refused")]
-    Refused(#[source] Violation),
+    Refused(#[source] InvalidInput),
     /// The run's agent is another one, or has changed since.
     #[error("{}", other_agent(*run, expected, found, changes))]
     AgentChanged {

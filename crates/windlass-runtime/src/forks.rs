@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Base, CallId, Event, Fact, Fork as Forked, RunId, RunInput, RunStarted, State, Usage, What,
+    Base, CallId, Event, Fact, Fork as Forked, InputKind, RunId, RunInput, RunStarted, State, Usage,
 };
 use windlass_store::EventLog;
 
@@ -89,9 +89,9 @@ impl Agent {
         saved.tool_calls += kept.count() as u64;
         let start = self.forked(&base, fact, &fork, &options).await?;
         let state = State::on_base(start.run, &base);
-        let first = What::Start(Box::new(start));
+        let first = InputKind::Start(Box::new(start));
         // What cannot be started is refused before anything is made of it.
-        fits(&**self.world(), state.clone(), self.world().now(), first.clone()).await?;
+        fits(&**self.environment(), state.clone(), self.environment().now(), first.clone()).await?;
         Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
     }
 
@@ -113,7 +113,7 @@ impl Agent {
         fork: &ForkOptions,
         options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
-        let run = self.world().new_run();
+        let run = self.environment().new_run();
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
             run,

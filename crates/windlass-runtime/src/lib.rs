@@ -11,11 +11,12 @@ mod changes;
 mod clock;
 mod delegates;
 mod driver;
+mod environment;
 mod error;
 mod forks;
-mod hold;
 mod hooks;
 mod input;
+mod lease;
 mod listing;
 mod load;
 mod lost;
@@ -37,11 +38,14 @@ mod source;
 mod spill;
 mod stand_in;
 mod taking_over;
+#[cfg(feature = "otel")]
+mod telemetry;
+#[cfg(not(feature = "otel"))]
+#[path = "no_telemetry.rs"]
 mod telemetry;
 mod template;
 mod updates;
 mod work;
-mod world;
 
 #[doc(hidden)]
 pub mod __private;
@@ -54,13 +58,15 @@ pub mod supervisor;
 pub mod yaml;
 
 pub use agent::Agent;
+#[cfg(feature = "mcp")]
+pub use assemble::connect;
 pub use assemble::{
-    AssembleError, Assembly, FileService, assemble, check_delegates, connect, local_tools, services,
-    with_tools,
+    AssembleError, Assembly, FileService, assemble, check_delegates, local_tools, services, with_tools,
 };
 pub use branches::Branch;
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
+pub use environment::{Environment, SystemEnvironment};
 pub use error::{Error, in_full};
 pub use forks::{Fork, ForkOptions, Saved};
 pub use hooks::{OutputCheck, Step, StepFn, StepHook};
@@ -74,7 +80,7 @@ pub use people::People;
 pub use resume::Resume;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream};
 pub use source::ToolSource;
+#[cfg(feature = "otel")]
 pub use telemetry::set_telemetry;
 pub use updates::{UPDATES_KEPT, Update, Updates};
 pub use windlass_macros::Partial;
-pub use world::{SystemWorld, World};

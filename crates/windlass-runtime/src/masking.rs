@@ -7,19 +7,19 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use windlass_core::{
-    CallOutcome, Content, Found, Masker, Media, MediaSource, Part, Reply, StreamMask, Text, What, mask,
+    CallOutcome, Content, Found, InputKind, Masker, Media, MediaSource, Part, Reply, StreamMask, Text, mask,
 };
 use windlass_models::Delta;
 use windlass_threads::LARGE_BYTES;
 
+use crate::environment::Environment;
 use crate::off_thread::off_thread;
-use crate::world::World;
 
 /// What stands in place of an image or file whose bytes hold a secret: without them it would be broken.
 const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
 
 /// An input without secrets, as far as it comes from models, tools and other agents.
-pub(crate) async fn masked(world: &dyn World, mut what: What) -> What {
+pub(crate) async fn masked(environment: &dyn Environment, mut what: InputKind) -> InputKind {
     let heft = if Masker::of_process().is_empty() { 0 } else { what.heft() };
     if heft < LARGE_BYTES {
         mask_input(&mut what);
@@ -29,35 +29,35 @@ pub(crate) async fn masked(world: &dyn World, mut what: What) -> What {
         mask_input(&mut what);
         what
     };
-    Box::pin(off_thread(world, heft, masked)).await
+    Box::pin(off_thread(environment, heft, masked)).await
 }
 
-fn mask_input(what: &mut What) {
+fn mask_input(what: &mut InputKind) {
     if Masker::of_process().is_empty() {
         return;
     }
     match what {
-        What::Replied { reply, .. } | What::Objected { reply, .. } => mask_reply(reply),
-        What::ModelFailed { failure, .. } => hide(&mut failure.message),
-        What::CallEnded { outcome, .. }
-        | What::Delegated { outcome, .. }
-        | What::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
-        What::DelegateAsks { text, suggestions, .. } => {
+        InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => mask_reply(reply),
+        InputKind::ModelFailed { failure, .. } => hide(&mut failure.message),
+        InputKind::CallEnded { outcome, .. }
+        | InputKind::Delegated { outcome, .. }
+        | InputKind::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
+        InputKind::DelegateAsks { text, suggestions, .. } => {
             hide(text);
             suggestions.iter_mut().for_each(hide);
         }
-        What::Checked { .. }
-        | What::Start(_)
-        | What::Resumed { .. }
-        | What::ResumedWithTools { .. }
-        | What::Adopted { .. }
-        | What::Stepped { .. }
-        | What::Answered { .. }
-        | What::Steer { .. }
-        | What::Cancel { .. }
+        InputKind::Checked { .. }
+        | InputKind::Start(_)
+        | InputKind::Resumed { .. }
+        | InputKind::ResumedWithTools { .. }
+        | InputKind::Adopted { .. }
+        | InputKind::Stepped { .. }
+        | InputKind::Answered { .. }
+        | InputKind::Steer { .. }
+        | InputKind::Cancel { .. }
         // Tool servers mask their tools when they list them.
-        | What::ToolsChanged { .. }
-        | What::TimerFired { .. } => {}
+        | InputKind::ToolsChanged { .. }
+        | InputKind::TimerFired { .. } => {}
     }
 }
 

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    AgentRef, Answer, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
-    State, Status, Text, Usage, Violation, What,
+    AgentRef, Answer, InputKind, InvalidInput, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput,
+    RunState, SessionId, State, Status, Text, Usage,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -44,7 +44,7 @@ impl Run {
     }
 
     /// How it stands.
-    pub fn standing(&self) -> RunStanding {
+    pub fn standing(&self) -> RunState {
         self.state.standing()
     }
 
@@ -171,7 +171,7 @@ impl RunHandle {
     /// # Errors
     /// The run has ended, or is being stopped already.
     pub async fn cancel(&self, reason: impl Into<Text>) -> Result<(), Error> {
-        self.send(What::Cancel { reason: Some(reason.into()) }).await
+        self.send(InputKind::Cancel { reason: Some(reason.into()) }).await
     }
 
     /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
@@ -186,7 +186,7 @@ impl RunHandle {
     /// # Errors
     /// The run has ended, or is being stopped.
     pub async fn steer(&self, text: impl Into<Text>) -> Result<(), Error> {
-        self.send(What::Steer { text: text.into() }).await
+        self.send(InputKind::Steer { text: text.into() }).await
     }
 
     /// Answers a question.
@@ -194,14 +194,14 @@ impl RunHandle {
     /// # Errors
     /// The question is not open, or the answer does not fit it.
     pub async fn answer(&self, question: impl Into<QuestionId>, answer: Answer) -> Result<(), Error> {
-        self.send(What::Answered { question: question.into(), answer }).await
+        self.send(InputKind::Answered { question: question.into(), answer }).await
     }
 
     /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.
     ///
     /// # Errors
     /// The input does not fit the run.
-    pub async fn send(&self, what: What) -> Result<(), Error> {
+    pub async fn send(&self, what: InputKind) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
         if self.sender.send(Box::new(Sent { what: what.clone(), reply: Some(reply) })).await.is_err() {
             return self.agent.post(self.run, what).await.map(drop);
@@ -214,7 +214,7 @@ impl RunHandle {
     }
 
     /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
-    pub fn send_now(&self, what: What) {
+    pub fn send_now(&self, what: InputKind) {
         // A full or closed inbox means that the run is over or swamped; nobody waits for this one.
         let _unsent = self.sender.try_send(Box::new(Sent { what, reply: None }));
     }
@@ -265,7 +265,7 @@ impl Agent {
         let heft = base.as_ref().map_or(0, |base| base.history().bytes()).saturating_add(input.heft());
         let agent = self.clone();
         let make = move || prepare(&agent, input, base.as_ref(), options);
-        off_thread(&**self.world(), heft, make).await
+        off_thread(&**self.environment(), heft, make).await
     }
 
     /// Prepares a new run whose conversation begins with another run's. Whoever drives runs on the same thread takes
@@ -291,12 +291,12 @@ impl Agent {
         if input.is_empty() {
             return Err(self.bad_input("there is no message in it".to_owned()));
         }
-        let run = self.world().new_run();
+        let run = self.environment().new_run();
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| !self.policy().forgets);
         let start = self.start(run, input, session, base)?;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
-        Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+        Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
 
     /// Prepares a run that does a task of another one, under an id that the other one gave it; a branch goes on from a
@@ -322,7 +322,7 @@ impl Agent {
         let options = DriveOptions::default();
         let mut start = self.start(run, input, None, base)?;
         start.parent = Some(parent);
-        let start = What::Start(Box::new(start));
+        let start = InputKind::Start(Box::new(start));
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(start), self.first_fence(), options))
     }
@@ -343,7 +343,7 @@ impl Agent {
         let mut raised = Vec::new();
         for (limit, number) in limits {
             let refused = |reached: String| {
-                Error::Refused(Violation::NotRaised { limit: *limit, reached, found: number.to_string() })
+                Error::Refused(InvalidInput::NotRaised { limit: *limit, reached, found: number.to_string() })
             };
             let max = limit.keep(*number).ok_or_else(|| refused("0".to_owned()))?;
             let before = base.policy().limit(*limit).unwrap_or(0);
@@ -353,14 +353,14 @@ impl Agent {
             raised.push((*limit, max));
         }
         let session = base.session().cloned();
-        let fresh = self.world().new_run();
+        let fresh = self.environment().new_run();
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
         start.policy = Self::raised(base.policy(), &raised);
         check_prices(self.name(), &start.policy, start.models.iter())?;
         let state = State::on_base(fresh, &base);
-        Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+        Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
 
     /// The end of a session's last run, if it has one.
@@ -394,7 +394,7 @@ impl Agent {
     pub(crate) fn driver(
         &self,
         state: State,
-        first: Option<What>,
+        first: Option<InputKind>,
         fence: Fence,
         options: DriveOptions,
     ) -> Prepared {

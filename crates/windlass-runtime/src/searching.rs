@@ -7,8 +7,8 @@ use serde_json::Value;
 use windlass_core::{ToolSpec, found_tools, search_tools};
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
+use crate::environment::Environment;
 use crate::off_thread::off_thread;
-use crate::world::World;
 
 /// What is looked at of each tool, in bytes.
 const TOOL_BYTES: u64 = 2_048;
@@ -17,7 +17,7 @@ const TOOL_BYTES: u64 = 2_048;
 #[derive(Debug)]
 pub(crate) struct SearchTools {
     pub(crate) tools: Arc<Vec<ToolSpec>>,
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) environment: Arc<dyn Environment>,
 }
 
 impl Tool for SearchTools {
@@ -28,7 +28,7 @@ impl Tool for SearchTools {
     fn call(&self, _: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
         Box::pin(async move {
             let (tools, heft) = (self.tools.clone(), self.tools.len() as u64 * TOOL_BYTES);
-            Ok(off_thread(&*self.world, heft, move || found_tools(&tools, &args)).await.into())
+            Ok(off_thread(&*self.environment, heft, move || found_tools(&tools, &args)).await.into())
         })
     }
 }

@@ -36,12 +36,12 @@ use windlass_core::{Millis, RunId, State, Text};
 use windlass_store::{EventLog, RunFilter, RunSummary, StoreError};
 
 use crate::agent::Agent;
+use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::load::load;
 use crate::lost::{Lost, given_up};
 use crate::pages::ListPages;
 use crate::run::Run;
-use crate::world::{SystemWorld, World};
 
 /// The number of runs that are driven at once.
 pub const AT_ONCE: usize = 16;
@@ -114,20 +114,20 @@ enum Passed {
 pub struct Supervisor<S> {
     log: Arc<dyn EventLog>,
     agents: S,
-    world: Arc<dyn World>,
+    environment: Arc<dyn Environment>,
     passed: BTreeMap<RunId, Passed>,
 }
 
 impl<S: AgentSource> Supervisor<S> {
     /// Supervises the runs of a log.
     pub fn new(log: Arc<dyn EventLog>, agents: S) -> Self {
-        Self { log, agents, world: Arc::new(SystemWorld), passed: BTreeMap::new() }
+        Self { log, agents, environment: Arc::new(SystemEnvironment), passed: BTreeMap::new() }
     }
 
     /// Replaces the clock.
     #[must_use]
-    pub fn world(mut self, world: Arc<dyn World>) -> Self {
-        self.world = world;
+    pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
+        self.environment = environment;
         self
     }
 
@@ -145,7 +145,7 @@ impl<S: AgentSource> Supervisor<S> {
             if stop.is_cancelled() {
                 return Ok(());
             }
-            let rest = self.world.sleep_until(self.world.now().saturating_add(REST_MS));
+            let rest = self.environment.sleep_until(self.environment.now().saturating_add(REST_MS));
             stop.run_until_cancelled(rest).await;
         }
     }
@@ -162,7 +162,7 @@ impl<S: AgentSource> Supervisor<S> {
         mut report: impl FnMut(Report<S::Error>) -> Result<(), S::Error>,
     ) -> Result<(), S::Error> {
         let log = self.log.clone();
-        let due = RunFilter { due: Some(self.world.now()), ..RunFilter::default() };
+        let due = RunFilter { due: Some(self.environment.now()), ..RunFilter::default() };
         let mut pages = ListPages::new(&*log, due);
         let mut seen = BTreeSet::new();
         while let Some(page) = pages.next().await.map_err(Error::from)? {

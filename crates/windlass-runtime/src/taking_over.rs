@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Adjusted, AgentRef, RunId, RunInput, State, Violation, What};
+use windlass_core::{Adjusted, AgentRef, InputKind, InvalidInput, RunId, RunInput, State};
 use windlass_store::Fence;
 
 use crate::agent::Agent;
@@ -43,7 +43,7 @@ impl Agent {
 
     /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
     /// and instructions apply.
-    async fn taken_over(&self, which: TakeOver, fence: &Fence) -> Result<(State, What), Error> {
+    async fn taken_over(&self, which: TakeOver, fence: &Fence) -> Result<(State, InputKind), Error> {
         let TakeOver { run, changed, by_hand } = which;
         let state = self.checked_state(run, changed).await?;
         refuse_given_up(&**self.log(), &state, by_hand).await?;
@@ -52,9 +52,9 @@ impl Agent {
             // What has changed must be known before anything begins again that was allowed as it was.
             let first = match self.changed_since(&state) {
                 Some(ChangedTools { tools, seals }) => {
-                    What::ResumedWithTools { holder, epoch, tools, seals, by_hand }
+                    InputKind::ResumedWithTools { holder, epoch, tools, seals, by_hand }
                 }
-                None => What::Resumed { holder, epoch, by_hand },
+                None => InputKind::Resumed { holder, epoch, by_hand },
             };
             return Ok((state, first));
         }
@@ -72,15 +72,15 @@ impl Agent {
             models: Some(self.known_models(None)),
             prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
         };
-        Ok((state, What::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by_hand }))
+        Ok((state, InputKind::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by_hand }))
     }
 
     /// The state of a run that this agent may resume: `changed` allows another agent than the run began with.
     pub(crate) async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
         let state = load(&**self.log(), run).await?;
         if let Some(end) = state.ended() {
-            let violation = Violation::Ended { run, status: end.status, found: "a take-over" };
-            return Err(Error::Refused(violation));
+            let invalid = InvalidInput::Ended { run, status: end.status, found: "a take-over" };
+            return Err(Error::Refused(invalid));
         }
         match self.check_agent(&state) {
             // Whoever goes on with a run from elsewhere does so with models of their own.

@@ -10,17 +10,17 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, CallId, CallOutcome, Found, OpenCall, OpenQuestion, Prices, State, Text, Usage, What,
+    ActionId, CallId, CallOutcome, Found, InputKind, OpenCall, OpenQuestion, Prices, State, Text, Usage,
 };
 use windlass_store::StoreError;
 use windlass_threads::LARGE_BYTES;
 use windlass_tools::{Lease, Tool, ToolContext, ToolResult};
 
 use crate::delegates::TaskEnd;
+use crate::environment::Environment;
 use crate::hooks::{self, Step, StepHook};
 use crate::off_thread::off_thread;
 use crate::people::People;
-use crate::world::World;
 
 /// What a panic says.
 pub(crate) fn words(panic: &(dyn Any + Send)) -> &str {
@@ -37,7 +37,7 @@ pub(crate) struct ToolWork {
     pub(crate) open: Box<OpenCall>,
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) environment: Arc<dyn Environment>,
 }
 
 /// What a tool is told of the call. The key is the same for every try, also in a fork.
@@ -53,16 +53,19 @@ pub(crate) fn context(
 }
 
 impl ToolWork {
-    pub(crate) async fn run(self) -> What {
-        let Self { action, tool, context, open, timeout_ms, grace_ms, world } = self;
+    pub(crate) async fn run(self) -> InputKind {
+        let Self { action, tool, context, open, timeout_ms, grace_ms, environment } = self;
         let Some(tool) = tool else {
-            return What::CallEnded { action, outcome: CallOutcome::UnknownTool { nearest: Vec::new() } };
+            return InputKind::CallEnded {
+                action,
+                outcome: CallOutcome::UnknownTool { nearest: Vec::new() },
+            };
         };
-        let args = value(&*world, open).await;
+        let args = value(&*environment, open).await;
         let cancelled = context.cancelled.clone();
         if cancelled.is_cancelled() {
             // It was stopped before it began: nothing of it is done.
-            return What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
+            return InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
         }
         let call = AssertUnwindSafe(async {
             // The process may have been stopped since the start was made durable, and the run taken over.
@@ -71,7 +74,7 @@ impl ToolWork {
         });
         let call = call.catch_unwind();
         pin_mut!(call);
-        let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
+        let deadline = environment.sleep_until(environment.now().saturating_add(timeout_ms));
         let stopped = cancelled.cancelled();
         pin_mut!(stopped);
         let outcome = match select(&mut call, select(deadline, stopped)).await {
@@ -79,11 +82,13 @@ impl ToolWork {
             Either::Right((Either::Left(_), _)) => {
                 // Out of time: it is asked to stop, and has its grace for that; its late result no longer counts.
                 cancelled.cancel();
-                select(&mut call, world.sleep_until(world.now().saturating_add(grace_ms))).await;
+                select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms))).await;
                 CallOutcome::TimedOut { after_ms: timeout_ms }
             }
             Either::Right((Either::Right(_), _)) => {
-                match select(&mut call, world.sleep_until(world.now().saturating_add(grace_ms))).await {
+                match select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms)))
+                    .await
+                {
                     // It came to its end all the same: its result is kept, since it happened.
                     Either::Left((Ok(Ok(content)), _)) => CallOutcome::Ok { content },
                     Either::Left(_) => CallOutcome::Interrupted { abandoned: false },
@@ -91,23 +96,23 @@ impl ToolWork {
                 }
             }
         };
-        What::CallEnded { action, outcome }
+        InputKind::CallEnded { action, outcome }
     }
 
     /// Asks the tool whether a call happened before a crash.
-    pub(crate) async fn check(self) -> What {
-        let Self { action, tool, context, open, timeout_ms, grace_ms, world } = self;
+    pub(crate) async fn check(self) -> InputKind {
+        let Self { action, tool, context, open, timeout_ms, grace_ms, environment } = self;
         let found = match tool {
             None => Found::Unsure,
             Some(tool) => {
-                let args = value(&*world, open).await;
+                let args = value(&*environment, open).await;
                 let cancelled = context.cancelled.clone();
                 let check = AssertUnwindSafe(async { tool.check(context, args).await }).catch_unwind();
                 pin_mut!(check);
-                let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
+                let deadline = environment.sleep_until(environment.now().saturating_add(timeout_ms));
                 let overdue = async {
                     cancelled.cancelled().await;
-                    world.sleep_until(world.now().saturating_add(grace_ms)).await;
+                    environment.sleep_until(environment.now().saturating_add(grace_ms)).await;
                 };
                 pin_mut!(overdue);
                 match select(check, select(deadline, overdue)).await {
@@ -117,17 +122,17 @@ impl ToolWork {
                 }
             }
         };
-        What::Checked { action, found }
+        InputKind::Checked { action, found }
     }
 }
 
 /// The arguments of a call.
-async fn value(world: &dyn World, open: Box<OpenCall>) -> serde_json::Value {
+async fn value(environment: &dyn Environment, open: Box<OpenCall>) -> serde_json::Value {
     let bytes = open.args().len() as u64;
     if bytes < LARGE_BYTES {
         open.value()
     } else {
-        Box::pin(off_thread(world, bytes, move || open.value())).await
+        Box::pin(off_thread(environment, bytes, move || open.value())).await
     }
 }
 
@@ -144,12 +149,12 @@ fn outcome(ended: Result<ToolResult, Box<dyn Any + Send>>) -> CallOutcome {
 }
 
 /// Puts a question to the person at hand. `None`: that person left or panicked, and the question stays open.
-pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<What> {
+pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<InputKind> {
     let id = question.id.clone();
     let answer =
         AssertUnwindSafe(async { people.ask_or_leave(&state, &question).await }).catch_unwind().await;
     match answer {
-        Ok(answer) => answer.map(|answer| What::Answered { question: id, answer }),
+        Ok(answer) => answer.map(|answer| InputKind::Answered { question: id, answer }),
         Err(panic) => {
             tracing::error!(run = %state.run(), "whoever was asked panicked: {}", words(&*panic));
             None
@@ -168,7 +173,7 @@ pub(crate) async fn ask_hook(
     hook: Option<Arc<dyn StepHook>>,
     state: State,
     prices: Arc<BTreeMap<Text, Prices>>,
-) -> What {
+) -> InputKind {
     let answer = match hook {
         Some(hook) => {
             let asked = AssertUnwindSafe(async { hook.on_step(Step::of(&state)).await }).catch_unwind().await;
@@ -177,7 +182,7 @@ pub(crate) async fn ask_hook(
         // Whoever resumes a run with an agent that has no hook goes on without one.
         None => Ok(Step::of(&state)),
     };
-    What::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
+    InputKind::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
 }
 
 /// Lets another agent do a task: `end` gives nothing where there is no such agent. `None`: it was laid down.
@@ -187,7 +192,7 @@ pub(crate) async fn ask_hook(
 pub(crate) async fn delegate(
     action: ActionId,
     end: BoxFuture<'static, Option<TaskEnd>>,
-) -> Result<Option<What>, Arc<StoreError>> {
+) -> Result<Option<InputKind>, Arc<StoreError>> {
     let failed = |message: String| TaskEnd::Done {
         outcome: CallOutcome::Error { kind: None, message: message.into() },
         usage: Usage::default(),
@@ -201,8 +206,8 @@ pub(crate) async fn delegate(
     Ok(Some(match end {
         TaskEnd::LogFailed(error) => return Err(error),
         TaskEnd::Left => return Ok(None),
-        TaskEnd::Done { outcome, usage, cost } => What::Delegated { action, outcome, usage, cost },
-        TaskEnd::Asks(asked) => What::DelegateAsks {
+        TaskEnd::Done { outcome, usage, cost } => InputKind::Delegated { action, outcome, usage, cost },
+        TaskEnd::Asks(asked) => InputKind::DelegateAsks {
             action,
             question: asked.id,
             kind: asked.kind,

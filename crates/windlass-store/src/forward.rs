@@ -17,7 +17,7 @@ macro_rules! forward_log {
         fn follow(&self, run: $crate::RunId, from: u64) -> $crate::Batches { self.$log.follow(run, from) }
     };
     (post $log:tt) => {
-        fn post(&self, run: $crate::RunId, at: $crate::Millis, what: $crate::What) -> $crate::Answer<'_, $crate::PostId> {
+        fn post(&self, run: $crate::RunId, at: $crate::Millis, what: $crate::InputKind) -> $crate::Answer<'_, $crate::PostId> {
             self.$log.post(run, at, what)
         }
     };

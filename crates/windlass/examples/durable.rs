@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use windlass::core::Answer;
-use windlass::{Agent, EventLog, SqliteLog, Tour, tool};
+use windlass::{Agent, Answer, EventLog, SqliteLog, Tour, tool};
 
 /// Calculates an arithmetic expression; pretend that each call costs money.
 #[tool(effect = "once", approve)]

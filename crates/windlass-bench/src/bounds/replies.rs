@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass::core::{
-    ActionId, Answer, Content, Event, Fact, Input, MAX_CALLS, Reply, ReplyCall, State, ToolSpec, What,
-    accept, evolve,
-};
 use windlass::models::{Deltas, ModelRequest};
 use windlass::runtime::{AgentBuilder, DriveOptions, load};
 use windlass::tools::{ToolContext, ToolResult};
 use windlass::{Agent, EventLog, MemoryLog, Model, Tool};
+use windlass_core::{
+    ActionId, Answer, Content, Event, Fact, Input, InputKind, MAX_CALLS, Reply, ReplyCall, State, ToolSpec,
+    accept, evolve,
+};
 
 use super::{REPLY, piece, prose};
 use crate::log::Outcome;
@@ -60,7 +60,7 @@ fn calling(builder: AgentBuilder) -> Outcome<State> {
 
 fn replied(state: &State, reply: Reply) -> Input {
     let action = ActionId { run: state.run(), seq: state.version() };
-    Input { at: 0, what: What::Replied { action, reply: Box::new(reply) } }
+    Input { at: 0, what: InputKind::Replied { action, reply: Box::new(reply) } }
 }
 
 fn text(text: String) -> Reply {
@@ -209,7 +209,7 @@ fn folds(state: &State, reply: &Reply) {
         "a fact read",
         "a reply with one call of 16 MiB",
         || completed.fact.body().unwrap_or_default(),
-        |body| serde_json::from_str::<windlass::core::TurnCompleted>(&body).map(Fact::from),
+        |body| serde_json::from_str::<windlass_core::TurnCompleted>(&body).map(Fact::from),
     );
     let log = MemoryLog::new();
     let bytes: Arc<[u8]> = prose(super::OUTPUT).into_bytes().into();
@@ -235,7 +235,7 @@ fn approvals(args: &str) -> Outcome<()> {
     piece(
         "an answer of a person",
         "a call with 16 MiB",
-        || Input { at: 0, what: What::Answered { question: question.clone(), answer: Answer::Approve } },
+        || Input { at: 0, what: InputKind::Answered { question: question.clone(), answer: Answer::Approve } },
         |input| accept(&state, input),
     );
     Ok(())

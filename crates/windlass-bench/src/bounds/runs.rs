@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use windlass::core::{Answer, Content, MAX_CALLS, Part, ToolSpec, Usage};
 use windlass::models::{Delta, Deltas, ModelRequest, OpenAiChat, OpenAiConfig};
 use windlass::runtime::{AgentBuilder, DriveOptions};
 use windlass::tools::command::{CommandSettings, CommandTool};
 use windlass::tools::mcp::{Lifecycle, McpConfig, McpServer};
 use windlass::tools::{ToolContext, ToolResult};
 use windlass::{Agent, EventLog, Model, SqliteLog, Tool};
+use windlass_core::{Answer, Content, MAX_CALLS, Part, ToolSpec, Usage};
 
 use super::replies::Unused;
 use super::wait::during;

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
-use windlass::core::{Answer, Event, Fact, RunId};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
-use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, Standing, StoreError};
+use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, StoreError};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
+use windlass_core::{Answer, Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, file_bytes, status_kb};
 
@@ -113,7 +113,7 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
             for events in sample {
                 let events = as_run(run, events);
                 let count = events.len() as u64;
-                let standing = Standing::Running;
+                let standing = RunState::Running;
                 log.append(Append { run, expected, events, fence: fence.clone(), uses: None, standing })
                     .await?;
                 expected += count;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::{RunId, SessionId, Usage};
+use windlass_core::{RunId, RunState, SessionId, Usage};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
-use windlass_store::{RunFilter, Standing};
+use windlass_store::RunFilter;
 
 use crate::agents;
 use crate::asking::Terminal;
@@ -223,7 +223,7 @@ impl Chat {
     async fn unfinished(&mut self) -> Result<(), Failure> {
         let filter = RunFilter { session: Some(self.session.clone()), limit: 1, ..RunFilter::default() };
         let Some(last) = self.agent.log().list(filter).await?.into_iter().next() else { return Ok(()) };
-        if matches!(last.standing, Standing::Ended(_)) {
+        if matches!(last.standing, RunState::Ended(_)) {
             return Ok(());
         }
         let state = load(&**self.agent.log(), last.run).await?;

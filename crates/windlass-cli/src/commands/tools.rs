@@ -13,8 +13,8 @@ use windlass_core::{
 };
 use windlass_runtime::agent_file::{AgentFile, ToolEntry};
 use windlass_runtime::{FileService, connect, local_tools, services};
-use windlass_tools::mcp::{McpServer, ToolWarning};
-use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet};
+use windlass_tools::mcp::McpServer;
+use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
 use crate::agents;
 use crate::failure::{Exit, Failure};

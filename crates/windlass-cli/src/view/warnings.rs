@@ -1,7 +1,7 @@
 //! Tools of tool servers that cannot be used as the servers say.
 
 use serde_json::{Value, json};
-use windlass_tools::mcp::ToolWarning;
+use windlass_tools::ToolWarning;
 
 use super::words::count;
 

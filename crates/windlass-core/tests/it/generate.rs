@@ -12,7 +12,7 @@ use windlass_core::{
     StepEdits, Stop, StopReason, Talk, Usage, Wire,
 };
 
-use crate::world;
+use crate::environment;
 
 /// One thing that may happen: what kind, and two numbers to choose by.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +178,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         2 => StopReason::Filtered,
         _ => StopReason::Stop,
     };
-    Reply { stop, ..world::reply(text, calls, usage(step)) }
+    Reply { stop, ..environment::reply(text, calls, usage(step)) }
 }
 
 pub(crate) fn failure(step: Step) -> ModelFailure {

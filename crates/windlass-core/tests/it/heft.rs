@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    ActionId, Answer, CallOutcome, Content, Input, Message, Part, Policy, Preset, Reasoning, Reply,
-    ReplyCall, State, What, accept, evolve,
+    ActionId, Answer, CallOutcome, Content, Input, InputKind, Message, Part, Policy, Preset, Reasoning,
+    Reply, ReplyCall, State, accept, evolve,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
 const LONG: u64 = 1_000_000;
 
@@ -17,11 +17,11 @@ fn long() -> String {
 }
 
 fn action() -> ActionId {
-    ActionId { run: world::run_id(), seq: 2 }
+    ActionId { run: environment::run_id(), seq: 2 }
 }
 
-fn replied(reply: Reply) -> What {
-    What::Replied { action: action(), reply: Box::new(reply) }
+fn replied(reply: Reply) -> InputKind {
+    InputKind::Replied { action: action(), reply: Box::new(reply) }
 }
 
 fn call(args: &str) -> ReplyCall {
@@ -30,7 +30,7 @@ fn call(args: &str) -> ReplyCall {
 
 #[test]
 fn all_that_comes_from_others_counts() {
-    let ended = |content| What::CallEnded { action: action(), outcome: CallOutcome::Ok { content } };
+    let ended = |content| InputKind::CallEnded { action: action(), outcome: CallOutcome::Ok { content } };
     let reasoning = Some(Reasoning { text: long().into(), sealed: None });
     let parts = vec![Part::Text { text: "".into() }; LONG as usize / 50];
     for what in [
@@ -40,13 +40,16 @@ fn all_that_comes_from_others_counts() {
         replied(Reply { calls: vec![call("{}"); 4_000], ..Reply::default() }),
         ended(Content::Text(long().into())),
         ended(Content::Parts(parts)),
-        What::CallEnded {
+        InputKind::CallEnded {
             action: action(),
             outcome: CallOutcome::Error { kind: None, message: long().into() },
         },
-        What::Answered { question: "q".into(), answer: Answer::Text(long().into()) },
-        What::Answered { question: "q".into(), answer: Answer::ApproveWith { args: json!({ "a": long() }) } },
-        What::Steer { text: long().into() },
+        InputKind::Answered { question: "q".into(), answer: Answer::Text(long().into()) },
+        InputKind::Answered {
+            question: "q".into(),
+            answer: Answer::ApproveWith { args: json!({ "a": long() }) },
+        },
+        InputKind::Steer { text: long().into() },
     ] {
         assert!(what.heft() >= LONG, "{}", what.heft());
     }
@@ -58,8 +61,8 @@ fn all_that_comes_from_others_counts() {
 fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
     let mut policy = Policy::preset(Preset::Chat).unwrap();
     policy.approve = vec!["read".into()];
-    let start = world::start(policy, &Arc::new(world::tools()));
-    let begun = State::new(world::run_id());
+    let start = environment::start(policy, &Arc::new(environment::tools()));
+    let begun = State::new(environment::run_id());
     let begun = accept(&begun, start).unwrap().iter().fold(begun, evolve);
     let args = json!({ "path": long() }).to_string();
     let reply = replied(Reply { calls: vec![call(&args)], ..Reply::default() });
@@ -67,7 +70,7 @@ fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
     assert!(events[0].fact.heft() >= LONG);
     let state = events.iter().fold(begun.clone(), evolve);
     let question = state.questions()[0].id.clone();
-    let allowed = What::Answered { question, answer: Answer::Approve };
+    let allowed = InputKind::Answered { question, answer: Answer::Approve };
     assert!(allowed.heft() < 100 && state.heft_of(&allowed) >= LONG && begun.heft_of(&allowed) < 100);
 }
 
@@ -75,9 +78,9 @@ fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
 #[test]
 fn a_fact_s_heft_is_about_its_length() {
     let policy = Policy::preset(Preset::Chat).unwrap();
-    let begun = State::new(world::run_id());
-    let mut input = world::start(policy, &Arc::new(world::tools()));
-    if let What::Start(start) = &mut input.what {
+    let begun = State::new(environment::run_id());
+    let mut input = environment::start(policy, &Arc::new(environment::tools()));
+    if let InputKind::Start(start) = &mut input.what {
         start.input = windlass_core::RunInput::Messages(vec![Arc::new(Message::user(long()))]);
     }
     for event in accept(&begun, input).unwrap() {

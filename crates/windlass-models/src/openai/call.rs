@@ -1,6 +1,6 @@
 //! Owns one HTTP call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::mem::take;
 use std::pin::Pin;
@@ -10,8 +10,6 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
-use opentelemetry::global;
-use opentelemetry::trace::TraceContextExt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 use tokio::time::Instant;
@@ -25,6 +23,7 @@ use super::sse::SseParser;
 use super::trouble::{causes, chain, read_refusal, unsent};
 use super::watch::{Expired, Watch};
 use crate::Delta;
+use crate::trace::fields;
 
 /// How much longer a reply may be in JSON than it is: an escape takes up to six bytes for two.
 const MAX_ESCAPED: u64 = 3;
@@ -82,12 +81,7 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
 
 /// Says which span the call belongs to, if there is one (W3C Trace Context).
 fn trace(headers: &mut HeaderMap) {
-    if !opentelemetry::Context::map_current(TraceContextExt::has_active_span) {
-        return;
-    }
-    let mut carrier: HashMap<String, String> = HashMap::new();
-    global::get_text_map_propagator(|propagator| propagator.inject(&mut carrier));
-    for (name, value) in carrier {
+    for (name, value) in fields() {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }

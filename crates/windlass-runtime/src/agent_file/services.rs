@@ -1,11 +1,11 @@
 //! Service entries: groups of built-in tools that share a file or a process.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use windlass_core::nearest;
-use windlass_tools::memory::Memory;
 use windlass_tools::sandbox::{Sandbox, SandboxKind, SandboxSettings};
-use windlass_tools::{SharedService, ToolOverrides};
+use windlass_tools::{SharedService, Tool, ToolOverrides};
 
 use super::reading::Reading;
 use super::tools::Overrides;
@@ -35,6 +35,17 @@ pub enum BuiltinService {
     Sandbox(SandboxSettings),
 }
 
+#[cfg(feature = "sqlite")]
+fn memory_tools(prefix: Option<&str>) -> Vec<Arc<dyn Tool>> {
+    SharedService::new(windlass_tools::memory::Memory::in_process()).tools_as(prefix)
+}
+
+/// A file with this service is refused when it is assembled.
+#[cfg(not(feature = "sqlite"))]
+fn memory_tools(_prefix: Option<&str>) -> Vec<Arc<dyn Tool>> {
+    Vec::new()
+}
+
 /// The names of services in agent files.
 pub(super) const NAMES: [&str; 2] = ["memory", "sandbox"];
 
@@ -42,9 +53,7 @@ impl ServiceEntry {
     /// The names of its tools, as the model calls them.
     pub fn tool_names(&self) -> Vec<String> {
         let tools = match &self.service {
-            BuiltinService::Memory(_) => {
-                SharedService::new(Memory::in_process()).tools_as(self.prefix.as_deref())
-            }
+            BuiltinService::Memory(_) => memory_tools(self.prefix.as_deref()),
             BuiltinService::Sandbox(settings) => {
                 SharedService::new(Sandbox::new(settings.clone())).tools_as(self.prefix.as_deref())
             }

@@ -2,7 +2,7 @@ use windlass_core::{RunId, Secret};
 use windlass_store::MemoryLog;
 
 use super::*;
-use crate::world::SystemWorld;
+use crate::environment::SystemEnvironment;
 
 const KEY: &str = "sk-asking-0123456789";
 
@@ -38,7 +38,7 @@ async fn a_large_piece_is_taken_elsewhere_as_it_is_here() {
     let mut taking = taking(publisher);
     taking.take(Delta::Text("a sk-ask".to_owned())).unwrap();
     let large = format!("ing-0123456789 {}", "b".repeat(LARGE_BYTES as usize));
-    let mut piece = Box::pin(taking.take_large(&SystemWorld, Delta::Text(large.clone())));
+    let mut piece = Box::pin(taking.take_large(&SystemEnvironment, Delta::Text(large.clone())));
     let first = piece.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop()));
     assert!(first.is_pending(), "it is done on the spot");
     let taken;
@@ -63,7 +63,8 @@ async fn e19_of_a_piece_that_is_taken_elsewhere_nothing_is_told_once_the_call_is
     let publisher = Publisher::default();
     let mut updates = publisher.subscribe(RunId::from_number(1), Arc::new(MemoryLog::new()));
     let taking = taking(publisher);
-    let mut piece = Box::pin(taking.take_large(&SystemWorld, Delta::Text("b".repeat(LARGE_BYTES as usize))));
+    let mut piece =
+        Box::pin(taking.take_large(&SystemEnvironment, Delta::Text("b".repeat(LARGE_BYTES as usize))));
     assert!(piece.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_pending());
     drop(piece);
     assert_eq!(updates.next().await, None);

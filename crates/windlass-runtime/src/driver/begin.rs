@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Action, ActionId, CallId, Effect, InputReceived, RunId, State, ToolKind, What, Work};
+use windlass_core::{
+    Action, ActionId, ActionKind, CallId, Effect, InputKind, InputReceived, RunId, State, ToolKind,
+};
 use windlass_tools::Tool;
 
 use super::Driver;
@@ -24,21 +26,21 @@ impl Driver {
     pub(super) fn begin(&self, action: Action) -> Option<Slot> {
         let cancel = CancellationToken::new();
         let id = action.id;
-        let future: BoxFuture<'static, Option<What>> = match &action.work {
-            Work::CallModel { .. } => {
+        let future: BoxFuture<'static, Option<InputKind>> = match &action.work {
+            ActionKind::CallModel { .. } => {
                 let model = self.agent.model(&self.state.request(id)?.model.name).cloned();
                 let (state, prefix) = (Box::new(self.state.clone()), self.prefix.clone());
-                let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
+                let (publisher, environment) = (self.publisher.clone(), self.agent.environment().clone());
                 let cancel = cancel.clone();
-                let work = ModelWork { action: id, model, state, prefix, publisher, world, cancel };
+                let work = ModelWork { action: id, model, state, prefix, publisher, environment, cancel };
                 Box::pin(work.run().map(Some))
             }
-            Work::RunTool { call, attempt } => {
+            ActionKind::RunTool { call, attempt } => {
                 let (work, broken) = (self.tool_work(id, call, *attempt, &cancel)?, self.broken.clone());
                 // Without the lease nothing of it was done, and nothing may be said of it.
                 Box::pin(work.run().map(move |ended| (!broken.is_set()).then_some(ended)))
             }
-            Work::Delegate { call, run, answer, stop } => {
+            ActionKind::Delegate { call, run, answer, stop } => {
                 if *stop {
                     cancel.cancel();
                 }
@@ -52,28 +54,30 @@ impl Driver {
                         .map(move |done| done.map_err(|error| broken.set(error)).ok().flatten()),
                 )
             }
-            Work::RunHook => {
+            ActionKind::RunHook => {
                 let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
                 let prices = self.agent.prices().clone();
                 Box::pin(work::ask_hook(id, hook, state, prices).map(Some))
             }
-            Work::CheckCall { call } => Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some)),
-            Work::Ask { question } => {
+            ActionKind::CheckCall { call } => {
+                Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some))
+            }
+            ActionKind::Ask { question } => {
                 let question = self.state.questions().iter().find(|open| open.id == *question)?.clone();
                 let people =
                     self.people.clone().filter(|people| work::answers(&**people, &self.state, &question))?;
                 Box::pin(work::ask(people, self.state.clone(), question))
             }
-            Work::SetTimer { at } => {
-                let sleep = self.agent.world().sleep_until(self.clock.in_world(*at));
+            ActionKind::SetTimer { at } => {
+                let sleep = self.agent.environment().sleep_until(self.clock.in_world(*at));
                 Box::pin(async move {
                     sleep.await;
-                    Some(What::TimerFired { action: id })
+                    Some(InputKind::TimerFired { action: id })
                 })
             }
         };
         let future = match &self.trace {
-            Some(trace) => trace.work(&action, &self.state, self.agent.world(), future),
+            Some(trace) => trace.work(&action, &self.state, self.agent.environment(), future),
             None => future,
         };
         Some(Slot { action, future, cancel, stopping: false, ended: false })
@@ -109,14 +113,14 @@ impl Driver {
                 Some(Arc::new(ReadResult::new(self.agent.log().clone(), self.state.clone())))
             }
             Some(ToolKind::Search) => {
-                let (tools, world) = (self.state.tools().clone(), self.agent.world().clone());
-                Some(Arc::new(SearchTools { tools, world }))
+                let (tools, environment) = (self.state.tools().clone(), self.agent.environment().clone());
+                Some(Arc::new(SearchTools { tools, environment }))
             }
             _ => self.agent.tool_of(&self.state, open),
         };
         let mut context = work::context(&self.state, call, attempt, cancel.clone())?;
         if spec.is_some_and(|tool| tool.kind == ToolKind::Run && tool.effect != Effect::ReadOnly) {
-            context.lease = self.hold.lease(self.broken.clone());
+            context.lease = self.lease.lease(self.broken.clone());
         }
         Some(ToolWork {
             action,
@@ -125,17 +129,17 @@ impl Driver {
             open: Box::new(open.clone()),
             timeout_ms,
             grace_ms: policy.grace_ms,
-            world: self.agent.world().clone(),
+            environment: self.agent.environment().clone(),
         })
     }
 }
 
 /// Lets another agent, or a branch, do the task that a call means. `None`: there is none of that name any more.
 async fn handed_over(agent: Agent, state: Box<State>, call: CallId, mut task: Task) -> Option<TaskEnd> {
-    let world = agent.world().clone();
+    let environment = agent.environment().clone();
     let args = state.open_call(&call)?.args().len() as u64;
     let heft = state.history().bytes().saturating_add(args);
-    let end = off_thread(&*world, heft, move || {
+    let end = off_thread(&*environment, heft, move || {
         let open = state.open_call(&call)?;
         if open.reaches() {
             return BranchWork::of(&agent, &state, open, task).map(|branch| branch.run().boxed());

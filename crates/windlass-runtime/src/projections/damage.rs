@@ -1,7 +1,7 @@
 //! Runs that cannot be folded, or whose fold is not what the log's listing says.
 
-use windlass_core::{RunId, State};
-use windlass_store::{EventLog, RunFilter, RunSummary, Standing, StoreError};
+use windlass_core::{RunId, RunState, State};
+use windlass_store::{EventLog, RunFilter, RunSummary, StoreError};
 
 use crate::error::in_full;
 use crate::load::load;
@@ -43,11 +43,11 @@ fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
         return Some(format!("{found} events can be read, expected {expected}"));
     }
     match (summary.standing, state.ended()) {
-        (Standing::Ended(status), Some(end)) if end.status != status => {
+        (RunState::Ended(status), Some(end)) if end.status != status => {
             Some(format!("its events end with {}, listed as {status}", end.status))
         }
-        (Standing::Ended(status), None) => Some(format!("its events do not end, listed as {status}")),
-        (Standing::Running | Standing::Suspended, Some(end)) if found == expected => {
+        (RunState::Ended(status), None) => Some(format!("its events do not end, listed as {status}")),
+        (RunState::Running | RunState::Suspended, Some(end)) if found == expected => {
             Some(format!("its events end with {}, listed as {}", end.status, summary.standing.name()))
         }
         _ => None,

@@ -14,8 +14,8 @@
 //! ```
 
 use serde_json::{Value, json};
-use windlass_core::{Effect, Event, OpenQuestion, RunId, RunStanding};
-use windlass_store::{Pruned, RunSummary, Standing};
+use windlass_core::{Effect, Event, OpenQuestion, RunId, RunState};
+use windlass_store::{Pruned, RunSummary};
 
 use super::comparison::{ComparedRun, Comparison};
 use super::effects::{CallEffects, EffectStep, Settlement};
@@ -48,8 +48,8 @@ pub fn update(update: &Update) -> Vec<Value> {
         }
         Update::Void { action } => json!({ "type": "void", "action": action.seq }),
         Update::Log(line) => json!({ "type": "log", "warning": line.warning, "text": line.text }),
-        Update::Refused { violation } => {
-            json!({ "type": "refused", "code": violation.code(), "message": violation.to_string() })
+        Update::Refused { invalid } => {
+            json!({ "type": "refused", "code": invalid.code(), "message": invalid.to_string() })
         }
         Update::Events(batch) => return numbered(batch).map(|(seq, fact)| event(seq, fact)).collect(),
     };
@@ -63,7 +63,7 @@ pub fn run(run: &Run) -> Value {
     json!({
         "type": "run",
         "run": run.id(),
-        "status": in_words(run.standing()),
+        "status": run.standing().to_string(),
         "agent": state.agent(),
         "session": state.session(),
         "text": run.text(),
@@ -75,14 +75,6 @@ pub fn run(run: &Run) -> Value {
         "tool_calls": counters.tool_calls,
         "questions": run.questions().iter().map(question).collect::<Vec<_>>(),
     })
-}
-
-fn in_words(standing: RunStanding) -> String {
-    match standing {
-        RunStanding::Running => "running".to_owned(),
-        RunStanding::Suspended => "suspended".to_owned(),
-        RunStanding::Ended(status) => status.to_string(),
-    }
 }
 
 /// A question that waits for its answer.
@@ -117,10 +109,8 @@ pub fn summary(summary: &RunSummary) -> Value {
 /// The state of a listed run in words. A run that should go on and that nobody drives is `interrupted`.
 pub fn listed_state(summary: &RunSummary) -> String {
     match summary.standing {
-        Standing::Running if summary.holder.is_none() => "interrupted".to_owned(),
-        Standing::Running => "running".to_owned(),
-        Standing::Suspended => "suspended".to_owned(),
-        Standing::Ended(status) => status.to_string(),
+        RunState::Running if summary.holder.is_none() => "interrupted".to_owned(),
+        standing => standing.to_string(),
     }
 }
 
@@ -247,8 +237,8 @@ pub fn imported(imported: &Imported) -> Value {
         "events": state.version(),
         "written": imported.written,
         "status": match state.standing() {
-            RunStanding::Running => "interrupted".to_owned(),
-            standing @ (RunStanding::Suspended | RunStanding::Ended(_)) => in_words(standing),
+            RunState::Running => "interrupted".to_owned(),
+            standing @ (RunState::Suspended | RunState::Ended(_)) => standing.to_string(),
         },
         "unlike": imported.unlike,
     })

@@ -2,9 +2,9 @@
 //! about which run is the last one.
 
 use windlass_core::{Event, Fact, LimitKind, RunId, State, Status, replay};
-use windlass_runtime::{Agent, DriveOptions, Run, World};
+use windlass_runtime::{Agent, DriveOptions, Environment, Run};
 use windlass_store::{EventLog, RunFilter};
-use windlass_testing::{BEGINNING, FnModel, SimWorld, said};
+use windlass_testing::{BEGINNING, FnModel, SimEnvironment, said};
 
 use crate::ground::{Ground, assert_sound, options};
 use crate::scenarios::{calls_then_answers, slow_tool};
@@ -26,7 +26,7 @@ fn resumed(ground: &Ground, agent: &Agent, run: RunId, options: DriveOptions) ->
 }
 
 fn due(ground: &Ground) -> bool {
-    let filter = RunFilter { due: Some(ground.world.now()), ..RunFilter::default() };
+    let filter = RunFilter { due: Some(ground.environment.now()), ..RunFilter::default() };
     !ground.wait(ground.log.list(filter)).unwrap().is_empty()
 }
 
@@ -50,14 +50,14 @@ fn e22_a_clock_that_is_set_back_an_hour_makes_no_deadline_an_hour_later() {
     let agent = asking(&ground);
     let run = ground.wait(agent.run("Go.")).unwrap();
     assert_eq!((run.status(), due(&ground)), (None, false));
-    ground.world.jump(10_000);
-    ground.world.jump_back(HOUR);
+    ground.environment.jump(10_000);
+    ground.environment.jump_back(HOUR);
     assert!(due(&ground), "whoever looks for runs takes it up, and sets its timer anew");
-    let before = ground.world.now();
+    let before = ground.environment.now();
     let run = resumed(&ground, &agent, run.id(), options());
     assert_eq!(run.status(), Some(Status::Limit(LimitKind::Seconds)));
     // Nobody can say how much of the wait was over: all of it is waited once more, and no more.
-    assert_eq!(ground.world.now() - before, LIMIT);
+    assert_eq!(ground.environment.now() - before, LIMIT);
     let events = events(&ground, run.id());
     assert_eq!(jumps(&events), [Some(HOUR - 10_000)]);
     assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at), "the run's time went back: {events:?}");
@@ -75,13 +75,13 @@ fn e22_a_run_that_is_taken_up_with_a_clock_set_back_waits_by_that_clock_from_the
     let ground = Ground::new();
     let agent = asking(&ground);
     let run = ground.wait(agent.run("Go.")).unwrap().id();
-    ground.world.jump_back(HOUR);
-    let taken = ground.world.now();
+    ground.environment.jump_back(HOUR);
+    let taken = ground.environment.now();
     assert_eq!(resumed(&ground, &agent, run, DriveOptions::default()).status(), None);
     assert!(!due(&ground), "it would be taken up again and again");
     let wakes = ground.wait(ground.log.summary(run)).unwrap().wake_at;
     assert_eq!(wakes, Some(taken + LIMIT));
-    ground.world.jump(LIMIT);
+    ground.environment.jump(LIMIT);
     assert!(due(&ground));
     let run = resumed(&ground, &agent, run, DriveOptions::default());
     assert_eq!(run.status(), Some(Status::Limit(LimitKind::Seconds)));
@@ -95,7 +95,7 @@ fn clocks_that_differ_a_little_are_no_jump() {
     let ground = Ground::new();
     let agent = asking(&ground);
     let run = ground.wait(agent.run("Go.")).unwrap().id();
-    ground.world.jump_back(900);
+    ground.environment.jump_back(900);
     resumed(&ground, &agent, run, DriveOptions::default());
     assert_eq!(jumps(&events(&ground, run)), [None]);
 }
@@ -105,9 +105,9 @@ fn the_next_run_of_a_session_stands_on_the_last_one_also_where_its_id_is_smaller
     let later = Ground::new();
     // The ids of this world come after all of the next one, as those of a clock that was ahead.
     for _ in 0..10 {
-        later.world.new_run();
+        later.environment.new_run();
     }
-    let now = Ground { world: SimWorld::default(), ..later.clone() };
+    let now = Ground { environment: SimEnvironment::default(), ..later.clone() };
     let talk = |ground: &Ground| {
         let agent = ground.agent(FnModel::new(|_| said("Yes."))).build().unwrap();
         let options = DriveOptions { session: Some("talk".into()), ..options() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use windlass_core::{Answer, Fact, RunId, Status, ToolKind};
 use windlass_runtime::control::{self, Cancelled, Delivery};
-use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Run, World};
+use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
 use windlass_store::EventLog;
 use windlass_testing::{BEGINNING, FnTool};
 use windlass_tools::ToolError;
@@ -63,7 +63,7 @@ fn an_input_for_a_run_that_is_driven_names_its_holder() {
     let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
     let run = prepared.id();
     let (driven, delivery) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 500).await;
+        ground.environment.sleep_until(BEGINNING + 500).await;
         control::steer(&*ground.memory, run, BEGINNING + 500, "Hurry.".into()).await.unwrap()
     }));
     assert_eq!(delivery, Delivery::Driven(agent.holder().clone()));
@@ -112,14 +112,14 @@ fn who_drives_a_run_is_asked_to_cancel_it() {
     let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
     let (run, log): (RunId, Arc<dyn EventLog>) = (prepared.id(), ground.memory.clone());
     let (driven, end) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 500).await;
+        ground.environment.sleep_until(BEGINNING + 500).await;
         let cancelled = control::cancel(&log, run, BEGINNING + 500, "enough".into()).await.unwrap();
         assert!(matches!(cancelled, Cancelled::Asked(holder) if holder == *agent.holder()));
         control::run_end(&*log, run).await.unwrap()
     }));
     assert_eq!(end.status, Status::Cancelled);
     assert_eq!(driven.unwrap().status(), Some(Status::Cancelled));
-    assert!(ground.world.now() < BEGINNING + 1_000, "the tool was waited for");
+    assert!(ground.environment.now() < BEGINNING + 1_000, "the tool was waited for");
 }
 
 #[test]
@@ -128,7 +128,10 @@ fn e41_an_agent_that_cancels_its_run_ends_the_child_runs_too() {
     let ask = FnTool::new("ask", |_, _| async { Err(ToolError::new("people answer this")) });
     let named = |name: &str, calls| {
         let model = ground.watched(calls_then_answers(calls));
-        Agent::builder(name).model("m", model).log(ground.log.clone()).world(Arc::new(ground.world.clone()))
+        Agent::builder(name)
+            .model("m", model)
+            .log(ground.log.clone())
+            .environment(Arc::new(ground.environment.clone()))
     };
     let worker = named("worker", &[("ask", r#"{"question": "Which?"}"#)])
         .tool(ask.spec(|spec| spec.kind = ToolKind::Ask));
@@ -156,7 +159,7 @@ fn an_agent_lists_its_own_runs_by_status_session_and_page() {
     let brief = Agent::builder("brief")
         .model("function", ground.watched(calls_then_answers(&[])))
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
     let answered = driven(&ground, &brief).id();

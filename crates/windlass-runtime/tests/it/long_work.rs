@@ -9,7 +9,7 @@ use std::thread::{self, ThreadId};
 
 use futures_util::stream;
 use serde_json::json;
-use windlass_core::{Answer, Secret, Status, What};
+use windlass_core::{Answer, InputKind, Secret, Status};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder};
 use windlass_testing::FnTool;
@@ -152,7 +152,7 @@ async fn an_answer_about_a_large_call_gives_others_their_turns() {
         // Another thread may have looked at it before the first turn of others: one look of many gives them one.
         let mut given = 0;
         for _ in 0..50 {
-            let answered = What::Answered { question: question.clone(), answer: Answer::Approve };
+            let answered = InputKind::Answered { question: question.clone(), answer: Answer::Approve };
             let (posted, turns) = turns(agent.post(run.id(), answered)).await;
             posted.unwrap();
             given += turns;

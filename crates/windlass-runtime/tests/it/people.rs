@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{join, join_all};
-use windlass_core::{Answer, CallOutcome, Fact, Message, QuestionId, QuestionKind, RunId, Status, What};
+use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status};
 use windlass_runtime::control::{Delivery, post};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Error, Run, World};
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
 use windlass_store::EventLog;
 use windlass_testing::{BEGINNING, FnPeople, FnTool};
 
@@ -44,8 +44,8 @@ fn resumed(ground: &Ground, agent: &Agent, run: RunId) -> Run {
     ground.wait(prepared.drive()).unwrap()
 }
 
-fn answered(question: &str, answer: Answer) -> What {
-    What::Answered { question: question.into(), answer }
+fn answered(question: &str, answer: Answer) -> InputKind {
+    InputKind::Answered { question: question.into(), answer }
 }
 
 fn results(run: &Run) -> Vec<String> {
@@ -76,9 +76,10 @@ fn e23_answers_from_several_tasks_at_once_each_reach_their_own_call() {
         let prepared = ground.wait(three(&ground).prepare("Go.", drive)).unwrap();
         let id = prepared.id();
         let people = order.map(|place| {
-            let (handle, world, answer) = (prepared.handle(), ground.world.clone(), answers[place].clone());
+            let (handle, environment, answer) =
+                (prepared.handle(), ground.environment.clone(), answers[place].clone());
             async move {
-                world.sleep_until(BEGINNING + 100).await;
+                environment.sleep_until(BEGINNING + 100).await;
                 handle.answer(QuestionId::from(format!("q{}", place + 1)), answer).await
             }
         });
@@ -178,7 +179,7 @@ fn resuming_with_an_agent_that_lacks_the_run_s_model_is_refused_and_leaves_the_r
     let other = Agent::builder("tested")
         .model("another", model)
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
     let refused = ground.wait(other.resume(run).with_changed_agent().prepare()).unwrap_err();
@@ -195,7 +196,7 @@ fn e28_wrong_unknown_second_and_late_answers_are_refused_by_the_handle() {
     let prepared = ground.wait(one(&ground).build().unwrap().prepare("Go.", drive)).unwrap();
     let handle = prepared.handle();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 10).await;
+        ground.environment.sleep_until(BEGINNING + 10).await;
         let wrong = handle.answer("q1", Answer::Text("yes".into())).await.unwrap_err();
         assert_eq!(wrong.code(), "violation.wrong_answer");
         let why = std::error::Error::source(&wrong).unwrap().to_string();
@@ -284,7 +285,7 @@ fn e25_an_answer_posted_at_any_moment_while_the_run_is_held_is_not_lost() {
             }
             false
         };
-        let ended = ground.world.run(prepared.drive(), step).unwrap().unwrap();
+        let ended = ground.environment.run(prepared.drive(), step).unwrap().unwrap();
         match taken.into_inner() {
             Some(true) => {
                 assert_eq!(ended.status(), Some(Status::Answered), "posted after {polls} polls, and lost");
@@ -351,7 +352,7 @@ fn e25_an_answer_posted_while_another_driver_works_is_used_by_it() {
     let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
     let id = prepared.id();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 500).await;
+        ground.environment.sleep_until(BEGINNING + 500).await;
         // Somebody else cannot drive it, but can answer.
         let held = agent.resume(id).prepare().await.unwrap_err();
         assert_eq!(held.code(), "store.held");
@@ -360,7 +361,7 @@ fn e25_an_answer_posted_while_another_driver_works_is_used_by_it() {
     }));
     assert_eq!(run.unwrap().status(), Some(Status::Answered));
     assert!(ground.wait(ground.memory.inbox(id, None)).unwrap().is_empty());
-    assert_eq!(ground.world.now(), BEGINNING + 1_000);
+    assert_eq!(ground.environment.now(), BEGINNING + 1_000);
 }
 
 #[test]
@@ -380,7 +381,7 @@ fn a_run_that_waits_can_be_cancelled_from_elsewhere() {
     let ground = Ground::new();
     let agent = one(&ground).build().unwrap();
     let run = suspended(&ground, &agent).id();
-    ground.wait(agent.post(run, What::Cancel { reason: Some("changed my mind".into()) })).unwrap();
+    ground.wait(agent.post(run, InputKind::Cancel { reason: Some("changed my mind".into()) })).unwrap();
     let run = resumed(&ground, &agent, run);
     assert_eq!(run.status(), Some(Status::Cancelled));
     assert_sound(&ground, &run);

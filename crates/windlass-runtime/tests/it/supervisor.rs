@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use futures_util::future::join;
 use futures_util::stream;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Answer, LOST_ATTEMPTS, RunId, RunStanding, Status};
+use windlass_core::{Answer, LOST_ATTEMPTS, RunId, RunState, Status};
 use windlass_runtime::supervisor::{Outcome, Report, Supervisor};
-use windlass_runtime::{Agent, DriveOptions, Error, World};
+use windlass_runtime::{Agent, DriveOptions, Environment, Error};
 use windlass_store::{EventLog, Holder};
 use windlass_testing::{BEGINNING, FnModel};
 
@@ -43,7 +43,7 @@ fn pass(ground: &Ground, supervisor: &mut Supervisor<Vec<Agent>>) -> Vec<(RunId,
 }
 
 fn supervisor(ground: &Ground, agents: Vec<Agent>) -> Supervisor<Vec<Agent>> {
-    Supervisor::new(ground.log.clone(), agents).world(std::sync::Arc::new(ground.world.clone()))
+    Supervisor::new(ground.log.clone(), agents).environment(std::sync::Arc::new(ground.environment.clone()))
 }
 
 /// An agent whose call a person must allow.
@@ -82,16 +82,16 @@ fn e25_what_is_due_is_resumed_and_the_rest_is_reported_once() {
     assert_eq!(
         first,
         [
-            (answered, format!("driven: {:?}", RunStanding::Ended(Status::Answered))),
+            (answered, format!("driven: {:?}", RunState::Ended(Status::Answered))),
             (held, "held by elsewhere".to_owned()),
-            (died, format!("driven: {:?}", RunStanding::Suspended)),
+            (died, format!("driven: {:?}", RunState::Suspended)),
         ]
     );
     assert_eq!(pass(&ground, &mut supervisor), [], "nothing has changed");
     ground.wait(ground.memory.release(held, &fence)).unwrap();
-    let driven = format!("driven: {:?}", RunStanding::Ended(Status::Answered));
+    let driven = format!("driven: {:?}", RunState::Ended(Status::Answered));
     assert_eq!(pass(&ground, &mut supervisor), [(held, driven)]);
-    assert_eq!(ground.state(idle).standing(), RunStanding::Suspended, "nobody answered it");
+    assert_eq!(ground.state(idle).standing(), RunState::Suspended, "nobody answered it");
 }
 
 #[test]
@@ -138,14 +138,14 @@ fn a_supervisor_that_is_stopped_lays_its_runs_down() {
     let (told, stop) = (Told::default(), CancellationToken::new());
     let mut watching = supervisor(&ground, vec![agent.clone()]);
     let (watched, ()) = ground.wait(join(watching.watch(&stop, tell(&told)), async {
-        ground.world.sleep_until(BEGINNING + 1_000).await;
+        ground.environment.sleep_until(BEGINNING + 1_000).await;
         stop.cancel();
     }));
     watched.unwrap();
-    assert_eq!(told.into_inner(), [(run, format!("driven: {:?}", RunStanding::Running))]);
-    assert!(ground.world.now() < BEGINNING + 5_000, "the tool was waited for");
+    assert_eq!(told.into_inner(), [(run, format!("driven: {:?}", RunState::Running))]);
+    assert!(ground.environment.now() < BEGINNING + 5_000, "the tool was waited for");
     assert_eq!(ground.wait(ground.memory.summary(run)).unwrap().holder, None);
-    let driven = format!("driven: {:?}", RunStanding::Ended(Status::Answered));
+    let driven = format!("driven: {:?}", RunState::Ended(Status::Answered));
     assert_eq!(pass(&ground, &mut supervisor(&ground, vec![agent.clone()])), [(run, driven)]);
 }
 
@@ -157,13 +157,13 @@ fn a_supervisor_that_watches_resumes_what_becomes_due_later() {
     let (told, stop) = (Told::default(), CancellationToken::new());
     let mut watching = supervisor(&ground, vec![agent.clone()]);
     let (watched, ()) = ground.wait(join(watching.watch(&stop, tell(&told)), async {
-        ground.world.sleep_until(BEGINNING + 3_500).await;
+        ground.environment.sleep_until(BEGINNING + 3_500).await;
         agent.answer(run, "q1", Answer::Approve).await.unwrap();
-        ground.world.sleep_until(BEGINNING + 9_000).await;
+        ground.environment.sleep_until(BEGINNING + 9_000).await;
         stop.cancel();
     }));
     watched.unwrap();
-    let driven = format!("driven: {:?}", RunStanding::Ended(Status::Answered));
+    let driven = format!("driven: {:?}", RunState::Ended(Status::Answered));
     assert_eq!(told.into_inner(), [(run, driven)]);
 }
 

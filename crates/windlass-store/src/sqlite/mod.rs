@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
-use windlass_core::{Millis, RunId, Text, What};
+use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;
@@ -39,6 +39,7 @@ use crate::log::{
 };
 use crate::opening::{self, Opening};
 use crate::payload;
+use crate::pruning::{Prune, Pruned};
 use changes::NewEvents;
 use identity::Files;
 use reader::Readers;
@@ -47,7 +48,6 @@ use write::{Left, Write, Written};
 use writer::Writer;
 
 pub use check::Checked;
-pub use prune::{Prune, Pruned};
 
 /// When an append counts as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -296,7 +296,7 @@ impl EventLog for SqliteLog {
         follow::follow(Arc::clone(&self.inner), run, from)
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         Box::pin(async move {
             let body = serde_json::to_string(&what).map_err(|error| StoreError::Failed(Box::new(error)))?;
             match self.inner.writer.write(Write::Post { run, at, body }).await? {
@@ -355,8 +355,8 @@ impl EventLog for SqliteLog {
     fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
         let holder = holder.clone();
         Box::pin(async move {
-            match self.inner.writer.write(Write::Hold { run, holder }).await? {
-                Written::Hold(fence) => Ok(fence),
+            match self.inner.writer.write(Write::Lease { run, holder }).await? {
+                Written::Lease(fence) => Ok(fence),
                 other => Err(unexpected(&other)),
             }
         })

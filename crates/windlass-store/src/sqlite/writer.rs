@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use windlass_core::RunId;
+use windlass_core::{RunId, RunState};
 
 use super::changes::Desk;
 use super::cut::Extent;
@@ -25,7 +25,6 @@ use super::watch::{Change, Signals};
 use super::write::{Write, Written, perform};
 use super::{Durability, Place, closed, file};
 use crate::error::StoreError;
-use crate::log::Standing;
 
 /// The most writes of one transaction.
 const GROUP: usize = 256;
@@ -126,7 +125,8 @@ impl Writer {
             .spawn(move || {
                 let (desk, held) = (Desk::default(), HashSet::new());
                 let extent = Extent::default();
-                Work { connection, desk, held, unflushed: None, locked_out: false, extent, shared }.run();
+                ActionKind { connection, desk, held, unflushed: None, locked_out: false, extent, shared }
+                    .run();
             })
             .map_err(|error| StoreError::Failed(Box::new(error)))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -182,7 +182,7 @@ impl Shared {
 }
 
 /// The thread's own things.
-struct Work {
+struct ActionKind {
     connection: Connection,
     desk: Desk,
     /// The runs that this process holds.
@@ -195,7 +195,7 @@ struct Work {
     shared: Arc<Shared>,
 }
 
-impl Work {
+impl ActionKind {
     fn run(mut self) {
         let mut last_beat = Instant::now();
         let every = Duration::from_millis(BEAT_MS);
@@ -286,7 +286,7 @@ impl Work {
         whole
     }
 
-    /// As [`Work::check`], of what was written just now.
+    /// As [`ActionKind::check`], of what was written just now.
     fn check_written(&mut self) -> Result<(), StoreError> {
         let Place { path, files, .. } = &self.shared.place;
         let whole = files.check_log(path).and_then(|log| self.extent.after(path, log));
@@ -381,13 +381,13 @@ impl Work {
     fn note(&mut self, write: &Write, answer: &Answer, changes: &mut Vec<Change>) {
         match (write, answer) {
             (Write::Append(new), Ok(_)) => {
-                let holds = new.standing == Standing::Running;
+                let holds = new.standing == RunState::Running;
                 if !holds {
                     self.held.remove(&new.run);
                 } else if new.expected == 0 {
                     self.held.insert(new.run);
                 }
-                let ended = matches!(new.standing, Standing::Ended(_));
+                let ended = matches!(new.standing, RunState::Ended(_));
                 changes.push(Change::Appended { run: new.run, holds, ended, used: new.uses });
             }
             (Write::Append(new), Err(StoreError::Fenced { .. })) => {
@@ -397,7 +397,7 @@ impl Work {
             (Write::Post { run, .. }, Ok(Written::Post(post))) => {
                 changes.push(Change::Posted { run: *run, post: *post });
             }
-            (Write::Hold { run, .. }, Ok(_)) => {
+            (Write::Lease { run, .. }, Ok(_)) => {
                 self.held.insert(*run);
                 changes.push(Change::Held { run: *run });
             }
@@ -451,7 +451,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for ActionKind {
     /// However the thread ends, nobody must wait for it in vain.
     fn drop(&mut self) {
         let mut queue = self.shared.lock();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use windlass_core::{Event, RunId};
+use windlass_core::{Event, RunId, RunState};
 use windlass_store::{
     Answer, Append, Batch, Batches, EventLog, Fence, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    Standing, StoreError, Wake, conformance,
+    StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +36,8 @@ impl EventLog for Broken {
         let mut changed = append.clone();
         match self.1 {
             Fault::UsesNoPosts => changed.uses = None,
-            Fault::KeepsTheHoldAtTheEnd if append.standing == Standing::Suspended => {
-                changed.standing = Standing::Running;
+            Fault::KeepsTheHoldAtTheEnd if append.standing == RunState::Suspended => {
+                changed.standing = RunState::Running;
             }
             _ => {}
         }

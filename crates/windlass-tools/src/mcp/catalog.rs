@@ -13,9 +13,9 @@ use super::config::McpConfig;
 use super::error::McpError;
 use super::server::Shared;
 use super::tool::McpTool;
-use super::warning::ToolWarning;
 use crate::set::MAX_NAME;
 use crate::tool::Tool as _;
+use crate::warning::ToolWarning;
 
 /// What stands between the prefix and the server's own name for a tool.
 const SEPARATOR: &str = "__";

@@ -15,9 +15,9 @@ use super::follow::follow;
 use super::handshake;
 use super::link::Link;
 use super::mask::Mask;
-use super::warning::ToolWarning;
 use crate::binding::Bound;
 use crate::tool::Tool;
+use crate::warning::ToolWarning;
 
 /// An MCP server that is in use. Dropping it kills its process group at once (E48) and fails the calls that are going
 /// on; [`close`](Self::close) gives it time to end by itself.

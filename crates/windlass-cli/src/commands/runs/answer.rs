@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_core::{Answer, Input, QuestionId, State, What, accept};
+use windlass_core::{Answer, Input, InputKind, QuestionId, State, accept};
 use windlass_runtime::control;
 use windlass_runtime::{Error, load};
 use windlass_store::EventLog as _;
@@ -100,7 +100,7 @@ fn left(question: &QuestionId, holder: &str) {
 /// The answer, if it fits (E28).
 fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer, Failure> {
     let fits = |answer: Answer| {
-        let what = What::Answered { question: question.clone(), answer: answer.clone() };
+        let what = InputKind::Answered { question: question.clone(), answer: answer.clone() };
         accept(state, Input { at: now(), what })
             .map(|_| answer)
             .map_err(|error| Failure::from(Error::Refused(error)))
