@@ -48,15 +48,17 @@
 mod assemble;
 pub mod conformance;
 mod error;
+pub mod http;
 pub mod mock;
 mod model;
-pub mod openai;
+pub mod providers;
 pub mod resolve;
 mod tour;
+pub mod wires;
 
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
+pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Timeouts};
 pub use model::*;
-pub use openai::{OpenAiChat, OpenAiConfig, Timeouts, http_client};
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
 pub use tour::Tour;

@@ -60,14 +60,10 @@ impl Model for MockReplies {
                     Ok(Delta::Stop(StopReason::Stop)),
                 ]
             }
-            None => vec![Err(ModelFailure {
-                kind: FailureKind::BadRequest,
-                status: None,
-                message: used_up(self.replies.len()).into(),
-                retry_after_ms: None,
-                usage: Usage::default(),
-                model: request.model.name,
-            })],
+            None => {
+                let words = used_up(self.replies.len());
+                vec![Err(ModelFailure::new(FailureKind::BadRequest, words, request.model.name))]
+            }
         };
         Box::pin(stream::iter(pieces))
     }

@@ -71,14 +71,8 @@ impl Decision {
     pub(super) fn abandon_turn(&mut self, why: &str, usage: Usage) {
         let Phase::Calling(calling) = &self.state.phase else { return };
         let model = self.state.models.get(calling.model as usize).map(|model| model.name.clone());
-        let failure = ModelFailure {
-            kind: FailureKind::Cancelled,
-            status: None,
-            message: why.into(),
-            retry_after_ms: None,
-            usage,
-            model: model.unwrap_or_else(|| "".into()),
-        };
+        let failure = ModelFailure::new(FailureKind::Cancelled, why, model.unwrap_or_else(|| "".into()));
+        let failure = ModelFailure { usage, ..failure };
         let turn = calling.turn;
         self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
     }

@@ -106,14 +106,7 @@ async fn e53_a_secret_split_over_pieces_is_never_shown() {
 #[tokio::test]
 async fn a_reply_that_breaks_off_keeps_its_failure() {
     drop(Secret::new(KEY));
-    let failure = windlass_core::ModelFailure {
-        kind: windlass_core::FailureKind::Cut,
-        status: None,
-        message: "cut".into(),
-        retry_after_ms: None,
-        usage: windlass_core::Usage::default(),
-        model: "m".into(),
-    };
+    let failure = windlass_core::ModelFailure::new(windlass_core::FailureKind::Cut, "cut", "m");
     let pieces = vec![Ok(Delta::Text("half sk-".to_owned())), Err(failure.clone())];
     let seen: Vec<_> = masked(Box::pin(stream::iter(pieces))).collect().await;
     let text = |text: &str| Ok(Delta::Text(text.to_owned()));

@@ -2,12 +2,10 @@
 
 use windlass_core::Steps;
 
+use super::frames::EventTooLong;
+
 /// The most bytes that one event may have before its end, where nothing else is said.
 pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
-
-/// An event is longer than its bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventTooLong;
 
 /// An incremental parser: bytes go in with [`push`](Self::push), the data of whole events come out of
 /// [`next_data`](Self::next_data). Lines may end in LF, CR or CRLF; comments, event types, ids and events without data

@@ -1,4 +1,4 @@
-//! Owns one HTTP call: from the request to the pieces of its reply, or to a failure sorted by kind.
+//! Owns one call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -7,21 +7,22 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_util::StreamExt;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http_body_util::Full;
 use opentelemetry::global;
 use opentelemetry::trace::TraceContextExt;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response};
 use tokio::time::Instant;
-use windlass_core::{FailureKind, ModelFailure, Text, Usage, mask};
+use windlass_core::{FailureKind, ModelFailure, Reply, Text, Usage, mask};
 
-use super::Server;
-use super::classify::kind_of;
-use super::decode::{DecodeError, Decoder, decode, estimate};
-use super::sse::SseParser;
-use super::trouble::{causes, chain, read_refusal, unsent};
-use super::watch::{Expired, Watch};
-use crate::Delta;
+use super::body::Body;
+use super::client::Answer;
+use super::frames::{Frames, Framing};
+use super::model::{Addressed, Server};
+use super::timeouts::{Expired, Watch};
+use super::trouble::{Refused, chain, read_refusal};
+use crate::wires::{Asked, Decode, DecodeError, estimate};
+use crate::{Delta, ModelError};
 
 /// How much longer a reply may be in JSON than it is: an escape takes up to six bytes for two.
 const MAX_ESCAPED: u64 = 3;
@@ -44,32 +45,21 @@ pub(super) struct Call {
     pub(super) max_reply_bytes: u64,
 }
 
-type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
-
 /// Sends the request and waits for the head of the reply, or for all of it if it is not streamed.
 pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFailure> {
     let mut watch = Watch::start(call.server.timeouts, call.stream);
-    let client = call.server.client().map_err(|error| call.failure(FailureKind::Connect, chain(&error)))?;
-    let mut request = reqwest::Request::new(Method::POST, call.server.endpoint.chat.clone());
-    request.headers_mut().clone_from(call.server.headers());
-    trace(request.headers_mut());
-    *request.body_mut() = Some(body.into());
-    let response = match watch.guard(client.execute(request)).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(call.unsent(&error)),
-        Err(expired) => return Err(call.expired(expired)),
-    };
-    if !response.status().is_success() {
-        return Err(call.refused(response, &mut watch).await);
+    let (answer, address) = call.send(body, &mut watch).await?;
+    if !answer.status.is_success() {
+        return Err(call.refused(answer, &address, &mut watch).await);
     }
-    if comes_in_events(&response, call.stream) {
-        return Ok(Reading::events(call, Box::pin(response.bytes_stream()), watch));
+    if comes_in_events(&answer.headers, call.server.wire.facts().framing, call.stream) {
+        return Ok(Reading::Events(Box::new(Events::new(call, answer.body, watch))));
     }
-    let data = call.read_whole(response, &mut watch).await?;
-    let seal = call.server.seal();
-    let reply = decode(&data, &call.model, seal, call.content_bytes)
-        .map_err(|error| call.undecoded(error, Usage::default()))?;
-    Ok(Reading::whole(call, Delta::Whole(Box::new(reply)), watch))
+    let data = call.read_whole(answer.body, &mut watch).await?;
+    let asked = Asked { model: call.model.clone(), content_bytes: call.content_bytes };
+    let reply = call.server.wire.decode(&call.server.dialect, &data, &asked);
+    let reply = reply.map_err(|error| call.undecoded(error, Usage::default()))?;
+    Ok(Reading::Whole(Some(Box::new(reply))))
 }
 
 /// Says which span the call belongs to, if there is one (W3C Trace Context).
@@ -87,39 +77,59 @@ fn trace(headers: &mut HeaderMap) {
 }
 
 /// Whether the body is a stream of events: by its type, else by what was asked for.
-fn comes_in_events(response: &Response, asked: bool) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+fn comes_in_events(headers: &HeaderMap, framing: Framing, asked: bool) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match kind.split(';').next().unwrap_or_default().trim() {
-        "text/event-stream" => true,
+        kind if framing.is_named_by(kind) => true,
         "application/json" | "text/html" => false,
         _ => asked,
     }
 }
 
 /// The reading of a reply: a stream of its pieces.
-pub(super) struct Reading {
+pub(super) enum Reading {
+    /// All of it at once; `None`: it was given.
+    Whole(Option<Box<Reply>>),
+    /// Piece by piece.
+    Events(Box<Events>),
+}
+
+impl Stream for Reading {
+    type Item = Result<Delta, ModelFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match &mut *self {
+            Self::Whole(reply) => Poll::Ready(reply.take().map(|reply| Ok(Delta::Whole(reply)))),
+            Self::Events(events) => events.poll_next(context),
+        }
+    }
+}
+
+/// The reading of a streamed reply.
+pub(super) struct Events {
     call: Call,
+    /// `None`: nothing more will be read.
     body: Option<Body>,
     watch: Watch,
-    parser: SseParser,
-    decoder: Decoder,
+    frames: Frames,
+    decoder: Box<dyn Decode>,
     queue: VecDeque<Delta>,
     arrived: Instant,
     read: usize,
     events: usize,
-    /// Nothing more will be read.
     over: bool,
 }
 
-impl Reading {
-    fn events(call: Call, body: Body, watch: Watch) -> Self {
-        let decoder = Decoder::new(call.server.seal());
-        let parser = SseParser::bounded(call.max_body_bytes());
+impl Events {
+    fn new(call: Call, body: Body, watch: Watch) -> Self {
+        let wire = call.server.wire;
+        let decoder = wire.decoder(&call.server.dialect);
+        let frames = Frames::bounded(wire.facts().framing, call.max_body_bytes());
         Self {
             call,
             body: Some(body),
             watch,
-            parser,
+            frames,
             decoder,
             queue: VecDeque::new(),
             arrived: Instant::now(),
@@ -129,22 +139,14 @@ impl Reading {
         }
     }
 
-    fn whole(call: Call, delta: Delta, watch: Watch) -> Self {
-        let mut reading = Self::events(call, Box::pin(futures_util::stream::empty()), watch);
-        reading.body = None;
-        reading.over = true;
-        reading.queue.push_back(delta);
-        reading
-    }
-
     /// Decodes the next whole event, if there is one.
     fn decode_next(&mut self) -> Result<bool, ModelFailure> {
         if self.decoder.is_done() {
             return Ok(false);
         }
-        let Some(data) = self.parser.next_data() else { return Ok(false) };
+        let Some(data) = self.frames.next() else { return Ok(false) };
         self.events += 1;
-        let decoded = self.decoder.chunk(data, &mut self.queue);
+        let decoded = self.decoder.event(data, &mut self.queue);
         if !self.queue.is_empty() {
             self.watch.token(self.arrived);
         }
@@ -166,7 +168,7 @@ impl Reading {
         }
         let too_long = if self.read > MAX_STREAM_BYTES {
             format!("the stream is longer than {MAX_STREAM_BYTES} bytes")
-        } else if self.decoder.is_done() || self.parser.push(bytes).is_ok() {
+        } else if self.decoder.is_done() || self.frames.push(bytes).is_ok() {
             return Ok(());
         } else {
             let most = self.call.max_body_bytes();
@@ -204,12 +206,12 @@ impl Reading {
             self.watch.linger();
         }
         let Some(body) = self.body.as_mut() else { return Poll::Ready(self.end(None)) };
-        match body.as_mut().poll_next(cx) {
+        match body.poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => Poll::Ready(self.add(&bytes)),
-            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Some(causes(&error)))),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Some(chain(&error)))),
             Poll::Ready(None) => {
                 // The last event may lack its blank line.
-                self.parser.end();
+                self.frames.end();
                 self.body = None;
                 Poll::Ready(Ok(()))
             }
@@ -221,12 +223,8 @@ impl Reading {
             }),
         }
     }
-}
 
-impl Stream for Reading {
-    type Item = Result<Delta, ModelFailure>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelFailure>>> {
         loop {
             if let Some(delta) = self.queue.pop_front() {
                 return Poll::Ready(Some(Ok(delta)));
@@ -250,15 +248,27 @@ impl Stream for Reading {
 }
 
 impl Call {
-    fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> ModelFailure {
-        ModelFailure {
-            kind,
-            status: None,
-            message: mask(message.as_ref()).into(),
-            retry_after_ms: None,
-            usage: Usage::default(),
-            model: self.model.clone(),
+    /// Sends the request. Gives the head of the reply, and the address that was asked.
+    async fn send(&self, body: Vec<u8>, watch: &mut Watch) -> Result<(Answer, Addressed), ModelFailure> {
+        let server = &self.server;
+        let unusable = |error: ModelError| self.failure(FailureKind::Connect, chain(&error));
+        let (route, headers) = server.ready().map_err(unusable)?;
+        let path = server.wire.path(server.dialect.plain_name(&self.model), self.stream);
+        let address = server.at(path).map_err(unusable)?;
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = address.line.clone();
+        *request.headers_mut() = headers.clone();
+        trace(request.headers_mut());
+        match watch.guard(route.send(request, server.connect_limit())).await {
+            Ok(Ok(answer)) => Ok((answer, address)),
+            Ok(Err(error)) => Err(self.failure(FailureKind::Connect, chain(&error))),
+            Err(expired) => Err(self.expired(expired)),
         }
+    }
+
+    fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> ModelFailure {
+        ModelFailure::new(kind, mask(message.as_ref()), self.model.clone())
     }
 
     /// The most bytes of a body, or of one event of it.
@@ -285,56 +295,52 @@ impl Call {
         self.failure(FailureKind::Timeout, format!("{expired} from {}", self.server.endpoint.host))
     }
 
-    /// The request got no reply.
-    fn unsent(&self, error: &reqwest::Error) -> ModelFailure {
-        self.failure(FailureKind::Connect, unsent(&self.server, error))
-    }
-
     fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
-        ModelFailure { status: error.status, usage, ..self.failure(error.kind, error.message) }
+        let DecodeError { kind, status, refuses, message } = error;
+        ModelFailure { status, refuses, usage, ..self.failure(kind, message) }
     }
 
     /// The provider answered with an error.
-    async fn refused(&self, response: Response, watch: &mut Watch) -> ModelFailure {
-        let (status, retry_after_ms, report) = read_refusal(response, watch).await;
-        let kind = kind_of(status, &report);
-        let words = match (report.message.as_str(), kind) {
-            (said, FailureKind::NotFound) => {
-                format!("{said} (model `{}` at {})", self.model, self.server.endpoint.chat)
-            }
-            (said, _) => said.to_owned(),
+    async fn refused(&self, answer: Answer, address: &Addressed, watch: &mut Watch) -> ModelFailure {
+        let Refused { status, retry_after_ms, report } = read_refusal(answer, watch).await;
+        let words = self.server.wire.facts().errors;
+        let kind = words.kind(status, &report);
+        let refuses = words.refusal(kind, Some(status), &report.message);
+        let said = match kind {
+            FailureKind::NotFound => format!("{} (model `{}` at {})", report.message, self.model, address.url),
+            _ => report.message,
         };
-        ModelFailure { status: Some(status), retry_after_ms, ..self.failure(kind, words) }
+        ModelFailure { status: Some(status), retry_after_ms, refuses, ..self.failure(kind, said) }
     }
 
-    pub(super) async fn read_whole(
-        &self,
-        response: Response,
-        watch: &mut Watch,
-    ) -> Result<Vec<u8>, ModelFailure> {
+    pub(super) async fn read_whole(&self, mut body: Body, watch: &mut Watch) -> Result<Bytes, ModelFailure> {
         let most = self.max_body_bytes();
-        if response.content_length().is_some_and(|length| length > most as u64) {
+        if body.promised().is_some_and(|length| length > most as u64) {
             return Err(self.body_too_large(most, 0));
         }
+        // A small reply comes in one piece, which is read where it is.
+        let mut first = Bytes::new();
         let mut data = Vec::new();
-        let mut body = Box::pin(response.bytes_stream());
-        loop {
+        while !body.is_over() {
             watch.token(Instant::now());
             match watch.guard(body.next()).await {
-                Ok(None) => return Ok(data),
-                Ok(Some(Ok(bytes))) if data.len() + bytes.len() <= most => {
+                Ok(None) => break,
+                Ok(Some(Ok(bytes))) if data.len() + first.len() + bytes.len() > most => {
+                    return Err(self.body_too_large(most, data.len() + first.len()));
+                }
+                Ok(Some(Ok(bytes))) if first.is_empty() && data.is_empty() => first = bytes,
+                Ok(Some(Ok(bytes))) => {
+                    data.extend_from_slice(&std::mem::take(&mut first));
                     data.extend_from_slice(&bytes);
                 }
-                Ok(Some(Ok(_))) => {
-                    return Err(self.body_too_large(most, data.len()));
-                }
                 Ok(Some(Err(error))) => {
-                    let words =
-                        format!("the reply from {} broke: {}", self.server.endpoint.host, causes(&error));
+                    let words = format!("the reply from {} broke: {}", self.server.endpoint.host, chain(&error));
                     return Err(self.failure(FailureKind::Cut, words));
                 }
                 Err(expired) => return Err(self.expired(expired)),
             }
         }
+        body.finish();
+        Ok(if data.is_empty() { first } else { data.into() })
     }
 }

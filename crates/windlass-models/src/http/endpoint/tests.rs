@@ -1,15 +1,26 @@
 use super::Endpoint;
 use crate::ModelError;
+use crate::wires::Wire;
+use crate::wires::openai_chat::OpenAiChat;
+
+fn parse(base: &str) -> Result<Endpoint, ModelError> {
+    Endpoint::parse(base, OpenAiChat.facts())
+}
+
+fn at(base: &str, path: &str) -> String {
+    let target = parse(base).expect("a base URL").at(path).expect("an address");
+    assert!(target.url.ends_with(&target.path.to_string()), "{target:?}");
+    target.url
+}
 
 #[test]
 fn e45_a_base_url_with_or_without_slash_or_v1() {
     for base in
         ["http://h:8080", "http://h:8080/", "http://h:8080/v1", "http://h:8080/v1/", " http://h:8080/v1// "]
     {
-        let endpoint = Endpoint::parse(base).expect("a base URL");
-        assert_eq!(endpoint.chat.as_str(), "http://h:8080/v1/chat/completions", "{base}");
-        assert_eq!(endpoint.models.as_str(), "http://h:8080/v1/models", "{base}");
-        assert_eq!(endpoint.host, "h:8080");
+        assert_eq!(at(base, "chat/completions"), "http://h:8080/v1/chat/completions", "{base}");
+        assert_eq!(at(base, "models"), "http://h:8080/v1/models", "{base}");
+        assert_eq!(parse(base).expect("a base URL").host, "h:8080");
     }
 }
 
@@ -21,14 +32,15 @@ fn e45_another_path_is_kept() {
         ("https://g.example/v1/chat/completions", "https://g.example/v1/chat/completions"),
         ("https://g.example/d?api-version=1", "https://g.example/d/chat/completions?api-version=1"),
     ] {
-        assert_eq!(Endpoint::parse(base).expect("a base URL").chat.as_str(), chat);
+        assert_eq!(at(base, "chat/completions"), chat);
     }
-    assert_eq!(Endpoint::parse("https://[::1]/").expect("a base URL").host, "[::1]:443");
+    assert_eq!(at("http://h/d?a=1", "m:stream?alt=sse"), "http://h/d/m:stream?alt=sse&a=1");
+    assert_eq!(parse("https://[::1]/").expect("a base URL").host, "[::1]:443");
 }
 
 #[test]
 fn what_is_no_base_url_says_why() {
-    let reason = |base: &str| match Endpoint::parse(base).expect_err("no base URL") {
+    let reason = |base: &str| match parse(base).expect_err("no base URL") {
         ModelError::BadBaseUrl { url, reason } => (url, reason),
         other => panic!("{other:?}"),
     };
@@ -39,16 +51,7 @@ fn what_is_no_base_url_says_why() {
 
 #[test]
 fn e53_a_login_in_the_base_url_is_refused_and_not_shown() {
-    let error = Endpoint::parse("http://user:hunter2@h/v1").expect_err("a login");
+    let error = parse("http://user:hunter2@h/v1").expect_err("a login");
     assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
-    assert!(!format!("{:?}", Endpoint::parse("ftp://user:hunter2@h")).contains("hunter2"));
-}
-
-#[test]
-fn only_openai_itself_is_openai() {
-    let is = |base: &str| Endpoint::parse(base).expect("a base URL").is_openai();
-    assert!(is("https://api.openai.com/v1"));
-    assert!(is("https://eu.api.openai.com/v1"));
-    assert!(!is("https://api.openai.com.example/v1"));
-    assert!(!is("http://127.0.0.1:8080"));
+    assert!(!format!("{:?}", parse("ftp://user:hunter2@h")).contains("hunter2"));
 }

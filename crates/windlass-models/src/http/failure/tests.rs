@@ -1,14 +1,18 @@
-use std::time::{Duration, SystemTime};
-
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use windlass_core::FailureKind::{
     self, Auth, BadRequest, ContextLength, NotFound, Overloaded, Protocol, RateLimited, Server, Unsupported,
 };
+use windlass_core::Refusal::{self, ToolChoice, Tools};
 
-use super::{kind_of, report, retry_after};
+use super::{ErrorWords, report};
+use crate::wires::Wire;
+use crate::wires::openai_chat::OpenAiChat;
+
+fn words() -> &'static ErrorWords {
+    OpenAiChat.facts().errors
+}
 
 fn kind(status: u16, body: &str) -> FailureKind {
-    kind_of(status, &report(body.as_bytes()))
+    words().kind(status, &report(body.as_bytes()))
 }
 
 #[test]
@@ -81,27 +85,19 @@ fn the_status_that_a_body_names() {
 }
 
 #[test]
-fn e42_retry_after_in_seconds_milliseconds_or_as_a_date() {
-    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_470);
-    let wait = |headers: &[(&str, &str)]| {
-        let headers: HeaderMap = headers
-            .iter()
-            .map(|(name, value)| {
-                let name = HeaderName::from_bytes(name.as_bytes()).expect("a name");
-                (name, HeaderValue::from_str(value).expect("a value"))
-            })
-            .collect();
-        retry_after(&headers, now)
+fn k41_what_a_server_refuses_is_read_from_its_words() {
+    let refused = |status: u16, message: &str| -> Option<Refusal> {
+        let kind = kind(status, &format!("{{\"error\":{{\"message\":\"{message}\"}}}}"));
+        words().refusal(kind, Some(status), message)
     };
-    assert_eq!(wait(&[("retry-after", "2")]), Some(2000));
-    assert_eq!(wait(&[("retry-after", "0.5")]), Some(500));
-    assert_eq!(wait(&[("retry-after", "0")]), Some(0));
-    assert_eq!(wait(&[("retry-after", "2"), ("retry-after-ms", "150")]), Some(150));
-    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]), Some(10_000));
-    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:27:00 GMT")]), Some(0), "it has passed");
-    assert_eq!(wait(&[("retry-after", "soon")]), None);
-    assert_eq!(wait(&[("retry-after", "-1")]), None);
-    assert_eq!(wait(&[("retry-after", "NaN")]), None);
-    assert_eq!(wait(&[]), None);
-    assert_eq!(wait(&[("retry-after", "99999999999")]), Some(86_400_000), "at most a day");
+    assert_eq!(refused(400, "gemma:2b does not support tools"), Some(Tools));
+    assert_eq!(refused(422, "tools: Extra inputs are not permitted"), Some(Tools));
+    assert_eq!(refused(400, "Function calling is not enabled"), Some(Tools));
+    assert_eq!(refused(500, "tools param requires --jinja flag"), Some(Tools));
+    assert_eq!(refused(400, "tool_choice 'required' is unsupported"), Some(ToolChoice));
+    assert_eq!(refused(400, "tool_calls must be followed by messages"), None, "a history at fault");
+    assert_eq!(refused(413, "the tools are too long"), None, "another status");
+    assert_eq!(refused(500, "the tools are broken"), None);
+    assert_eq!(refused(400, "temperature must be at most 2"), None);
+    assert_eq!(words().refusal(Unsupported, None, "not here"), Some(Tools));
 }

@@ -3,7 +3,8 @@ use std::collections::VecDeque;
 use windlass_core::{FailureKind, Reply, StopReason, Usage};
 
 use super::{DecodeError, Decoder, decode};
-use crate::openai::sse::SseParser;
+use crate::http::sse::SseParser;
+use crate::wires::Decode;
 use crate::{Assembler, Delta};
 
 const TEXT: &str = include_str!("streams/text.sse");
@@ -27,7 +28,7 @@ fn read(pieces: &[&[u8]]) -> Result<(Reply, bool), DecodeError> {
             None => parser.end(),
         }
         while let Some(data) = parser.next_data() {
-            decoder.chunk(data, &mut queue)?;
+            decoder.event(data, &mut queue)?;
         }
     }
     let whole = decoder.end(400, &mut queue);
@@ -177,7 +178,7 @@ fn reasoning_is_sealed_once_where_the_provider_wants_it_back() {
     let mut out = VecDeque::new();
     for words in ["a", "b"] {
         let chunk = format!("{{\"choices\":[{{\"delta\":{{\"reasoning_content\":\"{words}\"}}}}]}}");
-        decoder.chunk(chunk.as_bytes(), &mut out).expect("good");
+        decoder.event(chunk.as_bytes(), &mut out).expect("good");
     }
     let sealed =
         out.iter().filter(|delta| matches!(delta, Delta::Sealed(sealed) if &*sealed.provider == "deepseek"));

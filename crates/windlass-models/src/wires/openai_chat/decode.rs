@@ -2,28 +2,16 @@
 
 use std::collections::VecDeque;
 
-use windlass_core::{FailureKind, Reply, SealedReasoning, StopReason, Text, Usage};
+use windlass_core::{Reply, SealedReasoning, StopReason, Text, Usage};
 
-use super::classify::{Report, cut, report_of};
-use super::wire::{Body, CallPiece, Function, Said, WireUsage};
+use super::ERRORS;
+use super::shapes::{Body, CallPiece, Function, Said, WireUsage};
+use crate::http::report_of;
+use crate::wires::{Decode, DecodeError, estimate, quoted};
 use crate::{Assembler, Delta};
 
 /// What ends a stream of chunks as the API promises it.
 const DONE: &[u8] = b"[DONE]";
-
-/// The most bytes of an unreadable reply that an error message quotes.
-const QUOTED_BYTES: usize = 200;
-
-/// Why bytes gave no reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodeError {
-    /// What kind of failure it is.
-    pub kind: FailureKind,
-    /// The status that the provider named within its words.
-    pub status: Option<u16>,
-    /// The provider's words, or what is wrong with them. Not masked yet.
-    pub message: String,
-}
 
 /// Turns the chunks of one streamed reply into pieces.
 #[derive(Debug, Default)]
@@ -44,74 +32,9 @@ impl Decoder {
         Self { seal, ..Self::default() }
     }
 
-    /// Decodes the data of one event and adds its pieces to `out`.
-    ///
-    /// # Errors
-    /// The chunk is no JSON of the expected shape, or it is an error that the provider reports.
-    pub fn chunk(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
-        if data == DONE {
-            self.done = true;
-            return Ok(());
-        }
-        if data.iter().all(u8::is_ascii_whitespace) {
-            return Ok(());
-        }
-        let body = parse(data)?;
-        let mut usage = body.usage;
-        if let Some(choice) = body.choices.0 {
-            if let Some(said) = choice.delta.or(choice.message) {
-                self.said(said, out);
-            }
-            if let Some(reason) = choice.finish_reason.as_deref() {
-                self.finished = true;
-                out.extend(stop_reason(reason, self.refused).map(Delta::Stop));
-            }
-            usage = usage.or(choice.usage);
-        }
-        if let Some(usage) = usage.and_then(usage_of) {
-            self.usage = Some(usage);
-            out.push_back(Delta::Usage(usage));
-        }
-        Ok(())
-    }
-
-    /// Whether the provider said that nothing more comes.
-    pub fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Whether a reason for the end came: then the reply is whole, even if the stream breaks now.
-    pub fn is_finished(&self) -> bool {
-        self.finished || self.done
-    }
-
     /// Whether anything of the reply came.
-    pub fn has_begun(&self) -> bool {
+    fn has_begun(&self) -> bool {
         self.output_bytes > 0 || self.is_finished()
-    }
-
-    /// What the provider counted so far; without that, an estimate of a quarter of the bytes once the reply has begun.
-    pub fn usage(&self, content_bytes: usize) -> Usage {
-        match self.usage {
-            Some(usage) => usage,
-            None if self.has_begun() => estimate(content_bytes, self.output_bytes),
-            None => Usage::default(),
-        }
-    }
-
-    /// The stream is over: adds what is still owed (an estimated usage, the stop of a refusal). `false`: no reason for
-    /// the end came, so the stream was cut.
-    pub fn end(&mut self, content_bytes: usize, out: &mut VecDeque<Delta>) -> bool {
-        if !self.is_finished() {
-            return false;
-        }
-        if self.refused && !self.finished {
-            out.push_back(Delta::Stop(StopReason::Refused));
-        }
-        if self.usage.is_none() {
-            out.push_back(Delta::Usage(self.usage(content_bytes)));
-        }
-        true
     }
 
     fn said(&mut self, said: Said, out: &mut VecDeque<Delta>) {
@@ -147,6 +70,64 @@ impl Decoder {
     }
 }
 
+impl Decode for Decoder {
+    fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError> {
+        if data == DONE {
+            self.done = true;
+            return Ok(());
+        }
+        if data.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        let body = parse(data)?;
+        let mut usage = body.usage;
+        if let Some(choice) = body.choices.0 {
+            if let Some(said) = choice.delta.or(choice.message) {
+                self.said(said, out);
+            }
+            if let Some(reason) = choice.finish_reason.as_deref() {
+                self.finished = true;
+                out.extend(stop_reason(reason, self.refused).map(Delta::Stop));
+            }
+            usage = usage.or(choice.usage);
+        }
+        if let Some(usage) = usage.and_then(usage_of) {
+            self.usage = Some(usage);
+            out.push_back(Delta::Usage(usage));
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished || self.done
+    }
+
+    fn usage(&self, content_bytes: usize) -> Usage {
+        match self.usage {
+            Some(usage) => usage,
+            None if self.has_begun() => estimate(content_bytes, self.output_bytes),
+            None => Usage::default(),
+        }
+    }
+
+    fn end(&mut self, content_bytes: usize, out: &mut VecDeque<Delta>) -> bool {
+        if !self.is_finished() {
+            return false;
+        }
+        if self.refused && !self.finished {
+            out.push_back(Delta::Stop(StopReason::Refused));
+        }
+        if self.usage.is_none() {
+            out.push_back(Delta::Usage(self.usage(content_bytes)));
+        }
+        true
+    }
+}
+
 /// Decodes a whole reply. `content_bytes` are the request's, for an estimate where the provider counted nothing.
 ///
 /// # Errors
@@ -161,7 +142,7 @@ pub fn decode(
     let mut deltas = VecDeque::new();
     let mut body = parse(data)?;
     let Some(mut choice) = body.choices.0.take() else {
-        return Err(protocol(format!("the reply has no choice: {}", quoted(data))));
+        return Err(DecodeError::protocol(format!("the reply has no choice: {}", quoted(data))));
     };
     if let Some(mut said) = choice.message.take().or(choice.delta.take()) {
         // Whole calls stand one after another, whatever index they claim.
@@ -183,50 +164,17 @@ pub fn decode(
     // Whoever takes the whole reply checks its length.
     let mut assembler = Assembler::new(model.clone()).bounded(u64::MAX);
     for delta in &deltas {
-        assembler.push(delta).map_err(|failure| protocol(failure.message.to_string()))?;
+        assembler.push(delta).map_err(|failure| DecodeError::protocol(&*failure.message))?;
     }
     Ok(assembler.finish())
 }
 
-/// A quarter of the bytes.
-pub(super) fn estimate(input_bytes: usize, output_bytes: usize) -> Usage {
-    Usage {
-        input: input_bytes.div_ceil(4) as u64,
-        output: output_bytes.div_ceil(4) as u64,
-        estimated: true,
-        ..Usage::default()
-    }
-}
-
 fn parse(data: &[u8]) -> Result<Body, DecodeError> {
-    let body: Body = serde_json::from_slice(data).map_err(|error| {
-        // serde's words hold the value that did not fit, whatever its length.
-        let error = cut(&error.to_string());
-        protocol(format!("the reply is not what the API promises ({error}): {}", quoted(data)))
-    })?;
+    let body: Body = serde_json::from_slice(data).map_err(|error| DecodeError::unreadable(&error, data))?;
     match body.error {
-        Some(error) => Err(reported(&report_of(&error))),
+        Some(error) => Err(DecodeError::reported(report_of(&error), &ERRORS)),
         None => Ok(body),
     }
-}
-
-fn reported(report: &Report) -> DecodeError {
-    // An error in a stream that had begun well comes with the status 200; its own code says more.
-    let kind = match report.status {
-        Some(status) => super::classify::kind_of(status, report),
-        None => super::classify::kind_by_words(report).unwrap_or(FailureKind::Server),
-    };
-    DecodeError { kind, status: report.status, message: report.message.clone() }
-}
-
-fn protocol(message: String) -> DecodeError {
-    DecodeError { kind: FailureKind::Protocol, status: None, message }
-}
-
-fn quoted(data: &[u8]) -> String {
-    let head = data.get(..QUOTED_BYTES).unwrap_or(data);
-    let dots = if head.len() < data.len() { "..." } else { "" };
-    format!("`{}{dots}`", String::from_utf8_lossy(head).trim())
 }
 
 /// The reasons of OpenAI, and the names that other servers use for them. `None` for a word that nobody defines.

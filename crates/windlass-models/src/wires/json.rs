@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 /// Writes a JSON string (RFC 8259, 7).
-pub(super) fn json_string(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn json_string(out: &mut Vec<u8>, text: &str) {
     json_value(out, text);
 }
 
 /// Writes any value. The values written here (texts, numbers, JSON values) cannot fail to serialise, and writing to a
 /// vector cannot fail either; should one fail all the same, `null` keeps the document whole.
-pub(super) fn json_value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+pub(crate) fn json_value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let before = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
         out.truncate(before);
@@ -18,7 +18,7 @@ pub(super) fn json_value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 }
 
 /// Writes `,"name":` for a name that needs no escape.
-pub(super) fn field(out: &mut Vec<u8>, name: &str) {
+pub(crate) fn field(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");

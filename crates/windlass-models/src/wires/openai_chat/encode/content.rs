@@ -3,8 +3,8 @@
 use serde::de::IgnoredAny;
 use windlass_core::{AssistantMessage, Content, Media, MediaSource, Message, Part, ToolCall};
 
-use super::Dialect;
-use crate::openai::json::{field, json_string};
+use crate::wires::Dialect;
+use crate::wires::json::{field, json_string};
 
 /// What marks a part of a message for the provider's cache: Anthropic's form, as OpenRouter and LiteLLM pass it on.
 const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
@@ -53,7 +53,7 @@ fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, mark
         None if said.calls.is_empty() => out.extend_from_slice(b"\"\""),
         None => out.extend_from_slice(b"null"),
     }
-    if dialect.return_reasoning
+    if dialect.quirks.return_reasoning
         && let Some(reasoning) = &said.reasoning
         && reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label)
     {

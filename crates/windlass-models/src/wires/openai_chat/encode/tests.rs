@@ -6,7 +6,9 @@ use windlass_core::{
     Reasoning, Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
 };
 
-use super::{Dialect, Encoded, encode, plain_name};
+use super::{Messages, encode};
+use crate::wires::prefix::Kept;
+use crate::wires::{Dialect, Quirks};
 use crate::{ModelRequest, PrefixCell};
 
 fn request(messages: Vec<Message>) -> ModelRequest {
@@ -27,6 +29,10 @@ fn request(messages: Vec<Message>) -> ModelRequest {
 
 fn dialect() -> Dialect {
     Dialect { label: "openai".into(), ..Dialect::default() }
+}
+
+fn with_quirks(quirks: Quirks) -> Dialect {
+    Dialect { quirks, ..dialect() }
 }
 
 fn text_of(request: &ModelRequest) -> String {
@@ -95,7 +101,7 @@ fn a_request_with_everything_to_the_byte() {
             r#""temperature":0.2,"max_tokens":800,"stop":["<end>"],"stream":true,"stream_options":{"include_usage":true}}"#
         )
     );
-    let openai = Dialect { completion_tokens: true, ..dialect() };
+    let openai = with_quirks(Quirks { completion_tokens: true, ..Quirks::NONE });
     let body: Value = serde_json::from_slice(&encode(&openai, &full).body).expect("JSON");
     assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(800), None));
 }
@@ -124,15 +130,15 @@ fn e38_the_prefix_is_byte_stable_and_only_new_messages_are_encoded() {
         assert!(pair[1].starts_with(prefix));
     }
     let slot = turn.prefix.0.lock().expect("not poisoned");
-    let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Encoded>()).expect("it is kept");
+    let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
     assert_eq!(kept.count, turn.history.len());
 }
 
 /// Spoils the kept bytes, so that it shows whether they are used.
 fn spoil(cell: &PrefixCell) {
     let mut slot = cell.0.lock().expect("not poisoned");
-    let kept = slot.as_mut().and_then(|any| any.downcast_mut::<Encoded>()).expect("it is kept");
-    kept.messages = b"\"kept\"".to_vec();
+    let kept = slot.as_mut().and_then(|any| any.downcast_mut::<Kept<Messages>>()).expect("it is kept");
+    kept.messages.bytes = b"\"kept\"".to_vec();
 }
 
 #[test]
@@ -241,7 +247,7 @@ fn e44_reasoning_goes_back_only_to_the_provider_that_sealed_it_and_wants_it() {
         let body: Value = serde_json::from_slice(&encode(dialect, request).body).expect("JSON");
         body["messages"][1].get("reasoning_content").cloned()
     };
-    let wants = Dialect { return_reasoning: true, ..dialect() };
+    let wants = with_quirks(Quirks { return_reasoning: true, ..Quirks::NONE });
     assert_eq!(sent(&wants, &sealed_by("openai")), Some(json!("hm")));
     assert_eq!(sent(&wants, &sealed_by("anthropic")), None);
     assert_eq!(sent(&dialect(), &sealed_by("openai")), None);
@@ -283,11 +289,14 @@ fn results_are_text_with_notes_for_media() {
 
 #[test]
 fn the_providers_label_is_taken_off_once() {
-    assert_eq!(plain_name("openai", "openai/gpt-x"), "gpt-x");
-    assert_eq!(plain_name("openai", "openai/openai/gpt-oss"), "openai/gpt-oss");
-    assert_eq!(plain_name("openai", "openaix/gpt"), "openaix/gpt");
-    assert_eq!(plain_name("openai-compatible", "meta/llama"), "meta/llama");
-    assert_eq!(plain_name("openai", "gpt-x"), "gpt-x");
+    let plain = |label: &str, name: &str| {
+        Dialect { label: label.into(), ..Dialect::default() }.plain_name(name).to_owned()
+    };
+    assert_eq!(plain("openai", "openai/gpt-x"), "gpt-x");
+    assert_eq!(plain("openai", "openai/openai/gpt-oss"), "openai/gpt-oss");
+    assert_eq!(plain("openai", "openaix/gpt"), "openaix/gpt");
+    assert_eq!(plain("openai-compatible", "meta/llama"), "meta/llama");
+    assert_eq!(plain("openai", "gpt-x"), "gpt-x");
 }
 
 #[test]
@@ -300,7 +309,7 @@ fn a_cell_that_holds_something_else_is_taken_over() {
 }
 
 fn marking() -> Dialect {
-    Dialect { cache_control: true, ..dialect() }
+    with_quirks(Quirks { cache_control: true, ..Quirks::NONE })
 }
 
 fn marked_body(request: &ModelRequest) -> Value {
@@ -374,9 +383,9 @@ fn a33_a_marker_moves_and_what_was_encoded_stays() {
     assert_eq!(encode(&marking(), &fresh).body, encode(&marking(), &next).body);
     // The cell keeps the unmarked bytes.
     let slot = next.prefix.0.lock().expect("not poisoned");
-    let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Encoded>()).expect("it is kept");
-    assert!(!String::from_utf8_lossy(&kept.messages).contains("cache_control"));
-    assert_eq!(kept.ends.len(), 3);
+    let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
+    assert!(!String::from_utf8_lossy(&kept.messages.bytes).contains("cache_control"));
+    assert_eq!(kept.messages.ends.len(), 3);
     assert_eq!(next.marked(), [2]);
 }
 
