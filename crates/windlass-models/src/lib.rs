@@ -56,9 +56,9 @@ pub mod resolve;
 mod tour;
 pub mod wires;
 
+pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Timeouts};
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
-pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Timeouts};
 pub use model::*;
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
 pub use tour::Tour;

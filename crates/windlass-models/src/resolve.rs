@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use windlass_core::{History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, mask, mask_url_parts};
+use windlass_core::{
+    History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, mask, mask_url_parts,
+};
 
 use crate::providers::{
     Address, KEY_VARIABLES, OPENAI_COMPATIBLE, Provider, names_near, provider, provider_names,
 };
 use crate::tour::Tour;
-use crate::{
-    HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble,
-};
+use crate::{HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble};
 
 mod auto;
 

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::{
     Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Limit, LimitKind,
-    Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Refusal, Repetition, Reply, Results, Splice,
-    StepEdits, Stop, StopReason, Talk, Usage, Wire,
+    Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Refusal, Repetition, Reply, Results,
+    Splice, StepEdits, Stop, StopReason, Talk, Usage, Wire,
 };
 
 use crate::world;

@@ -1,5 +1,6 @@
 //! Owns one call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -116,7 +117,7 @@ pub(super) struct Events {
     queue: VecDeque<Delta>,
     arrived: Instant,
     read: usize,
-    events: usize,
+    seen: usize,
     over: bool,
 }
 
@@ -134,7 +135,7 @@ impl Events {
             queue: VecDeque::new(),
             arrived: Instant::now(),
             read: 0,
-            events: 0,
+            seen: 0,
             over: false,
         }
     }
@@ -145,7 +146,7 @@ impl Events {
             return Ok(false);
         }
         let Some(data) = self.frames.next() else { return Ok(false) };
-        self.events += 1;
+        self.seen += 1;
         let decoded = self.decoder.event(data, &mut self.queue);
         if !self.queue.is_empty() {
             self.watch.token(self.arrived);
@@ -187,7 +188,7 @@ impl Events {
         let host = &self.call.server.endpoint.host;
         let (kind, message) = match broken {
             Some(why) => (FailureKind::Cut, format!("the stream from {host} broke: {why}")),
-            None if self.read > 0 && self.events == 0 => {
+            None if self.read > 0 && self.seen == 0 => {
                 (FailureKind::Protocol, format!("the reply from {host} is no stream of events"))
             }
             None => (FailureKind::Cut, format!("the stream from {host} ended before the reply did")),
@@ -254,7 +255,11 @@ impl Call {
         let unusable = |error: ModelError| self.failure(FailureKind::Connect, chain(&error));
         let (route, headers) = server.ready().map_err(unusable)?;
         let path = server.wire.path(server.dialect.plain_name(&self.model), self.stream);
-        let address = server.at(path).map_err(unusable)?;
+        let address = match path {
+            Cow::Borrowed(path) => server.at_fixed(path),
+            Cow::Owned(path) => server.at(&path),
+        };
+        let address = address.map_err(unusable)?;
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = address.line.clone();
@@ -307,7 +312,9 @@ impl Call {
         let kind = words.kind(status, &report);
         let refuses = words.refusal(kind, Some(status), &report.message);
         let said = match kind {
-            FailureKind::NotFound => format!("{} (model `{}` at {})", report.message, self.model, address.url),
+            FailureKind::NotFound => {
+                format!("{} (model `{}` at {})", report.message, self.model, address.url)
+            }
             _ => report.message,
         };
         ModelFailure { status: Some(status), retry_after_ms, refuses, ..self.failure(kind, said) }
@@ -334,7 +341,8 @@ impl Call {
                     data.extend_from_slice(&bytes);
                 }
                 Ok(Some(Err(error))) => {
-                    let words = format!("the reply from {} broke: {}", self.server.endpoint.host, chain(&error));
+                    let words =
+                        format!("the reply from {} broke: {}", self.server.endpoint.host, chain(&error));
                     return Err(self.failure(FailureKind::Cut, words));
                 }
                 Err(expired) => return Err(self.expired(expired)),

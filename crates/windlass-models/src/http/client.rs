@@ -32,11 +32,13 @@ pub(crate) type Outgoing = Request<Full<Bytes>>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// The address has no host, or another scheme than http and https.
-    #[error("`{address}` is no http or https address")]
+    /// The address cannot be asked.
+    #[error("the address `{address}` cannot be used: {reason}")]
     BadAddress {
         /// The address, secrets masked.
         address: String,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// The connection took too long to be made.
     #[error("no connection to {host} within {limit_ms} ms")]
@@ -104,6 +106,19 @@ impl HttpClient {
         Self { proxy: false, ..self }
     }
 
+    /// Whether an address can be asked at all.
+    ///
+    /// # Errors
+    /// It is no http or https address, or has a login.
+    pub fn check(address: &str) -> Result<(), HttpError> {
+        let unread = |_| HttpError::BadAddress {
+            address: mask(address.rsplit_once('@').map_or(address, |(_, rest)| rest)).into_owned(),
+            reason: "it is no URL",
+        };
+        let address: Uri = address.trim().parse().map_err(unread)?;
+        parts(&address).map(drop)
+    }
+
     /// Sends a request to the whole address that it names, and reads at most so many bytes of the reply's body: what is
     /// beyond is left.
     ///
@@ -154,15 +169,10 @@ pub(crate) struct Answer {
 impl Route {
     /// The way to the server of an address.
     pub(crate) fn to(address: &Uri, proxy: bool) -> Result<Self, HttpError> {
-        let bad = || HttpError::BadAddress { address: mask(&address.to_string()).into_owned() };
-        let authority = address.authority().cloned().ok_or_else(bad)?;
-        let scheme = match address.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => scheme,
-            _ => return Err(bad()),
-        };
+        let (scheme, authority) = parts(address)?;
         let via = if proxy { Via::by_environment(address) } else { Via::Direct };
         let pool = Pool::of(Place { origin: format!("{scheme}://{authority}"), proxy });
-        Ok(Self { origin: address.clone(), authority, via, pool })
+        Ok(Self { origin: address.clone(), authority: authority.clone(), via, pool })
     }
 
     /// What the request line says for a path of this server.
@@ -251,6 +261,24 @@ impl Route {
     fn host(&self) -> String {
         let usual = if is_tls(&self.origin) { 443 } else { 80 };
         format!("{}:{}", self.authority.host(), self.authority.port_u16().unwrap_or(usual))
+    }
+}
+
+/// Scheme and authority of an address that can be asked.
+fn parts(address: &Uri) -> Result<(&Scheme, &Authority), HttpError> {
+    let bad = |reason: &'static str| {
+        let address = address.to_string();
+        let shown = address.rsplit_once('@').map_or(&*address, |(_, rest)| rest);
+        HttpError::BadAddress { address: mask(shown).into_owned(), reason }
+    };
+    match (address.scheme(), address.authority()) {
+        (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {
+            if authority.as_str().contains('@') {
+                return Err(bad("a login does not belong into it"));
+            }
+            Ok((scheme, authority))
+        }
+        _ => Err(bad("it must begin with http:// or https://")),
     }
 }
 

@@ -1,7 +1,5 @@
 //! Owns the small questions to a server beside calls: which models it has.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
@@ -30,7 +28,7 @@ impl HttpModel {
         let (route, headers) = server.ready()?;
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.method_mut() = Method::GET;
-        *request.uri_mut() = server.at(Cow::Owned(facts.models_path.to_owned()))?.line;
+        *request.uri_mut() = server.at(facts.models_path)?.line;
         request.headers_mut().clone_from(headers);
         let answer = match watch.guard(route.send(request, server.connect_limit())).await {
             Ok(Ok(answer)) => answer,

@@ -61,8 +61,10 @@ impl Endpoint {
             (own, base) => own.or(base).map(Cow::Borrowed),
         };
         url.set_query(query.as_deref());
-        let line = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        let path = line.parse().map_err(|error: http::uri::InvalidUri| bad(url.as_str(), &error.to_string()))?;
+        let line =
+            url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+        let path =
+            line.parse().map_err(|error: http::uri::InvalidUri| bad(url.as_str(), &error.to_string()))?;
         Ok(Target { url: url.into(), path })
     }
 

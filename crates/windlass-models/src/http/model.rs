@@ -149,32 +149,32 @@ impl Model for HttpModel {
 impl Server {
     /// The way to the server, and the headers of every request to it.
     pub(crate) fn ready(&self) -> Result<(&Route, &HeaderMap), ModelError> {
-        let ready = match self.ready.get() {
-            Some(ready) => ready,
-            None => {
-                let route = Route::to(&self.endpoint.origin()?, self.allow_proxy)?;
-                let mut headers = route.headers();
-                // A header of the settings stands in for one of ours.
-                headers.extend(self.headers.clone());
-                self.ready.get_or_init(|| Ready { route, headers })
-            }
+        let ready = if let Some(ready) = self.ready.get() {
+            ready
+        } else {
+            let route = Route::to(&self.endpoint.origin()?, self.allow_proxy)?;
+            let mut headers = route.headers();
+            // A header of the settings stands in for one of ours.
+            headers.extend(self.headers.clone());
+            self.ready.get_or_init(|| Ready { route, headers })
         };
         Ok((&ready.route, &ready.headers))
     }
 
     /// The address of a path behind the base URL.
-    pub(crate) fn at(&self, path: Cow<'static, str>) -> Result<Addressed, ModelError> {
-        if let (Some((known, addressed)), Cow::Borrowed(path)) = (self.fixed.get(), &path)
-            && known == path
-        {
+    pub(crate) fn at(&self, path: &str) -> Result<Addressed, ModelError> {
+        let Target { url, path } = self.endpoint.at(path)?;
+        Ok(Addressed { url: url.into(), line: self.ready()?.0.line(&path) })
+    }
+
+    /// The address of a path that is the same for all calls: made once.
+    pub(crate) fn at_fixed(&self, path: &'static str) -> Result<Addressed, ModelError> {
+        if let Some((_, addressed)) = self.fixed.get().filter(|(known, _)| *known == path) {
             return Ok(addressed.clone());
         }
-        let Target { url, path: line } = self.endpoint.at(&path)?;
-        let addressed = Addressed { url: url.into(), line: self.ready()?.0.line(&line) };
-        if let Cow::Borrowed(path) = path {
-            // Where another path was first, this one is read anew each time.
-            self.fixed.set((path, addressed.clone())).ok();
-        }
+        let addressed = self.at(path)?;
+        // Where another path was first, this one is made anew each time.
+        self.fixed.set((path, addressed.clone())).ok();
         Ok(addressed)
     }
 

@@ -5,7 +5,6 @@ use windlass_core::Prices;
 use super::{
     Address, Auto, KEY_VARIABLES, ListPrice, PROVIDERS, list_price, provider, provider_names, quirks_of_host,
 };
-use crate::wires::Wire;
 
 #[test]
 fn every_entry_is_whole() {

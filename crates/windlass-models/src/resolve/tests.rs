@@ -10,7 +10,7 @@ fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + S
 fn address(settings: &ModelSettings, variables: &[(&str, &str)]) -> String {
     let adapter = resolve_server(settings, &env(variables)).expect("it resolves");
     let path = adapter.server().wire.path("x", false);
-    adapter.server().at(path).expect("an address").url.to_string()
+    adapter.server().at(&path).expect("an address").url.to_string()
 }
 
 fn error(name: &str, variables: &[(&str, &str)]) -> ModelError {

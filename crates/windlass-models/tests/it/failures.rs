@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
 use windlass_core::{FailureKind, MAX_REPLY_BYTES, Secret, Usage};
-use windlass_models::{Delta, Model, HttpModel, HttpModelConfig};
+use windlass_models::{Delta, HttpModel, HttpModelConfig, Model};
 
 use crate::server::*;
 

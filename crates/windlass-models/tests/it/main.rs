@@ -8,6 +8,7 @@
 )]
 
 mod conforming;
+mod connections;
 mod failures;
 mod resolving;
 mod server;

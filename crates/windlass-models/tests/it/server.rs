@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use windlass_core::{History, Message, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
-use windlass_models::{Model, ModelRequest, HttpModel, HttpModelConfig, PrefixCell, Timeouts, assemble};
+use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 
 /// What the server does with a request.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use windlass_core::{Secret, Usage};
-use windlass_models::{Delta, Model, ModelError, HttpModel, HttpModelConfig};
+use windlass_models::{Delta, HttpModel, HttpModelConfig, Model, ModelError};
 
 use crate::server::*;
 
@@ -110,7 +110,8 @@ async fn a32_e43_keys_and_headers_reach_only_their_own_server() {
     let (one, two) = (Server::start(json(HELLO_WHOLE)).await, Server::start(json(HELLO_WHOLE)).await);
     let model = |server: &Server, key: &str, header: (&str, &str)| {
         let headers = vec![(header.0.to_owned(), Secret::from(header.1))];
-        HttpModel::new(HttpModelConfig { key: Some(key.into()), headers, ..config(&server.url) }).expect("good")
+        HttpModel::new(HttpModelConfig { key: Some(key.into()), headers, ..config(&server.url) })
+            .expect("good")
     };
     let first = model(&one, "key-of-one", ("X-Team", "team-of-one"));
     let second = model(&two, "key-of-two", ("api-key", "other-of-two"));

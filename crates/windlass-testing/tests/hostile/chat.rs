@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windlass_core::{FailureKind, History, Message, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
-use windlass_models::{Model, ModelRequest, HttpModel, HttpModelConfig, PrefixCell, Timeouts, assemble};
+use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 use windlass_testing::hostile::{Attack, HostileServer, Sample};
 
 use super::{SECRET, hold, hold_of_the_process, name, note_panics, soon};

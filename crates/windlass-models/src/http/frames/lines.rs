@@ -21,7 +21,14 @@ pub struct LineReader {
 impl LineReader {
     /// A reader of lines that have at most so many bytes each.
     pub fn bounded(max_line_bytes: usize) -> Self {
-        Self { max_line_bytes, buffer: Vec::new(), line: 0, searched: 0, ended: false, steps: Steps::default() }
+        Self {
+            max_line_bytes,
+            buffer: Vec::new(),
+            line: 0,
+            searched: 0,
+            ended: false,
+            steps: Steps::default(),
+        }
     }
 
     /// How many bytes were looked at or moved so far.
