@@ -13,4 +13,5 @@ mod failures;
 mod resolving;
 mod server;
 mod timeouts;
+mod tls;
 mod wires;
