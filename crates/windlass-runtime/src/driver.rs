@@ -175,7 +175,7 @@ impl Driver {
 
     async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
-            if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
+            if matches!(first, What::Resumed { .. } | What::ResumedWithTools { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;
             }
             self.take(first, None).await?.map_err(Error::Refused)?;

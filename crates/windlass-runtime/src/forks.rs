@@ -7,7 +7,6 @@ use windlass_core::{
 use windlass_store::EventLog;
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::{load_until, start_of};
@@ -116,7 +115,7 @@ impl Agent {
         fork: &ForkOptions,
         options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
-        let run = clock::new_run(&**self.world(), Some(base.run()));
+        let run = self.world().new_run();
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
             run,

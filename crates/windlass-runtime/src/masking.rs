@@ -36,6 +36,7 @@ pub(crate) fn mask_input(what: &mut What) {
         What::Checked { .. }
         | What::Start(_)
         | What::Resumed { .. }
+        | What::ResumedWithTools { .. }
         | What::Adopted { .. }
         | What::Stepped { .. }
         | What::Answered { .. }

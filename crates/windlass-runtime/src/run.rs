@@ -6,13 +6,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
-    State, Status, Text, Usage, Violation, What, accept,
+    AgentRef, Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding,
+    SessionId, State, Status, Text, Usage, Violation, What, accept,
 };
 use windlass_store::{Fence, StoreError};
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
@@ -268,7 +267,7 @@ impl Agent {
         if input.is_empty() {
             return Err(self.bad_input("there is no message in it".to_owned()));
         }
-        let run = clock::new_run(&**self.world(), base.map(State::run));
+        let run = self.world().new_run();
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| !self.policy().forgets);
         let start = self.start(run, input, session, base)?;
@@ -322,7 +321,7 @@ impl Agent {
             raised.push((*limit, max));
         }
         let session = base.session().cloned();
-        let fresh = clock::new_run(&**self.world(), Some(run));
+        let fresh = self.world().new_run();
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
@@ -342,14 +341,26 @@ impl Agent {
 
     /// The end of a session's last run, if it has one.
     async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
-        let filter =
-            windlass_store::RunFilter { session: Some(session.clone()), limit: 1, ..Default::default() };
-        let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
-        let state = load(&**self.log(), last.run).await?;
-        if !state.is_finished() {
-            return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+        let mut before = None;
+        loop {
+            let filter = windlass_store::RunFilter {
+                session: Some(session.clone()),
+                before,
+                limit: 1,
+                ..Default::default()
+            };
+            let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
+            let state = load(&**self.log(), last.run).await?;
+            // Words from elsewhere enter no session by themselves: an imported run is skipped until an agent here adopts it.
+            if state.agent().is_some_and(AgentRef::is_imported) {
+                before = Some(last.number);
+                continue;
+            }
+            if !state.is_finished() {
+                return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+            }
+            return Ok(Some(state));
         }
-        Ok(Some(state))
     }
 
     pub(crate) fn first_fence(&self) -> Fence {

@@ -82,15 +82,16 @@ impl Decision {
                 self.resume();
                 Ok(())
             }
-            What::Adopted { holder, epoch, adjusted, by_hand } => {
-                let adopted = adjusted.agent.is_some();
+            What::ResumedWithTools { holder, epoch, tools, seals, by_hand } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
-                self.record(*adjusted);
-                if adopted {
-                    self.go_on_from_base();
-                } else {
-                    self.resume();
-                }
+                self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
+                self.resume();
+                Ok(())
+            }
+            What::Adopted { holder, epoch, agent, adjusted, by_hand } => {
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
+                self.record(Adjusted { agent: Some(agent), ..*adjusted });
+                self.go_on_from_base();
                 Ok(())
             }
             What::Replied { action, reply } => self.replied(action, *reply),
@@ -227,7 +228,7 @@ fn due(due: Millis, found: Millis) -> Decided {
 fn name_of(what: &What) -> &'static str {
     match what {
         What::Start(_) => "a start",
-        What::Resumed { .. } => "a take-over",
+        What::Resumed { .. } | What::ResumedWithTools { .. } => "a take-over",
         What::Adopted { .. } => "an adoption",
         What::Replied { .. } | What::Objected { .. } => "a model's reply",
         What::ModelFailed { .. } => "a model's failure",

@@ -51,8 +51,8 @@ impl Endpoint {
         Ok(Self { base: url, host })
     }
 
-    /// The address of a path behind the base URL. A query of the path stands before that of the base URL.
-    pub(crate) fn at(&self, path: &str) -> Result<Target, ModelError> {
+    /// The URL of a path behind the base URL. A query of the path stands before that of the base URL.
+    pub(crate) fn url(&self, path: &str) -> Url {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
@@ -61,10 +61,14 @@ impl Endpoint {
             (own, base) => own.or(base).map(Cow::Borrowed),
         };
         url.set_query(query.as_deref());
-        let line =
-            url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        let path =
-            line.parse().map_err(|error: http::uri::InvalidUri| bad(url.as_str(), &error.to_string()))?;
+        url
+    }
+
+    /// The address of a path behind the base URL.
+    pub(crate) fn at(&self, path: &str) -> Result<Target, ModelError> {
+        let url = self.url(path);
+        let line = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+        let path = line.parse().map_err(|error: http::uri::InvalidUri| bad(url.as_str(), &error.to_string()))?;
         Ok(Target { url: url.into(), path })
     }
 

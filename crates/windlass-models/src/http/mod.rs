@@ -4,6 +4,7 @@
 //! that is shared by all adapters of the process. A call drives its own connection: no other task is woken for it, and
 //! dropping the call closes the connection.
 
+mod binding;
 mod body;
 mod call;
 mod client;

@@ -9,6 +9,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use windlass_core::Secret;
 
+use super::binding;
 use super::call::{Call, open};
 use super::client::Route;
 use super::endpoint::{Endpoint, Target};
@@ -131,6 +132,11 @@ impl HttpModel {
 impl Model for HttpModel {
     fn provider(&self) -> &str {
         &self.server.dialect.label
+    }
+
+    fn binding(&self) -> Vec<(String, Secret)> {
+        let Server { wire, endpoint, headers, .. } = &*self.server;
+        binding::of(&endpoint.url(&wire.path("", false)), headers, wire.facts())
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

@@ -1,6 +1,6 @@
 //! What a template may say: looked at before it is compiled, because the compiler already works constants out.
 
-use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
+use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
@@ -8,7 +8,7 @@ use super::MAX_TEMPLATE_BYTES;
 
 /// The most tokens of one tag: the parser and the compiler go as deep as a tag is long.
 const MAX_TAG_TOKENS: usize = 500;
-/// The longest text within a tag, in bytes.
+/// The longest text or name within a tag, in bytes.
 const MAX_LITERAL_BYTES: usize = 4096;
 /// The most `elif`s of a template: each is nested in the one before.
 const MAX_ELIFS: usize = 100;
@@ -44,7 +44,7 @@ pub(crate) fn check(text: &str) -> Result<(), Fault> {
     }
     tags(text)?;
     let template = parse(text, "instructions", SyntaxConfig::default())?;
-    Walk { in_loop: false }.statement(&template)
+    statement(&template)
 }
 
 /// How long tags are.
@@ -61,13 +61,17 @@ fn tags(text: &str) -> Result<(), Fault> {
         let literal = match &token {
             Token::Str(text) => text.len(),
             Token::String(text) => text.len(),
+            Token::Ident(name) => name.len(),
             _ => 0,
         };
         if tokens > MAX_TAG_TOKENS {
             return Err(Fault::at(span, format!("a tag has more than {MAX_TAG_TOKENS} words and signs")));
         }
         if literal > MAX_LITERAL_BYTES {
-            return Err(Fault::at(span, format!("a text in a tag has more than {MAX_LITERAL_BYTES} bytes")));
+            return Err(Fault::at(
+                span,
+                format!("a text or name in a tag has more than {MAX_LITERAL_BYTES} bytes"),
+            ));
         }
         if elifs > MAX_ELIFS {
             return Err(Fault::at(span, format!("there are more than {MAX_ELIFS} `elif`")));
@@ -76,109 +80,107 @@ fn tags(text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Goes through a template. Its depth is bounded by [`tags`] and by the parser.
-#[derive(Clone, Copy)]
-struct Walk {
-    in_loop: bool,
+/// Goes through statements. Their depth is bounded by [`tags`] and by the parser.
+fn statements(all: &[Stmt<'_>]) -> Result<(), Fault> {
+    all.iter().try_for_each(statement)
 }
 
-impl Walk {
-    fn statements(self, all: &[Stmt<'_>]) -> Result<(), Fault> {
-        all.iter().try_for_each(|one| self.statement(one))
+fn statement(one: &Stmt<'_>) -> Result<(), Fault> {
+    let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
+    match one {
+        Stmt::Template(template) => statements(&template.children),
+        Stmt::EmitRaw(_) => Ok(()),
+        Stmt::EmitExpr(emit) => expression(&emit.expr),
+        Stmt::ForLoop(each) => {
+            if each.recursive {
+                return unknown(each.span(), "`recursive` loop");
+            }
+            expression(&each.iter)?;
+            each.filter_expr.iter().try_for_each(expression)?;
+            statements(&each.body)?;
+            statements(&each.else_body)
+        }
+        Stmt::IfCond(cond) => {
+            expression(&cond.expr)?;
+            statements(&cond.true_body)?;
+            statements(&cond.false_body)
+        }
+        Stmt::WithBlock(with) => {
+            with.assignments.iter().try_for_each(|(_, value)| assigned(value))?;
+            statements(&with.body)
+        }
+        Stmt::Set(set) => assigned(&set.expr),
+        Stmt::SetBlock(block) => unknown(block.span(), "block `set`: write {% set name = value %}"),
+        Stmt::AutoEscape(block) => unknown(block.span(), "`autoescape`"),
+        Stmt::FilterBlock(block) => unknown(block.span(), "block `filter`: write {{ value | filter }}"),
+        Stmt::Do(call) => unknown(call.span(), "`do`"),
     }
+}
 
-    fn statement(self, statement: &Stmt<'_>) -> Result<(), Fault> {
-        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
-        match statement {
-            Stmt::Template(template) => self.statements(&template.children),
-            Stmt::EmitRaw(_) => Ok(()),
-            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
-            Stmt::ForLoop(each) => {
-                if each.recursive {
-                    return unknown(each.span(), "`recursive` loop");
+/// A value that gets a name: it must not hold others, or it doubles with each name.
+fn assigned(value: &Expr<'_>) -> Result<(), Fault> {
+    expression(value)?;
+    let holds = |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(is_literal));
+    let fault = match value {
+        Expr::List(list) => holds(&[&list.items]),
+        Expr::Tuple(tuple) => holds(&[&tuple.items]),
+        Expr::Map(map) => holds(&[&map.keys, &map.values]),
+        _ => has_list(value),
+    };
+    if fault {
+        let reason = "a list or map with a name may hold texts, numbers and the like only";
+        return Err(Fault::at(value.span(), reason));
+    }
+    Ok(())
+}
+
+fn expression(value: &Expr<'_>) -> Result<(), Fault> {
+    match value {
+        Expr::BinOp(of) => operation(of, value.span())?,
+        Expr::Call(call) => {
+            let known = match &call.expr {
+                Expr::Var(name) => name.id == "range",
+                Expr::GetAttr(of) => {
+                    matches!(&of.expr, Expr::Var(name) if name.id == "loop")
+                        && ["cycle", "changed"].contains(&of.name)
                 }
-                self.expression(&each.iter)?;
-                let within = Self { in_loop: true };
-                each.filter_expr.iter().try_for_each(|filter| within.expression(filter))?;
-                within.statements(&each.body)?;
-                self.statements(&each.else_body)
+                _ => false,
+            };
+            if !known {
+                let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
+                return Err(Fault::at(call.span(), reason));
             }
-            Stmt::IfCond(cond) => {
-                self.expression(&cond.expr)?;
-                self.statements(&cond.true_body)?;
-                self.statements(&cond.false_body)
-            }
-            Stmt::WithBlock(with) => {
-                with.assignments.iter().try_for_each(|(_, value)| self.assigned(value))?;
-                self.statements(&with.body)
-            }
-            Stmt::Set(set) => self.assigned(&set.expr),
-            Stmt::SetBlock(block) => unknown(block.span(), "block `set`: write {% set name = value %}"),
-            Stmt::AutoEscape(block) => unknown(block.span(), "`autoescape`"),
-            Stmt::FilterBlock(block) => unknown(block.span(), "block `filter`: write {{ value | filter }}"),
-            Stmt::Do(call) => unknown(call.span(), "`do`"),
+            each_by_itself(&call.args)?;
         }
+        Expr::Filter(filter) => each_by_itself(&filter.args)?,
+        Expr::Test(test) => each_by_itself(&test.args)?,
+        _ => {}
     }
+    parts(value).into_iter().try_for_each(expression)
+}
 
-    /// A value that gets a name: it must not hold others, or it doubles with each name.
-    fn assigned(self, value: &Expr<'_>) -> Result<(), Fault> {
-        self.expression(value)?;
-        let holds = |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(is_literal));
-        let fault = match value {
-            Expr::List(list) => holds(&[&list.items]),
-            Expr::Tuple(tuple) => holds(&[&tuple.items]),
-            Expr::Map(map) => holds(&[&map.keys, &map.values]),
-            Expr::Var(_) | Expr::Const(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Slice(_) => false,
-            _ => has_list(value),
-        };
-        if fault {
-            let reason = "a list or map with a name may hold texts, numbers and the like only";
-            return Err(Fault::at(value.span(), reason));
-        }
-        Ok(())
-    }
+/// What is handed over as a whole list may be of any length.
+fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
+    let whole = args.iter().find_map(|arg| match arg {
+        CallArg::PosSplat(value) | CallArg::KwargSplat(value) => Some(value),
+        CallArg::Pos(_) | CallArg::Kwarg(..) => None,
+    });
+    let reason = "instructions know no `*` and `**` before arguments";
+    whole.map_or(Ok(()), |value| Err(Fault::at(value.span(), reason)))
+}
 
-    fn expression(self, expression: &Expr<'_>) -> Result<(), Fault> {
-        if let Expr::BinOp(operation) = expression {
-            self.operation(operation, expression.span())?;
+fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
+    let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
+    match operation.op {
+        BinOpKind::Concat => {
+            Err(Fault::at(span, "instructions know no `~`: write one value after the other, {{ a }}{{ b }}"))
         }
-        if let Expr::Compare(compare) = expression {
-            let holds = |op: CompareOpKind| matches!(op, CompareOpKind::In | CompareOpKind::NotIn);
-            compare.ops.iter().filter(|one| holds(one.op)).try_for_each(|one| self.container(&one.expr))?;
-        }
-        if let Expr::Call(call) = expression
-            && !matches!(&call.expr, Expr::Var(name) if name.id == "range")
-            && !matches!(&call.expr, Expr::GetAttr(of) if matches!(&of.expr, Expr::Var(name) if name.id == "loop"))
-        {
-            return Err(Fault::at(call.span(), "instructions know no function but `range`"));
-        }
-        parts(expression).into_iter().try_for_each(|part| self.expression(part))
-    }
-
-    fn operation(self, operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
-        let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
-        match operation.op {
-            BinOpKind::Concat => Err(Fault::at(
-                span,
-                "instructions know no `~`: write one value after the other, {{ a }}{{ b }}",
-            )),
-            BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
-            BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
-                span,
-                "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
-            )),
-            BinOpKind::In => self.container(&operation.right),
-            _ => Ok(()),
-        }
-    }
-
-    /// What is searched by `in`: within loops a list that stands there, because a search costs what is searched.
-    fn container(self, right: &Expr<'_>) -> Result<(), Fault> {
-        if self.in_loop && !matches!(right, Expr::List(_) | Expr::Tuple(_) | Expr::Const(_)) {
-            let reason = "within a loop `in` takes a list such as [\"a\", \"b\"]: write {{ x is in(y) }}";
-            return Err(Fault::at(right.span(), reason));
-        }
-        Ok(())
+        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
+        BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
+            span,
+            "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
+        )),
+        _ => Ok(()),
     }
 }
 
