@@ -165,8 +165,8 @@ static HOSTS: &[(&str, Quirks)] = &[
     ("openrouter.ai", Quirks { cache_control: true, ..Quirks::NONE }),
 ];
 
-/// The variables that usually hold keys, those of providers that only tools may ask included.
-pub(crate) static KEY_VARIABLES: [&str; 12] = [
+/// Variables that usually hold keys of providers which only tools may ask.
+static OTHER_KEYS: [&str; 11] = [
     "ANTHROPIC_API_KEY",
     "AWS_SECRET_ACCESS_KEY",
     "AZURE_OPENAI_API_KEY",
@@ -176,7 +176,6 @@ pub(crate) static KEY_VARIABLES: [&str; 12] = [
     "GROQ_API_KEY",
     "HF_TOKEN",
     "MISTRAL_API_KEY",
-    "OPENAI_API_KEY",
     "OPENROUTER_API_KEY",
     "XAI_API_KEY",
 ];
@@ -195,6 +194,11 @@ impl Provider {
         let price = self.prices.iter().find(|price| price.model == model)?;
         Some(Prices::per_million(price.input, price.output, price.cached))
     }
+}
+
+/// The variables that usually hold keys.
+pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().filter_map(|provider| provider.key).chain(OTHER_KEYS)
 }
 
 /// The provider of this name.

@@ -7,7 +7,7 @@ use windlass_core::{
 };
 
 use crate::providers::{
-    Address, KEY_VARIABLES, OPENAI_COMPATIBLE, Provider, names_near, provider, provider_names,
+    Address, OPENAI_COMPATIBLE, Provider, key_variables, names_near, provider, provider_names,
 };
 use crate::tour::Tour;
 use crate::{HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble};
@@ -22,7 +22,7 @@ pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 /// Has the keys of all usual variables masked from now on, and the logins of proxies: a tool may find those of providers,
 /// too, that nobody asks here.
 pub fn mask_usual_keys(env: Env<'_>) {
-    KEY_VARIABLES.iter().filter_map(|name| env(name)).for_each(|key| drop(Secret::from(key)));
+    key_variables().filter_map(|name| env(name)).for_each(|key| drop(Secret::from(key)));
     PROXIES.iter().filter_map(|name| env(name)).for_each(|url| mask_url_parts(&url));
 }
 

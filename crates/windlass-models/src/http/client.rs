@@ -18,6 +18,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
+use tokio::task::unconstrained;
 use windlass_core::mask;
 
 use super::body::Body;
@@ -308,7 +309,8 @@ impl Connection {
     }
 
     async fn ask(&mut self, request: Outgoing) -> Result<Response<hyper::body::Incoming>, Refused> {
-        let mut reply = pin!(self.sender.try_send_request(request));
+        // A waker that wakes nobody must not be what a task's used-up budget is told to.
+        let mut reply = pin!(unconstrained(self.sender.try_send_request(request)));
         let (io, over) = (&mut self.io, &mut self.over);
         poll_fn(|context| {
             *over = *over || Pin::new(&mut *io).poll(context).is_ready();

@@ -67,8 +67,10 @@ impl Endpoint {
     /// The address of a path behind the base URL.
     pub(crate) fn at(&self, path: &str) -> Result<Target, ModelError> {
         let url = self.url(path);
-        let line = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        let path = line.parse().map_err(|error: http::uri::InvalidUri| bad(url.as_str(), &error.to_string()))?;
+        let line =
+            url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+        let path =
+            line.parse().map_err(|error: http::uri::InvalidUri| bad(url.as_str(), &error.to_string()))?;
         Ok(Target { url: url.into(), path })
     }
 

@@ -68,31 +68,30 @@ pub(super) struct Watch {
     start: Instant,
     last: Instant,
     phase: Phase,
+    /// The phase is another one, and its deadline may be sooner than the timer's.
+    sooner: bool,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl Watch {
     /// Starts to count. `stream`: there will be a first token.
     pub(super) fn start(timeouts: Timeouts, stream: bool) -> Self {
-        let now = Instant::now();
+        let start = Instant::now();
         let phase = if stream { Phase::FirstToken } else { Phase::Whole };
-        let mut watch = Self { timeouts, start: now, last: now, phase, sleep: Box::pin(sleep_until(now)) };
-        let (deadline, _) = watch.deadline();
-        watch.sleep.as_mut().reset(deadline);
-        watch
+        let (deadline, _) = phase.deadline(&timeouts, start, start);
+        Self { timeouts, start, last: start, phase, sooner: false, sleep: Box::pin(sleep_until(deadline)) }
     }
 
-    /// A token (or a part of a whole body) came. The timer is touched only by the first one, whose successor may be
-    /// due sooner; later ones move the deadline back, which the timer finds out when it fires.
+    /// A token (or a part of a whole body) came. The timer is moved where the work has to be waited for, and only by the first
+    /// one, whose successor may be due sooner: later ones move the deadline back, which the timer finds out when it fires.
     pub(super) fn token(&mut self, at: Instant) {
         self.last = at;
-        if self.phase != Phase::Tokens {
-            self.phase = Phase::Tokens;
-            let (deadline, _) = self.deadline();
-            if deadline < self.sleep.deadline() {
-                self.sleep.as_mut().reset(deadline);
-            }
-        }
+        self.enter(Phase::Tokens);
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.sooner |= self.phase != phase;
+        self.phase = phase;
     }
 
     /// Whether the total is used up: asked where bytes come so fast that the timer is never polled.
@@ -104,15 +103,19 @@ impl Watch {
     /// The reply is whole.
     pub(super) fn linger(&mut self) {
         if self.phase != Phase::Linger {
-            self.phase = Phase::Linger;
             self.last = Instant::now();
-            let (deadline, _) = self.deadline();
-            self.sleep.as_mut().reset(deadline);
+            self.enter(Phase::Linger);
         }
     }
 
     /// Ready when a limit is reached. If the timer fires before the true deadline, it is moved there.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Expired> {
+        if std::mem::take(&mut self.sooner) {
+            let (deadline, _) = self.deadline();
+            if deadline < self.sleep.deadline() {
+                self.sleep.as_mut().reset(deadline);
+            }
+        }
         loop {
             if self.sleep.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
@@ -136,16 +139,22 @@ impl Watch {
     }
 
     fn deadline(&self) -> (Instant, Expired) {
+        self.phase.deadline(&self.timeouts, self.start, self.last)
+    }
+}
+
+impl Phase {
+    /// When a call that began and went on at these times is late, and by which limit.
+    fn deadline(self, timeouts: &Timeouts, start: Instant, last: Instant) -> (Instant, Expired) {
         let after = |from: Instant, ms: u64| from.checked_add(Duration::from_millis(ms)).unwrap_or(from);
-        let total = (after(self.start, self.timeouts.total_ms), Expired::Total(self.timeouts.total_ms));
-        let phase = match self.phase {
-            Phase::Whole => return total,
-            Phase::FirstToken => (
-                after(self.start, self.timeouts.first_token_ms),
-                Expired::FirstToken(self.timeouts.first_token_ms),
-            ),
-            Phase::Tokens => (after(self.last, self.timeouts.idle_ms), Expired::Idle(self.timeouts.idle_ms)),
-            Phase::Linger => return (after(self.last, LINGER_MS), Expired::Linger),
+        let total = (after(start, timeouts.total_ms), Expired::Total(timeouts.total_ms));
+        let phase = match self {
+            Self::Whole => return total,
+            Self::FirstToken => {
+                (after(start, timeouts.first_token_ms), Expired::FirstToken(timeouts.first_token_ms))
+            }
+            Self::Tokens => (after(last, timeouts.idle_ms), Expired::Idle(timeouts.idle_ms)),
+            Self::Linger => return (after(last, LINGER_MS), Expired::Linger),
         };
         if total.0 <= phase.0 { total } else { phase }
     }

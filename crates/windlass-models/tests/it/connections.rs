@@ -58,7 +58,8 @@ async fn e19_a_reply_that_was_not_read_to_its_end_ends_its_connection() {
     let long = format!("{{\"choices\":[{{\"message\":{{\"content\":\"{}\"}}}}]}}", "x".repeat(1 << 20));
     let mut server = Server::start(json(&long)).await;
     let client = HttpClient::new(std::time::Duration::from_secs(10)).without_proxy();
-    let request = http::Request::get(format!("{}/x", server.url)).body(bytes::Bytes::new()).expect("a request");
+    let request =
+        http::Request::get(format!("{}/x", server.url)).body(bytes::Bytes::new()).expect("a request");
     let answer = client.send(request, 100).await.expect("an answer");
     assert_eq!(answer.body().len(), 100);
     server.connection_gone().await;
@@ -92,6 +93,27 @@ async fn an_idle_connection_ends_after_a_while() {
     tokio::time::resume();
     ask(&adapter(&server.url), false).await.expect("a reply");
     assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_task_that_has_used_up_its_budget_misses_no_reply() {
+    let (whole, streamed) = (Server::start(json(HELLO_WHOLE)).await, Server::start(events(&HELLO)).await);
+    for left in 1..24 {
+        for (server, stream) in [(&whole, false), (&streamed, true)] {
+            let model = adapter(&server.url);
+            let mut call = std::pin::pin!(ask(&model, stream));
+            // Each poll begins with so many operations left of the 128 that tokio grants.
+            let polled = std::future::poll_fn(|context| {
+                for _ in left..128 {
+                    if let std::task::Poll::Ready(used) = tokio::task::coop::poll_proceed(context) {
+                        used.made_progress();
+                    }
+                }
+                call.as_mut().poll(context)
+            });
+            polled.await.unwrap_or_else(|failure| panic!("{left} left, stream {stream}: {failure:?}"));
+        }
+    }
 }
 
 /// Run as a child of the test below, with proxies set.
