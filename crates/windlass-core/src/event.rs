@@ -216,31 +216,23 @@ pub struct TurnStarted {
 }
 
 /// See [`Fact::TurnCompleted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TurnCompleted {
     /// The turn's number.
     pub turn: u32,
-    /// The text beside the calls, or the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The whole text as the model wrote it: the answer, what stands beside the calls, and the calls that were read from it.
     pub text: Option<Text>,
     /// The reasoning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
     /// The calls with their final ids, native or read from the text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     /// Why the model stopped.
-    #[serde(default)]
     pub stop: StopReason,
     /// What the provider counted.
     pub usage: Usage,
     /// Which model answered.
     pub model: Text,
-    /// The reply's text where calls were read from it (`text` is then what was left).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw_text: Option<Text>,
     /// What the agent's own check has against the output of this reply, which fits the schema.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objection: Option<Text>,
 }
 

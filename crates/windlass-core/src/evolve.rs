@@ -5,11 +5,12 @@ mod start;
 
 use std::sync::Arc;
 
+use crate::call_args::CallArgs;
 use crate::event::{
     Adjusted, CallDecided, CallFinished, CallHeld, Decision, Event, Fact, InputRequested, LimitReached,
     OutputRejected, TurnCompleted, TurnFailed, TurnStarted,
 };
-use crate::ids::CallId;
+use crate::ids::{CallId, Text};
 use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::{OpenCall, Stage};
@@ -172,14 +173,13 @@ impl State {
         self.count(&turn.usage);
         self.stop = turn.stop;
         self.counters.model_calls += 1;
-        if let Some(text) = turn.text.as_ref().filter(|text| !text.trim().is_empty()) {
-            self.last_text = Some(text.clone());
+        if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
+            self.last_text = Some(text);
         }
         self.history.push(Arc::new(Message::Assistant(AssistantMessage {
             text: turn.text.clone(),
             reasoning: turn.reasoning.clone(),
             calls: turn.calls.clone(),
-            raw: turn.raw_text.clone(),
         })));
         if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
             self.streaks.cut = 0;
@@ -219,7 +219,7 @@ impl State {
     }
 
     /// How often this call came in a row, this time included.
-    fn count_repeat(&mut self, name: &Arc<str>, args: &Arc<str>) -> u32 {
+    fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
         let exempt = self.tool(name).is_some_and(|tool| tool.poll);
         let times = match &self.repeated {
             Some(last) if !exempt && last.name == *name && same_args(&last.args, args) => last.times + 1,
@@ -346,7 +346,7 @@ impl State {
         for mut open in calls {
             if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued) {
                 let message = if open.by_hook {
-                    self.branched.push(Branched { args: open.call.args.clone(), outcome: outcome.clone() });
+                    self.branched.push(Branched { args: open.call.args.to_text(), outcome: outcome.clone() });
                     branch_message(&self.policy, &open, outcome)
                 } else {
                     tool_message(&self.policy, &open, outcome)

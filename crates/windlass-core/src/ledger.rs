@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Carried, ModelChoice, Prices};
-use crate::policy::LimitKind;
+use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
 use crate::state::{Calling, Phase, State};
 
@@ -173,14 +173,19 @@ impl Ledger {
 
 impl State {
     /// Tokens of a request with the whole conversation, by rule of thumb, `more` bytes of text included that enter with it.
-    pub(crate) fn estimated_input(&self, more: u64) -> u64 {
+    pub(crate) fn estimated_input(&self, wire: Wire, more: u64) -> u64 {
         let prompt: u64 = self.prompt.iter().map(|message| message.bytes()).sum();
-        prompt.saturating_add(self.history.bytes()).saturating_add(more) / BYTES_A_TOKEN
+        let history = match wire {
+            Wire::Fenced => self.history.bytes_as_text(),
+            Wire::Auto | Wire::Native | Wire::Xml => self.history.bytes(),
+        };
+        prompt.saturating_add(history).saturating_add(more) / BYTES_A_TOKEN
     }
 
     /// What a call of a model may use: its estimated input, and its output as far as that is bounded.
     pub(crate) fn reservation(&self, model: &ModelChoice, more: u64) -> Amount {
-        let (input, output) = (self.estimated_input(more), model.max_tokens.unwrap_or(0));
+        let input = self.estimated_input(self.policy.wire_of(model), more);
+        let output = model.max_tokens.unwrap_or(0);
         Amount::priced(input, output, model.prices.unwrap_or_default())
     }
 

@@ -160,34 +160,23 @@ fn timers(state: &State) -> Vec<What> {
 fn replied(state: &State, turn: &TurnCompleted) -> Vec<What> {
     let Phase::Calling(calling) = &state.phase else { return Vec::new() };
     let action = state.action(calling.seq);
-    let reply = |text: &Option<_>, calls| {
-        let reply = Reply {
-            text: text.clone(),
-            reasoning: turn.reasoning.clone(),
-            calls,
-            stop: turn.stop,
-            usage: turn.usage,
-            model: turn.model.clone(),
-        };
-        let reply = Box::new(reply);
-        match turn.objection.clone() {
-            Some(objection) => What::Objected { action, reply, objection },
-            None => What::Replied { action, reply },
-        }
-    };
-    let native = turn.calls.iter().map(|call| ReplyCall {
+    let native = turn.calls.iter().filter(|call| call.place.is_none()).map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),
         name: call.name.clone(),
-        args: call.args.clone(),
+        args: call.args.to_text(),
     });
-    let mut replies = vec![reply(&turn.text, native.collect())];
-    if turn.raw_text.is_some() {
-        replies.insert(0, reply(&turn.raw_text, Vec::new()));
-    } else if !turn.calls.is_empty() {
-        // They may have stood in the reasoning.
-        replies.push(reply(&turn.text, Vec::new()));
-    }
-    replies
+    let reply = Box::new(Reply {
+        text: turn.text.clone(),
+        reasoning: turn.reasoning.clone(),
+        calls: native.collect(),
+        stop: turn.stop,
+        usage: turn.usage,
+        model: turn.model.clone(),
+    });
+    vec![match turn.objection.clone() {
+        Some(objection) => What::Objected { action, reply, objection },
+        None => What::Replied { action, reply },
+    }]
 }
 
 /// The failure of a model call. How long the next try waits says how much of the wait was left to chance.
@@ -244,7 +233,7 @@ fn stepped(state: &State, events: &[Event]) -> Option<What> {
             Fact::Adjusted(adjusted) => edits.adjusted = Some(adjusted.clone()),
             Fact::HistoryEdited(edited) => edits.splices.clone_from(&edited.splices),
             Fact::StepBranched(branched) => {
-                edits.branches = branched.calls.iter().map(|call| call.args.clone()).collect();
+                edits.branches = branched.calls.iter().map(|call| call.args.to_text()).collect();
             }
             Fact::RunEnded(end) => edits.end = hook_end(end),
             _ => {}

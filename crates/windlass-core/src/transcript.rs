@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::history::History;
 use crate::message::Message;
+use crate::steps::Steps;
 
 /// What a model is told that sums up a branch (acorn).
 pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
@@ -12,13 +13,23 @@ pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution conci
 /// The one message of a request whose view is [`View::Transcript`](crate::View::Transcript): the conversation so far,
 /// line by line, and after it what the last message says.
 pub fn transcript(history: &History) -> Message {
+    Message::user(written(history, &Steps::default()))
+}
+
+fn written(history: &History, steps: &Steps) -> String {
     let before = history.len().saturating_sub(1);
     let mut text = "Branch history:".to_owned();
     for message in history.iter().take(before) {
+        let length = text.len();
         lines(&mut text, message);
+        steps.add(1 + message.bytes() as usize + text.len() - length);
     }
-    let last = history.last().and_then(|last| last.content()).map(|content| content.text().into_owned());
-    Message::user(format!("{text}\n\n{}", last.unwrap_or_default()))
+    let last = history.last().and_then(|last| last.content());
+    let last = last.map(|content| content.text()).unwrap_or_default();
+    steps.add(last.len());
+    text.push_str("\n\n");
+    text.push_str(&last);
+    text
 }
 
 fn lines(out: &mut String, message: &Message) {
@@ -33,10 +44,13 @@ fn lines(out: &mut String, message: &Message) {
             for call in &said.calls {
                 let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
             }
-            match said.text.as_deref() {
+            match said.beside_calls().as_deref() {
                 Some(text) if !text.is_empty() => write!(out, "\n[Assistant] {text}"),
                 _ => Ok(()),
             }
         }
     };
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,6 +148,22 @@ pub enum Delta {
     Whole(Box<Reply>),
 }
 
+impl Delta {
+    /// About how many bytes of text it brings.
+    pub fn heft(&self) -> u64 {
+        let bytes = match self {
+            Self::Text(text) | Self::Reasoning(text) => text.len(),
+            Self::Sealed(sealed) => sealed.data.len(),
+            Self::Call { id, name, args, .. } => {
+                args.len() + id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len)
+            }
+            Self::Usage(_) | Self::Stop(_) => 0,
+            Self::Whole(reply) => return reply.heft(),
+        };
+        bytes as u64
+    }
+}
+
 /// The pieces of a reply, or its failure. The stream ends after either.
 pub type Deltas = Pin<Box<dyn Stream<Item = Result<Delta, ModelFailure>> + Send>>;
 

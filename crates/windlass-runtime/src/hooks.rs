@@ -72,7 +72,7 @@ impl Step {
         self.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name)
     }
 
-    /// The model's reply of this step: its text and calls.
+    /// The model's reply of this step: its text as the model wrote it, with calls that were read from it, and its calls.
     pub fn response(&self) -> Option<(&Option<Text>, &[ToolCall])> {
         self.history.iter().rev().find_map(|message| match &**message {
             Message::Assistant(said) => Some((&said.text, said.calls.as_slice())),

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::io;
 
 use windlass_core::{
-    ActionId, Adjusted, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message, Rejection,
-    RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire, shown_args,
+    ActionId, Adjusted, CallArgs, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message,
+    Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire, shown_args,
 };
 use windlass_runtime::Update;
 
@@ -27,7 +27,7 @@ pub(crate) struct Plain {
     pub(super) brief: bool,
     pub(super) paper: Paper,
     turn: Turn,
-    calls: HashMap<CallId, (Text, Text)>,
+    calls: HashMap<CallId, (Text, CallArgs)>,
     started_at: u64,
     model_calls: u64,
     tool_calls: u64,
@@ -227,7 +227,7 @@ impl Plain {
             let text = reasoning.text.to_string();
             self.remark(&text);
         }
-        self.settle(turn.text.as_deref().unwrap_or_default());
+        self.settle(turn.beside_calls().as_deref().unwrap_or_default());
         self.end_line();
         let action = self.turn.action.take();
         self.turn =
@@ -287,7 +287,7 @@ impl Plain {
             Decision::Approved => self.remark(&format!("approved: {name}")),
             Decision::Edited { args } => {
                 if let Some((_, old)) = self.calls.get_mut(&decided.call) {
-                    *old = args.clone();
+                    *old = args.clone().into();
                 }
                 self.remark(&format!("approved: {name}, with other arguments"));
             }

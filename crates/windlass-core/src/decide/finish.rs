@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::limits::fill;
 use super::{Decision, RAW_OUTPUT};
-use crate::args::check_args;
+use crate::args::{check_args, check_args_beside};
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
 use crate::message::ToolCall;
@@ -65,7 +65,7 @@ impl Decision {
         if form == OutputForm::None {
             return Ok(None);
         }
-        let mut args = check_args(tool, &call.args)?;
+        let mut args = check_args_beside(tool, &call.args, &self.checks)?;
         self.objected()?;
         Ok(match form {
             OutputForm::Value => args.get_mut(OUTPUT_FIELD).map(Value::take),
@@ -133,7 +133,7 @@ impl Decision {
     /// What the model gave in the end, for the error of a run that failed for it.
     fn raw_output(&self, call: Option<CallId>) -> String {
         let raw = match call {
-            Some(id) => self.state.open_call(&id).map(|open| open.call.args.clone()),
+            Some(id) => self.state.open_call(&id).map(|open| open.call.args.to_text()),
             None => self.said(),
         };
         raw.map_or(String::new(), |raw| format!("{RAW_OUTPUT}{raw}"))

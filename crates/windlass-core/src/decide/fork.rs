@@ -117,7 +117,7 @@ impl Decision {
         let Some(reply) = self.last_reply().cloned().filter(|_| self.state.steering.is_empty()) else {
             return false;
         };
-        let text = reply.text.filter(|text| !text.trim().is_empty());
+        let text = reply.beside_calls().filter(|text| !text.trim().is_empty());
         let mut finishes = reply.calls.iter().filter(|call| self.is_finish(call));
         let Some(output) = finishes.find_map(|call| self.output_of(call).ok()) else { return false };
         self.end_with(Status::Answered, text, output, None);

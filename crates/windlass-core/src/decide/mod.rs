@@ -20,6 +20,7 @@ use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
+use crate::schema::Checks;
 use crate::state::{Phase, State};
 use crate::violation::Violation;
 
@@ -44,8 +45,8 @@ pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violat
     let behind = if input.at < state.clock { state.behind_ms } else { 0 };
     let at = input.at.saturating_add(behind).max(state.clock);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
-    let mut decision =
-        Decision { state: state.clone(), events: Vec::with_capacity(4), at, behind, objection: None };
+    let (state, checks) = (state.clone(), Checks::default());
+    let mut decision = Decision { state, events: Vec::with_capacity(4), at, behind, objection: None, checks };
     decision.decide(input.what)?;
     Ok((decision.events, decision.state))
 }
@@ -59,6 +60,8 @@ struct Decision {
     behind: Option<Millis>,
     /// What the agent's own check has against the output of the reply that came.
     objection: Option<Text>,
+    /// What checking its calls may still take.
+    checks: Checks,
 }
 
 type Decided = Result<(), Violation>;

@@ -20,6 +20,7 @@ use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{LimitKind, Malformed, Talk, Wire};
 use crate::reply::{FailureKind, ModelFailure, Reply, StopReason, Usage};
+use crate::said;
 use crate::state::{Calling, Phase};
 use crate::steps::Steps;
 
@@ -87,40 +88,31 @@ impl Decision {
         Ok(())
     }
 
-    /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one.
+    /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one. The reply
+    /// stays whole: its text goes back to the model as it came.
     fn read(&self, turn: u32, offered: bool, reply: Reply) -> TurnCompleted {
-        let mut text = reply.text;
-        let mut raw_text = None;
         let steps = Steps::default();
         let mut calls: Vec<ReadCall> = reply.calls.into_iter().map(ReadCall::from).collect();
-        match self.state.wire() {
-            Wire::Auto if offered && calls.is_empty() => {
-                let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
-                if let Some(found) = forms::calls_in(text.as_deref(), reasoning, &self.state.tools, &steps) {
-                    raw_text = text.take();
-                    calls = found.into_iter().map(ReadCall::from).collect();
-                }
+        let source = said::source(reply.text.as_ref(), reply.reasoning.as_ref());
+        match (self.state.wire(), source) {
+            (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
+                calls = forms::calls_in(text, &self.state.tools, &steps).unwrap_or_default();
             }
-            Wire::Fenced if offered && calls.is_empty() => {
-                if let Some((found, left)) = text.as_deref().and_then(|text| fenced::blocks_in(text, &steps))
-                {
-                    raw_text = text.replace(left);
-                    calls = found;
-                }
+            (Wire::Fenced, _) if offered && calls.is_empty() => {
+                calls = reply.text.as_ref().map_or_else(Vec::new, |text| fenced::blocks_in(text, &steps));
             }
-            Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml => {}
+            (Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml, _) => {}
         }
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
         TurnCompleted {
             turn,
-            text,
+            text: reply.text,
             reasoning: reply.reasoning,
             calls: self.identify(turn, calls),
             stop: reply.stop,
             usage: reply.usage,
             model: reply.model,
-            raw_text,
             objection: self.objection.clone(),
         }
     }
@@ -130,7 +122,7 @@ impl Decision {
         let mut taken: BTreeSet<CallId> = BTreeSet::new();
         let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
-            let given = read.call.id.as_ref().filter(|id| !id.trim().is_empty());
+            let given = read.id.as_ref().filter(|id| !id.trim().is_empty());
             let free = |id: &CallId| !self.state.call_ids.contains(id) && !taken.contains(id);
             let own = given.map(|id| CallId(id.clone())).filter(free);
             let id = own.unwrap_or_else(|| {
@@ -145,10 +137,11 @@ impl Decision {
             .into_iter()
             .zip(ids)
             .map(|(read, id)| ToolCall {
-                provider_id: read.call.id.filter(|given| **given != *id.0),
+                provider_id: read.id.filter(|given| **given != *id.0),
                 id,
-                name: read.call.name,
-                args: read.call.args,
+                name: read.name,
+                args: read.args,
+                place: read.place,
                 delegate: read.delegate,
                 fault: read.fault,
             })
@@ -219,10 +212,10 @@ impl Decision {
         }
     }
 
-    /// The text of the reply that the conversation ends with.
+    /// The text of the reply that the conversation ends with, beside its calls.
     pub(super) fn said(&self) -> Option<Text> {
         match self.state.history.last().map(|last| &**last) {
-            Some(Message::Assistant(said)) => said.text.clone(),
+            Some(Message::Assistant(said)) => said.beside_calls(),
             _ => None,
         }
     }
@@ -250,7 +243,7 @@ impl Decision {
             return false;
         }
         // The text as the model wrote it, calls and all.
-        let raw = self.last_reply().and_then(|said| said.raw.clone().or_else(|| said.text.clone()));
+        let raw = self.last_reply().and_then(|said| said.text.clone());
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());
         }
@@ -390,7 +383,7 @@ impl Decision {
     pub(super) fn closing_overdue(&mut self) {
         let why = "stopped: the closing call did not end within the grace after the deadline";
         // Nobody waits for what was paid; the request had gone out (E41).
-        let input = self.state.estimated_input(0);
+        let input = self.state.estimated_input(self.state.wire(), 0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.closing.as_ref().map(|closing| closing.reached.limit);
         let text = self.state.last_text.clone();

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::ModelChoice;
 use crate::event::Purpose;
+use crate::glob::covers;
 use crate::ids::Text;
 use crate::stored::SPILL_BYTES;
 
@@ -339,21 +340,16 @@ impl Policy {
 
     /// The pattern of `deny` that this tool's name matches.
     pub fn denied(&self, tool: &str) -> Option<&Text> {
-        self.deny.iter().find(|pattern| matches(pattern, tool))
+        self.deny.iter().find(|pattern| covers(pattern, tool))
     }
 
     /// Whether the policy's `approve` list names this tool.
     pub fn wants_approval(&self, tool: &str) -> bool {
-        self.approve.iter().any(|pattern| matches(pattern, tool))
+        self.approve.iter().any(|pattern| covers(pattern, tool))
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
 fn is_act(purpose: &Purpose) -> bool {
     *purpose == Purpose::Act
-}
-
-/// Whether a pattern of `*` (any run of characters) and `?` (one character) covers a whole name.
-fn matches(pattern: &str, name: &str) -> bool {
-    wildmatch::WildMatch::new(pattern).matches(name)
 }

@@ -1,5 +1,6 @@
 //! Parts of the state that count and remember: streaks, repetition, limits that were reached.
 
+use crate::call_args::CallArgs;
 use crate::event::LimitReached;
 use crate::ids::{Millis, Text};
 use crate::ledger::Beyond;
@@ -29,7 +30,7 @@ pub(crate) struct Streaks {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Repeated {
     pub(crate) name: Text,
-    pub(crate) args: Text,
+    pub(crate) args: CallArgs,
     pub(crate) times: u32,
 }
 

@@ -1,10 +1,10 @@
 //! Owns one call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -15,14 +15,16 @@ use opentelemetry::global;
 use opentelemetry::trace::TraceContextExt;
 use tokio::time::Instant;
 use windlass_core::{FailureKind, ModelFailure, Reply, Text, Usage, mask};
+use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::body::Body;
 use super::client::Answer;
+use super::events::EventReader;
 use super::frames::{Frames, Framing};
 use super::model::{Addressed, Server};
 use super::timeouts::{Expired, Watch};
 use super::trouble::{Refused, chain, read_refusal};
-use crate::wires::{Asked, Decode, DecodeError, estimate};
+use crate::wires::{Asked, DecodeError, estimate};
 use crate::{Delta, ModelError};
 
 /// How much longer a reply may be in JSON than it is: an escape takes up to six bytes for two.
@@ -58,7 +60,9 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
     }
     let data = call.read_whole(answer.body, &mut watch).await?;
     let asked = Asked { model: call.model.clone(), content_bytes: call.content_bytes };
-    let reply = call.server.wire.decode(&call.server.dialect, &data, &asked);
+    let (server, bytes) = (call.server.clone(), data.len() as u64);
+    let decode = move || server.wire.decode(&server.dialect, &data, &asked);
+    let reply = if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
     let reply = reply.map_err(|error| call.undecoded(error, Usage::default()))?;
     Ok(Reading::Whole(Some(Box::new(reply))))
 }
@@ -112,64 +116,33 @@ pub(super) struct Events {
     /// `None`: nothing more will be read.
     body: Option<Body>,
     watch: Watch,
-    frames: Frames,
-    decoder: Box<dyn Decode>,
-    queue: VecDeque<Delta>,
+    reader: EventReader,
     arrived: Instant,
     read: usize,
-    seen: usize,
     over: bool,
 }
 
 impl Events {
     fn new(call: Call, body: Body, watch: Watch) -> Self {
         let wire = call.server.wire;
-        let decoder = wire.decoder(&call.server.dialect);
         let frames = Frames::bounded(wire.facts().framing, call.max_body_bytes());
-        Self {
-            call,
-            body: Some(body),
-            watch,
-            frames,
-            decoder,
-            queue: VecDeque::new(),
-            arrived: Instant::now(),
-            read: 0,
-            seen: 0,
-            over: false,
-        }
-    }
-
-    /// Decodes the next whole event, if there is one.
-    fn decode_next(&mut self) -> Result<bool, ModelFailure> {
-        if self.decoder.is_done() {
-            return Ok(false);
-        }
-        let Some(data) = self.frames.next() else { return Ok(false) };
-        self.seen += 1;
-        let decoded = self.decoder.event(data, &mut self.queue);
-        if !self.queue.is_empty() {
-            self.watch.token(self.arrived);
-        }
-        match decoded {
-            Ok(()) => Ok(true),
-            Err(error) => Err(self.call.undecoded(error, self.paid())),
-        }
+        let reader = EventReader::new(frames, wire.decoder(&call.server.dialect));
+        Self { call, body: Some(body), watch, reader, arrived: Instant::now(), read: 0, over: false }
     }
 
     fn paid(&self) -> Usage {
-        self.decoder.usage(self.call.content_bytes)
+        self.reader.usage(self.call.content_bytes)
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
         self.arrived = Instant::now();
         self.read = self.read.saturating_add(bytes.len());
-        if let Some(expired) = self.watch.total_over(self.arrived).filter(|_| !self.decoder.is_finished()) {
+        if let Some(expired) = self.watch.total_over(self.arrived).filter(|_| !self.reader.is_finished()) {
             return Err(ModelFailure { usage: self.paid(), ..self.call.expired(expired) });
         }
         let too_long = if self.read > MAX_STREAM_BYTES {
             format!("the stream is longer than {MAX_STREAM_BYTES} bytes")
-        } else if self.decoder.is_done() || self.frames.push(bytes).is_ok() {
+        } else if self.reader.push(bytes).is_ok() {
             return Ok(());
         } else {
             let most = self.call.max_body_bytes();
@@ -182,13 +155,13 @@ impl Events {
     fn end(&mut self, broken: Option<String>) -> Result<(), ModelFailure> {
         self.over = true;
         self.body = None;
-        if self.decoder.end(self.call.content_bytes, &mut self.queue) {
+        if self.reader.end(self.call.content_bytes) {
             return Ok(());
         }
         let host = &self.call.server.endpoint.host;
         let (kind, message) = match broken {
             Some(why) => (FailureKind::Cut, format!("the stream from {host} broke: {why}")),
-            None if self.read > 0 && self.seen == 0 => {
+            None if self.read > 0 && !self.reader.has_begun() => {
                 (FailureKind::Protocol, format!("the reply from {host} is no stream of events"))
             }
             None => (FailureKind::Cut, format!("the stream from {host} ended before the reply did")),
@@ -198,12 +171,16 @@ impl Events {
 
     /// One step towards the next piece. `Ready(Ok(()))`: look again.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelFailure>> {
-        match self.decode_next() {
+        let decoded = ready!(self.reader.poll_event(cx));
+        if self.reader.has_pieces() {
+            self.watch.token(self.arrived);
+        }
+        match decoded {
             Ok(true) => return Poll::Ready(Ok(())),
             Ok(false) => {}
-            Err(failure) => return Poll::Ready(Err(failure)),
+            Err(error) => return Poll::Ready(Err(self.call.undecoded(error, self.paid()))),
         }
-        if self.decoder.is_done() {
+        if self.reader.is_done() {
             self.watch.linger();
         }
         let Some(body) = self.body.as_mut() else { return Poll::Ready(self.end(None)) };
@@ -211,13 +188,12 @@ impl Events {
             Poll::Ready(Some(Ok(bytes))) => Poll::Ready(self.add(&bytes)),
             Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Some(chain(&error)))),
             Poll::Ready(None) => {
-                // The last event may lack its blank line.
-                self.frames.end();
+                self.reader.close();
                 self.body = None;
                 Poll::Ready(Ok(()))
             }
             Poll::Pending => self.watch.poll(cx).map(|expired| {
-                if self.decoder.is_finished() {
+                if self.reader.is_finished() {
                     return self.end(None);
                 }
                 Err(ModelFailure { usage: self.paid(), ..self.call.expired(expired) })
@@ -227,7 +203,7 @@ impl Events {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelFailure>>> {
         loop {
-            if let Some(delta) = self.queue.pop_front() {
+            if let Some(delta) = self.reader.pop() {
                 return Poll::Ready(Some(Ok(delta)));
             }
             if self.over {
@@ -239,7 +215,7 @@ impl Events {
                 Poll::Ready(Err(failure)) => {
                     self.over = true;
                     self.body = None;
-                    self.queue.clear();
+                    self.reader.clear();
                     return Poll::Ready(Some(Err(failure)));
                 }
                 Poll::Pending => return Poll::Pending,

@@ -58,10 +58,19 @@ impl Frames {
         }
     }
 
-    pub(crate) fn next(&mut self) -> Option<&[u8]> {
+    /// Finds the next whole event and says how many bytes of [`data`](Self::data) it has; `None`: more bytes are needed.
+    pub(crate) fn find(&mut self) -> Option<usize> {
         match self {
-            Self::Events(parser) => parser.next_data(),
-            Self::Lines(reader) => reader.next_line(),
+            Self::Events(parser) => parser.next_event(),
+            Self::Lines(reader) => reader.find(),
+        }
+    }
+
+    /// The data of the event that was found last, until more bytes are added.
+    pub(crate) fn data(&self) -> &[u8] {
+        match self {
+            Self::Events(parser) => parser.data(),
+            Self::Lines(reader) => reader.line(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod client;
 mod connect;
 mod directory;
 mod endpoint;
+mod events;
 mod failure;
 mod frames;
 mod model;

@@ -10,6 +10,8 @@ use super::MAX_TEMPLATE_BYTES;
 const MAX_TAG_TOKENS: usize = 500;
 /// The longest text or name within a tag, in bytes.
 const MAX_LITERAL_BYTES: usize = 4096;
+/// The longest line with tags, in bytes.
+const MAX_LINE_BYTES: usize = 65_000;
 /// The most `elif`s of a template: each is nested in the one before.
 const MAX_ELIFS: usize = 100;
 
@@ -42,9 +44,22 @@ pub(crate) fn check(text: &str) -> Result<(), Fault> {
         let reason = format!("it has {} bytes, at most {MAX_TEMPLATE_BYTES} are taken", text.len());
         return Err(Fault { line: 1, reason });
     }
+    lines(text)?;
     tags(text)?;
     let template = parse(text, "instructions", SyntaxConfig::default())?;
     statement(&template)
+}
+
+/// How long lines with tags are: the reader counts columns in 16 bits, and one more for an error.
+fn lines(text: &str) -> Result<(), Fault> {
+    let begins = |line: &str| ["{{", "{%", "{#"].iter().any(|begin| line.contains(begin));
+    match text.split('\n').position(|line| line.len() > MAX_LINE_BYTES && begins(line)) {
+        None => Ok(()),
+        Some(at) => {
+            let reason = format!("a line with tags has more than {MAX_LINE_BYTES} bytes");
+            Err(Fault { line: at + 1, reason })
+        }
+    }
 }
 
 /// How long tags are.

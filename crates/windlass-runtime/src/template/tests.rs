@@ -221,3 +221,11 @@ fn a_long_input_may_stand_in_the_text() {
     let input = Value::String("x".repeat(2 * MAX_TEXT_BYTES));
     assert_eq!(render("{{ input }}", &input).map(|text| text.len()), Ok(2 * MAX_TEXT_BYTES));
 }
+
+#[test]
+fn a_tag_far_out_in_a_long_line_is_an_error() {
+    let far = format!("Fine.\n{}{{{{ input }}}}", "x".repeat(65_001));
+    let fault = check(&far).unwrap_err();
+    assert_eq!((fault.line, &*fault.reason), (2, "a line with tags has more than 65000 bytes"));
+    assert!(check(&"x".repeat(65_001)).is_ok(), "a long line without tags is fine");
+}

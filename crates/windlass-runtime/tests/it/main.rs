@@ -21,6 +21,8 @@ mod imports;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod long_work;
+#[cfg(test)]
 mod outputs;
 #[cfg(test)]
 mod panics;
@@ -30,6 +32,8 @@ mod payloads;
 mod people;
 #[cfg(test)]
 mod real_time;
+#[cfg(test)]
+mod replies;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]

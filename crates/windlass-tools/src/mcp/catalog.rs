@@ -7,8 +7,7 @@ use std::sync::{Arc, Weak};
 use rmcp::model::{Tool as ServerTool, ToolAnnotations};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use wildmatch::WildMatch;
-use windlass_core::{Effect, ToolSpec, mask, mask_json};
+use windlass_core::{Effect, ToolSpec, covers, mask, mask_json};
 
 use super::config::McpConfig;
 use super::error::McpError;
@@ -160,8 +159,7 @@ fn effect(annotations: Option<&ToolAnnotations>) -> Effect {
 
 fn is_wanted(config: &McpConfig, remote: &str, name: &str) -> bool {
     config.tools.as_ref().is_none_or(|patterns| {
-        let mut patterns = patterns.iter().map(|pattern| WildMatch::new(pattern));
-        patterns.any(|pattern| pattern.matches(remote) || pattern.matches(name))
+        patterns.iter().any(|pattern| covers(pattern, remote) || covers(pattern, name))
     })
 }
 

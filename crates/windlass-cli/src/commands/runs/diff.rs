@@ -198,10 +198,10 @@ fn step(event: &Event, names: &Names<'_>) -> Option<String> {
     };
     match &event.fact {
         Fact::TurnCompleted(turn) => {
-            let text = turn.text.as_deref().unwrap_or_default();
+            let text = turn.beside_calls().unwrap_or_default();
             let asks: Vec<_> = turn.calls.iter().map(|call| &*call.name).collect();
             let asks = if asks.is_empty() { String::new() } else { format!(" [calls {}]", asks.join(", ")) };
-            Some(format!("turn {}: {}{asks}", turn.turn, cut(text, LINE_CHARS)))
+            Some(format!("turn {}: {}{asks}", turn.turn, cut(&text, LINE_CHARS)))
         }
         Fact::TurnFailed(failed) => Some(format!("turn {} failed: {}", failed.turn, failed.failure.message)),
         Fact::CallFinished(finished) => {

@@ -160,7 +160,7 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
                 out::line(format_args!("{}: {}", message.role(), content.text()))?;
             }
             Message::Assistant(said) => {
-                let text = said.text.as_deref().unwrap_or_default();
+                let text = said.beside_calls().unwrap_or_default();
                 if !text.is_empty() || said.calls.is_empty() {
                     out::line(format_args!("assistant: {text}"))?;
                 }

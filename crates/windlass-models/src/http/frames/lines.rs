@@ -15,6 +15,8 @@ pub struct LineReader {
     /// Up to where that line was searched for its end.
     searched: usize,
     ended: bool,
+    /// Where the line stands that was found last.
+    found: (usize, usize),
     steps: Steps,
 }
 
@@ -41,6 +43,7 @@ impl LineReader {
     /// # Errors
     /// The line that is being read is too long.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
+        self.found = (0, 0);
         if self.line > 0 {
             self.steps.add(self.buffer.len() - self.line);
             self.buffer.drain(..self.line);
@@ -62,6 +65,18 @@ impl LineReader {
 
     /// The next whole line that is not empty; `None`: more bytes are needed.
     pub fn next_line(&mut self) -> Option<&[u8]> {
+        self.find()?;
+        Some(self.line())
+    }
+
+    /// The line that was found last, until more bytes are added.
+    pub fn line(&self) -> &[u8] {
+        let (start, end) = self.found;
+        self.buffer.get(start..end).unwrap_or_default().trim_ascii()
+    }
+
+    /// Finds the next whole line that is not empty and says how many bytes it has; `None`: more bytes are needed.
+    pub fn find(&mut self) -> Option<usize> {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();
             let found = memchr::memchr(b'\n', rest);
@@ -74,10 +89,10 @@ impl LineReader {
                     return None;
                 }
             };
-            let start = std::mem::replace(&mut self.line, next);
+            self.found = (std::mem::replace(&mut self.line, next), end);
             self.searched = next;
-            if !self.buffer.get(start..end).unwrap_or_default().trim_ascii().is_empty() {
-                return self.buffer.get(start..end).map(<[u8]>::trim_ascii);
+            if !self.line().is_empty() {
+                return Some(self.line().len());
             }
         }
     }
