@@ -116,6 +116,16 @@ pub struct ModelFailure {
     pub model: Text,
 }
 
+impl std::fmt::Display for ModelFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "model {} failed", self.model)?;
+        if let Some(status) = self.status {
+            write!(f, " (HTTP {status})")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
 impl ModelFailure {
     /// A failure of this kind, without a status, a wait, or anything paid.
     pub fn new(kind: FailureKind, message: impl Into<Text>, model: impl Into<Text>) -> Self {
