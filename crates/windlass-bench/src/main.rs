@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass::models::{OpenAiChat, OpenAiConfig};
+use windlass::models::{HttpModel, HttpModelConfig};
 use windlass::runtime::DriveOptions;
 use windlass::{Agent, LimitKind, MemoryLog, SqliteLog, tool};
 
@@ -74,7 +74,7 @@ fn args() -> Args {
 }
 
 fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
-    let mut config = OpenAiConfig::new("openai", &args.base_url);
+    let mut config = HttpModelConfig::openai_chat("openai", &args.base_url);
     config.key = Some("benchmark".into());
     let log: Arc<dyn windlass::EventLog> = match &args.log {
         Some(path) => Arc::new(SqliteLog::open(path)?),
@@ -83,7 +83,7 @@ fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
     };
     let agent = Agent::builder("bench")
         .instructions(SYSTEM)
-        .model(args.model.as_str(), Arc::new(OpenAiChat::new(config)?))
+        .model(args.model.as_str(), Arc::new(HttpModel::new(config)?))
         .tool(echo)
         .limit(LimitKind::ModelCalls, args.rounds as f64 + 2.0)
         .log(log)

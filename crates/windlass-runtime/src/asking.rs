@@ -257,14 +257,7 @@ impl Taking {
 const STOPPED: &str = "stopped from this side";
 
 fn failure(model: &Text, kind: FailureKind, message: &str) -> ModelFailure {
-    ModelFailure {
-        kind,
-        status: None,
-        message: message.into(),
-        retry_after_ms: None,
-        usage: Usage::default(),
-        model: model.clone(),
-    }
+    ModelFailure::new(kind, message, model.clone())
 }
 
 fn sent(request: &ModelRequest) -> u64 {

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use windlass::models::openai::decode::{Decoder, decode};
-use windlass::models::openai::encode::{Dialect, encode};
-use windlass::models::openai::sse::SseParser;
+use windlass::models::http::sse::SseParser;
+use windlass::models::wires::openai_chat::decode::{Decoder, decode};
+use windlass::models::wires::openai_chat::encode::encode;
+use windlass::models::wires::{Decode, Dialect};
 use windlass::models::{Assembler, Delta, ModelRequest, PrefixCell};
 use windlass::runtime::{DriveOptions, RunMessages, yaml};
 use windlass::{Agent, Tour};
@@ -290,7 +291,7 @@ fn wires() {
                 let event = [b"data: ", delta.as_slice(), b"\n\n"].concat();
                 let pushed = event.chunks(64 * 1024).all(|chunk| parser.push(chunk).is_ok());
                 let mut out = VecDeque::new();
-                let decoded = parser.next_data().map(|data| Decoder::new(None).chunk(data, &mut out).is_ok());
+                let decoded = parser.next_data().map(|data| Decoder::new(None).event(data, &mut out).is_ok());
                 (pushed, decoded, out)
             },
         );

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use windlass::models::{Delta, Deltas, ModelRequest, OpenAiChat, OpenAiConfig};
+use windlass::models::{Delta, Deltas, HttpModel, HttpModelConfig, ModelRequest};
 use windlass::runtime::{AgentBuilder, DriveOptions};
 use windlass::tools::command::{CommandSettings, CommandTool};
 use windlass::tools::mcp::{Lifecycle, McpConfig, McpServer};
@@ -216,10 +216,10 @@ async fn results() -> Outcome<()> {
     Ok(())
 }
 
-fn chat(url: &str) -> Outcome<Arc<OpenAiChat>> {
-    let mut config = OpenAiConfig::new("openai", url);
+fn chat(url: &str) -> Outcome<Arc<HttpModel>> {
+    let mut config = HttpModelConfig::openai_chat("openai", url);
     config.key = Some("benchmark".into());
-    Ok(Arc::new(OpenAiChat::new(config)?))
+    Ok(Arc::new(HttpModel::new(config)?))
 }
 
 async fn servers() -> Outcome<()> {

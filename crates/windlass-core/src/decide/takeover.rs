@@ -74,14 +74,8 @@ impl Decision {
         let asks: Vec<Ask> = self.state.asks.asked().cloned().collect();
         for ask in asks {
             let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
-            let failure = ModelFailure {
-                kind: FailureKind::Cancelled,
-                status: None,
-                message: why.into(),
-                retry_after_ms: None,
-                usage,
-                model: model.unwrap_or_else(|| "".into()),
-            };
+            let model = model.unwrap_or_else(|| "".into());
+            let failure = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, why, model) };
             self.record(TurnFailed::last(&ask, failure));
         }
     }

@@ -212,14 +212,8 @@ impl Moves<'_> {
 }
 
 fn failed(action: ActionId, kind: FailureKind) -> InputKind {
-    let failure = ModelFailure {
-        kind,
-        status: None,
-        message: "it failed".into(),
-        retry_after_ms: None,
-        usage: Usage { input: 3, ..Usage::default() },
-        model: "m1".into(),
-    };
+    let usage = Usage { input: 3, ..Usage::default() };
+    let failure = ModelFailure { usage, ..ModelFailure::new(kind, "it failed", "m1") };
     InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
 }
 
