@@ -1,6 +1,7 @@
 //! The driver of the overhead benchmark (`shared/bench`): the public Rust API, with the log in memory or, with
 //! `--log FILE`, in SQLite.
 
+mod bounds;
 mod log;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -163,9 +164,16 @@ fn status_kb(key: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().nth(1)).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let given: Vec<String> = std::env::args().skip(1).collect();
+    // These have runtimes of their own.
+    if let Some(("bounds", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return bounds::run(rest);
+    }
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure(given))
+}
+
+async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(("log", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return log::run(rest.to_vec()).await;
     }

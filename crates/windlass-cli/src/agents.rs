@@ -7,6 +7,7 @@ use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{Agent, Assembly, assemble, start_of};
 use windlass_store::{EventLog, SqliteLog};
+use windlass_tools::mcp::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::from_env;
@@ -51,6 +52,7 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// Whether the person named the file: it may then be another one than the run began with.
     pub(crate) named: bool,
+    pub(crate) warnings: Vec<ToolWarning>,
 }
 
 /// The agent of a run: from the file that was named, else from the one that it was started from.
@@ -70,7 +72,7 @@ pub(crate) async fn of_run(
     };
     let file = read_pinned(&path, &overrides, &pinned)?;
     let assembly = start(&path, &file, &overrides, log.clone(), interrupts).await?;
-    Ok(Found { agent: assembly.agent, path, named: with.is_some() })
+    Ok(Found { agent: assembly.agent, path, named: with.is_some(), warnings: assembly.warnings })
 }
 
 /// An agent whose data somebody wants to look at: it is not remembered as one that runs go on with.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
+use crate::args::parse_args;
 use crate::call_args::{CallArgs, Notation, Span};
 use crate::forms::ReadCall;
 use crate::ids::Text;
@@ -137,7 +138,8 @@ pub fn fenced_message(message: &Message, results: Results) -> Cow<'_, Message> {
 fn with_blocks(said: &AssistantMessage) -> String {
     let mut parts: Vec<String> = said.text.iter().map(ToString::to_string).collect();
     for call in &said.calls {
-        let args: Value = serde_json::from_str(&call.args).unwrap_or_default();
+        // Arguments that are beyond a bound are none, as those that are no JSON.
+        let args = parse_args(&call.args).unwrap_or_default();
         let block = if call.delegate {
             format!("{DELEGATE_FENCE}\n{}\n```", json!({ "agent": &*call.name, "task": args.get("task") }))
         } else {

@@ -113,6 +113,7 @@ macro_rules! inputs {
 inputs! {
     Self::Start(_) => Start,
     Self::Resumed { .. } => Resumed,
+    Self::ResumedWithTools { .. } => ResumedWithTools,
     Self::Adopted { .. } => Adopted,
     Self::Replied { .. } => Replied,
     Self::Objected { .. } => Objected,

@@ -12,6 +12,7 @@ mod forking;
 mod forms;
 mod gate;
 mod glob;
+mod heft;
 mod history;
 mod ids;
 mod json;
@@ -40,6 +41,7 @@ mod steps;
 mod stored;
 mod tool;
 mod transcript;
+mod unseen;
 mod upcast;
 mod violation;
 mod xml;
@@ -84,11 +86,12 @@ pub use secret::{
     Masker, SECRET_MARGIN, Secret, StreamMask, looks_like_a_key, mask, mask_and_cut, mask_json,
     mask_url_parts,
 };
-pub use shown::{shown_name, shown_value};
+pub use shown::{shown_args, shown_name, shown_value};
 pub use state::{Branched, Counters, OpenQuestion, Request, RunStanding, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
 pub use transcript::{SUMMARY_PROMPT, transcript};
+pub use unseen::is_unseen;
 pub use violation::Violation;
 pub use xml::{from_xml, to_xml, xml_form};

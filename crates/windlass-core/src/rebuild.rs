@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::action::{Found, HookEnd, Input, StepEdits, What, Work};
 use crate::decide::{RAW_OUTPUT, decide};
 use crate::event::{
-    CallHeld, CallStarted, DelegationFinished, Event, Fact, InputRequested, RunEnded, TurnCompleted,
-    TurnFailed,
+    Adjusted, CallHeld, CallStarted, DelegationFinished, Event, Fact, InputRequested, RunEnded, RunResumed,
+    TurnCompleted, TurnFailed,
 };
 use crate::ids::{ActionId, CallId};
 use crate::open_call::Stage;
@@ -84,13 +84,7 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
     let Some(first) = events.first() else { return Vec::new() };
     match &first.fact {
         Fact::RunStarted(start) => vec![What::Start(Box::new(start.clone()))],
-        Fact::RunResumed(resumed) => {
-            let (holder, epoch, by_hand) = (resumed.holder.clone(), resumed.epoch, resumed.by_hand);
-            if let Some(Fact::Adjusted(adjusted)) = events.get(1).map(|event| &event.fact) {
-                return vec![What::Adopted { holder, epoch, adjusted: Box::new(adjusted.clone()), by_hand }];
-            }
-            vec![What::Resumed { holder, epoch, by_hand }]
-        }
+        Fact::RunResumed(resumed) => taken_over(resumed, events.get(1)).into_iter().collect(),
         Fact::TurnCompleted(turn) => replied(state, turn),
         // The two ways in which a turn fails: its call did, or its time was over.
         Fact::TurnFailed(_) | Fact::TurnStarted(_) | Fact::LimitReached(_) | Fact::RunEnded(_) => {
@@ -141,6 +135,20 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
         | Fact::OutputRejected(_)
         | Fact::LimitRaised(_) => Vec::new(),
     }
+}
+
+/// A take-over: what its append says next tells which one it was.
+fn taken_over(resumed: &RunResumed, next: Option<&Event>) -> Option<What> {
+    let (holder, epoch, by_hand) = (resumed.holder.clone(), resumed.epoch, resumed.by_hand);
+    let Some(Fact::Adjusted(adjusted)) = next.map(|event| &event.fact) else {
+        return Some(What::Resumed { holder, epoch, by_hand });
+    };
+    if let Some(agent) = adjusted.agent.clone() {
+        let adjusted = Box::new(Adjusted { agent: None, ..adjusted.clone() });
+        return Some(What::Adopted { holder, epoch, agent, adjusted, by_hand });
+    }
+    let seals = adjusted.seals.clone();
+    adjusted.tools.clone().map(|tools| What::ResumedWithTools { holder, epoch, tools, seals, by_hand })
 }
 
 fn timers(state: &State) -> Vec<What> {

@@ -10,6 +10,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use crate::{Deltas, Model, ModelError, ModelRequest};
 use windlass_core::Secret;
 
+mod binding;
 mod call;
 mod classify;
 pub(crate) mod client;
@@ -113,6 +114,10 @@ impl OpenAiChat {
 impl Model for OpenAiChat {
     fn provider(&self) -> &str {
         &self.server.dialect.label
+    }
+
+    fn binding(&self) -> Vec<(String, Secret)> {
+        binding::of(&self.server.endpoint.chat, &self.server.headers)
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {

@@ -14,7 +14,7 @@ use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
 use windlass_store::EventLog;
 use windlass_tools::command::CommandTool;
-use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport};
+use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport, ToolWarning};
 use windlass_tools::{Tool, ToolSetError, builtin};
 
 use crate::agent::Agent;
@@ -33,6 +33,15 @@ pub struct Assembly {
     pub agent: Agent,
     /// For each model that was chosen by `auto`: which, and why, in one line; and other things that were settled alone.
     pub chosen: Vec<String>,
+    /// Tools of its tool servers, and of those of the agents under it, that are left out or not checked everywhere.
+    pub warnings: Vec<ToolWarning>,
+}
+
+/// What people want to know about a family of agents, as it is found.
+#[derive(Default)]
+struct Told {
+    chosen: Vec<String>,
+    warnings: Vec<ToolWarning>,
 }
 
 /// An agent file that is sound, but cannot be brought to life here and now.
@@ -157,10 +166,17 @@ pub async fn assemble(
     env: Env<'_>,
     log: Arc<dyn EventLog>,
 ) -> Result<Assembly, AssembleError> {
-    let mut chosen = Vec::new();
+    let mut told = Told::default();
     check_delegates(file, env)?;
-    let agent = family::member(file, env, &log, &[], &mut chosen).await?;
-    Ok(Assembly { agent, chosen })
+    let agent = family::member(file, env, &log, &[], &mut told).await?;
+    // A file that is named twice says everything twice.
+    let mut warnings: Vec<ToolWarning> = Vec::new();
+    for warning in told.warnings {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    Ok(Assembly { agent, chosen: told.chosen, warnings })
 }
 
 /// One agent of a family in the making, with what it needs to act; its delegates are there already.
@@ -169,9 +185,9 @@ async fn alone(
     env: Env<'_>,
     log: Arc<dyn EventLog>,
     delegates: Vec<Arc<dyn Delegate>>,
-    chosen: &mut Vec<String>,
+    told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {
-    chosen.extend(file.unmasked.iter().cloned());
+    told.chosen.extend(file.unmasked.iter().cloned());
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
         .instructions(file.instructions.text())
@@ -200,8 +216,9 @@ async fn alone(
     });
     for server in join_all(servers).await {
         let (server, absent) = server?;
+        told.warnings.extend(server.warnings());
+        told.chosen.extend(absent);
         builder = builder.source(Arc::new(server));
-        chosen.extend(absent);
     }
     Ok(builder)
 }

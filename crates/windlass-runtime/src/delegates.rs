@@ -134,7 +134,7 @@ impl Delegate for AgentDelegate {
             let begin = async {
                 let mut messages = task.context.clone();
                 messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
-                agent.prepare_child(&task, RunMessages::from(messages), None, DriveOptions::default())
+                agent.prepare_child(&task, RunMessages::from(messages), None).await
             };
             match carry_on(&agent, &task, Box::pin(begin)).await {
                 Ok(Some(run)) if is_left(&task, &run) => TaskEnd::Left,

@@ -16,17 +16,20 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, decide,
-    evolve, narrate, pending,
+    ActionId, Event, Fact, Input, Millis, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation,
+    What, decide, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
+use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;
 use crate::clock::RunClock;
 use crate::error::Error;
 use crate::hold::{Broken, Hold};
-use crate::masking::mask_input;
+use crate::hooks::OutputChecks;
+use crate::masking::masked;
+use crate::off_thread::off_thread;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
@@ -175,7 +178,7 @@ impl Driver {
 
     async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
-            if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
+            if matches!(first, What::Resumed { .. } | What::ResumedWithTools { .. } | What::Adopted { .. }) {
                 self.stop_left_behind().await;
             }
             self.take(first, None).await?.map_err(Error::Refused)?;
@@ -264,6 +267,10 @@ impl Driver {
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
         let seals = self.agent.changed_seals(self.state.seals());
         let differs = !Arc::ptr_eq(&tools, known) && tools != *known;
+        if !differs {
+            // Those of a run that was loaded are as they were written.
+            self.state.tools().iter().zip(tools.iter()).for_each(|(known, own)| known.check_as(own));
+        }
         if !self.state.is_finished() && (differs || seals.is_some()) {
             drop(self.take(What::ToolsChanged { tools, seals }, None).await?);
         }
@@ -308,17 +315,19 @@ impl Driver {
         Box::pin(self.take_now(what, uses))
     }
 
-    async fn take_now(
-        &mut self,
-        mut what: What,
-        uses: Option<PostId>,
-    ) -> Result<Result<(), Violation>, Error> {
-        mask_input(&mut what);
+    async fn take_now(&mut self, what: What, uses: Option<PostId>) -> Result<Result<(), Violation>, Error> {
+        let mut what = masked(&**self.agent.world(), what).await;
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
         let at = self.clock.now(&**self.agent.world());
-        let what = self.agent.checks().look_at(&self.state, at, what);
-        let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
-        let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
+        let heft = self.state.heft_of(&what);
+        let (replied, decided) = if heft < LARGE_BYTES {
+            decided(&self.state, self.agent.checks(), at, what)
+        } else {
+            let (agent, state) = (self.agent.clone(), self.state.clone());
+            let world = agent.world().clone();
+            off_thread(&*world, heft, move || decided(&state, agent.checks(), at, what)).await
+        };
+        let (events, next): (Arc<[Event]>, State) = match decided {
             Ok((events, next)) => (events.into(), next),
             Err(violation) => {
                 let shared = Arc::new(violation.clone());
@@ -470,6 +479,15 @@ fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Ar
 fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Poll<()> {
     let Some(change) = changes else { return Poll::Pending };
     change.as_mut().poll(context).map(|watches| *changes = Some(Box::pin(changed(watches))))
+}
+
+/// The facts that follow from an input with the state after them, and the model call whose reply it is.
+type Decided = (Option<ActionId>, Result<(Vec<Event>, State), Violation>);
+
+fn decided(state: &State, checks: &OutputChecks, at: Millis, what: What) -> Decided {
+    let what = checks.look_at(state, at, what);
+    let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
+    (replied, decide(state, Input { at, what }))
 }
 
 /// How the log lists the run.

@@ -7,10 +7,10 @@ use windlass_core::{
 use windlass_store::EventLog;
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::{load_until, start_of};
+use crate::off_thread::fits;
 use crate::run::{DriveOptions, Prepared};
 use crate::work;
 
@@ -79,7 +79,7 @@ impl Agent {
             cost: carried.cost,
         };
         if let (true, Some(messages)) = (base.is_finished(), fork.say.clone()) {
-            let prepared = self.prepare_on(messages, Some(&base), options)?;
+            let prepared = self.begin(messages, Some(base), options, Self::prepare_at_once).await?;
             return Ok(Fork { prepared, saved });
         }
         let say = fork.say.as_ref().map(|messages| messages.text().into());
@@ -93,8 +93,7 @@ impl Agent {
         let state = State::on_base(start.run, &base);
         let first = What::Start(Box::new(start));
         // What cannot be started is refused before anything is made of it.
-        let input = windlass_core::Input { at: self.world().now(), what: first.clone() };
-        windlass_core::accept(&state, input).map_err(Error::Refused)?;
+        fits(&**self.world(), state.clone(), self.world().now(), first.clone()).await?;
         Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
     }
 
@@ -116,7 +115,7 @@ impl Agent {
         fork: &ForkOptions,
         options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
-        let run = clock::new_run(&**self.world(), Some(base.run()));
+        let run = self.world().new_run();
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
             run,

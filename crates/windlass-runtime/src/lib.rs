@@ -1,6 +1,7 @@
 //! The driver of Windlass, agents and agent files, and the edges around the loop.
 
 mod agent;
+mod asking;
 mod assemble;
 mod binding;
 mod blocking;
@@ -20,6 +21,7 @@ mod input;
 mod load;
 mod lost;
 mod masking;
+mod off_thread;
 mod partial;
 mod people;
 mod posts;

@@ -6,21 +6,22 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Answer, Input, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
-    State, Status, Text, Usage, Violation, What, accept,
+    AgentRef, Answer, LimitKind, Message, Millis, OpenQuestion, QuestionId, RunId, RunInput, RunStanding,
+    SessionId, State, Status, Text, Usage, Violation, What,
 };
 use windlass_store::{Fence, StoreError};
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load;
+use crate::off_thread::{fits, off_thread};
 use crate::people::People;
 use crate::prices::check_prices;
 use crate::updates::Updates;
+use crate::world::{SystemWorld, World};
 
 /// A run as it stands: ended, or waiting for somebody.
 #[derive(Clone, Debug)]
@@ -251,10 +252,25 @@ impl Agent {
             Some(session) if !self.policy().forgets => self.session_end(session).await?,
             _ => None,
         };
-        self.prepare_on(input, base.as_ref(), options)
+        self.begin(input.into(), base, options, Self::prepare_at_once).await
     }
 
-    /// Prepares a new run whose conversation begins with another run's.
+    /// Makes a run of an input, which takes its time where that or the base is long.
+    pub(crate) async fn begin<O: Send + 'static>(
+        &self,
+        input: RunMessages,
+        base: Option<State>,
+        options: O,
+        prepare: fn(&Self, RunMessages, Option<&State>, O) -> Result<Prepared, Error>,
+    ) -> Result<Prepared, Error> {
+        let heft = base.as_ref().map_or(0, |base| base.history().bytes()).saturating_add(input.heft());
+        let agent = self.clone();
+        let make = move || prepare(&agent, input, base.as_ref(), options);
+        off_thread(&**self.world(), heft, make).await
+    }
+
+    /// Prepares a new run whose conversation begins with another run's. Whoever drives runs on the same thread takes
+    /// [`prepare`](Self::prepare), which does not keep it long.
     ///
     /// # Errors
     /// The input is empty or does not fit, or the instructions cannot be rendered.
@@ -264,11 +280,19 @@ impl Agent {
         base: Option<&State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        let input = input.into();
+        self.prepare_at_once(input.into(), base, options)
+    }
+
+    pub(crate) fn prepare_at_once(
+        &self,
+        input: RunMessages,
+        base: Option<&State>,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
         if input.is_empty() {
             return Err(self.bad_input("there is no message in it".to_owned()));
         }
-        let run = clock::new_run(&**self.world(), base.map(State::run));
+        let run = self.world().new_run();
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| !self.policy().forgets);
         let start = self.start(run, input, session, base)?;
@@ -281,16 +305,24 @@ impl Agent {
     ///
     /// # Errors
     /// The input does not fit, or the instructions cannot be rendered.
-    pub(crate) fn prepare_child(
+    pub(crate) async fn prepare_child(
         &self,
         task: &Task,
         input: RunMessages,
-        base: Option<&State>,
-        options: DriveOptions,
+        base: Option<State>,
     ) -> Result<Prepared, Error> {
-        let run = task.run;
+        self.begin(input, base, (task.run, task.parent), Self::prepare_under).await
+    }
+
+    fn prepare_under(
+        &self,
+        input: RunMessages,
+        base: Option<&State>,
+        (run, parent): (RunId, RunId),
+    ) -> Result<Prepared, Error> {
+        let options = DriveOptions::default();
         let mut start = self.start(run, input, None, base)?;
-        start.parent = Some(task.parent);
+        start.parent = Some(parent);
         let start = What::Start(Box::new(start));
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(start), self.first_fence(), options))
@@ -322,7 +354,7 @@ impl Agent {
             raised.push((*limit, max));
         }
         let session = base.session().cloned();
-        let fresh = clock::new_run(&**self.world(), Some(run));
+        let fresh = self.world().new_run();
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
@@ -337,19 +369,31 @@ impl Agent {
     /// # Errors
     /// The input does not fit the run.
     pub async fn post(&self, run: RunId, what: What) -> Result<(), Error> {
-        post(&**self.log(), run, self.world().now(), what).await
+        post_in(&**self.world(), &**self.log(), (run, self.world().now()), what).await
     }
 
     /// The end of a session's last run, if it has one.
     async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
-        let filter =
-            windlass_store::RunFilter { session: Some(session.clone()), limit: 1, ..Default::default() };
-        let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
-        let state = load(&**self.log(), last.run).await?;
-        if !state.is_finished() {
-            return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+        let mut before = None;
+        loop {
+            let filter = windlass_store::RunFilter {
+                session: Some(session.clone()),
+                before,
+                limit: 1,
+                ..Default::default()
+            };
+            let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
+            let state = load(&**self.log(), last.run).await?;
+            // Words from elsewhere enter no session by themselves: an imported run is skipped until an agent here adopts it.
+            if state.agent().is_some_and(AgentRef::is_imported) {
+                before = Some(last.number);
+                continue;
+            }
+            if !state.is_finished() {
+                return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+            }
+            return Ok(Some(state));
         }
-        Ok(Some(state))
     }
 
     pub(crate) fn first_fence(&self) -> Fence {
@@ -376,8 +420,17 @@ impl Agent {
 /// # Errors
 /// The input does not fit the run, or the log failed.
 pub async fn post(log: &dyn windlass_store::EventLog, run: RunId, at: u64, what: What) -> Result<(), Error> {
+    post_in(&SystemWorld, log, (run, at), what).await
+}
+
+async fn post_in(
+    world: &dyn World,
+    log: &dyn windlass_store::EventLog,
+    (run, at): (RunId, Millis),
+    what: What,
+) -> Result<(), Error> {
     let state = load(log, run).await?;
-    accept(&state, Input { at, what: what.clone() }).map_err(Error::Refused)?;
+    fits(world, state, at, what.clone()).await?;
     log.post(run, at, what).await?;
     Ok(())
 }

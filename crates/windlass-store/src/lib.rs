@@ -2,6 +2,7 @@
 mod clock;
 pub mod conformance;
 mod error;
+mod forward;
 mod log;
 mod memory;
 mod opening;
@@ -13,3 +14,5 @@ pub use error::{LockHolder, Locking, StoreError};
 pub use log::*;
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
 pub use sqlite::{Checked, Durability, Prune, Pruned, SqliteLog, SqliteOptions};
+#[doc(hidden)]
+pub use windlass_core::{Millis, RunId, Text, What};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass::core::{Answer, Event, Fact, RunId, What};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::{DriveOptions, load};
-use windlass::store::{Append, Durability, Fence, RunFilter, SqliteOptions, Standing, StoreError};
+use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, Standing, StoreError};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
 
@@ -87,7 +87,7 @@ pub(super) async fn parked(options: &Options) -> Outcome<Value> {
     let page = log.list(filter()).await?;
     let listed = begun.elapsed();
     let begun = Instant::now();
-    log.list(RunFilter { before: Some(id(runs / 2)), ..filter() }).await?;
+    log.list(RunFilter { before: Some(RunNumber(runs / 2)), ..filter() }).await?;
     let listed_within = begun.elapsed();
     let memory_kb = status_kb("VmRSS:").saturating_sub(before);
     let woken = wake(&log, runs).await?;

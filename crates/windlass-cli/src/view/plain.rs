@@ -8,7 +8,7 @@ use std::io;
 
 use windlass_core::{
     ActionId, Adjusted, CallArgs, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message,
-    Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire,
+    Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire, shown_args,
 };
 use windlass_runtime::Update;
 
@@ -91,7 +91,7 @@ impl Plain {
         }
     }
 
-    fn warn(&mut self, text: &str) {
+    pub(super) fn warn(&mut self, text: &str) {
         if !self.quiet {
             self.end_line();
             out::note(text);
@@ -299,7 +299,7 @@ impl Plain {
     fn call_started(&mut self, call: &CallId, attempt: u32) {
         self.tool_calls += u64::from(attempt == 1);
         let (name, args) = match self.calls.get(call) {
-            Some((called, args)) => (name(called), cut(args, LINE_CHARS)),
+            Some((called, args)) => (name(called), cut(&shown_args(args), LINE_CHARS)),
             None => (name(call.as_str()), String::new()),
         };
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };

@@ -4,7 +4,7 @@ use super::finish::Finish;
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::action::Found;
-use crate::args::check_args;
+use crate::args::check_args_beside;
 use crate::event::{
     CallDecided, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict, InputRequested,
 };
@@ -52,7 +52,7 @@ impl Decision {
         let mut comparing = Comparing::default();
         let faults: Vec<(CallId, CallOutcome)> = calls
             .iter()
-            .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open, &mut comparing)?)))
+            .filter_map(|(_, open)| Some((open.call.id.clone(), self.fault(open, &mut comparing)?)))
             .collect();
         if !self.finish_goes_on(finish) {
             return;
@@ -87,6 +87,47 @@ impl Decision {
             }
         }
         self.go_on();
+    }
+
+    /// What is wrong with a call before any policy looks at it.
+    fn fault(&self, open: &OpenCall, comparing: &mut Comparing) -> Option<CallOutcome> {
+        let state = &self.state;
+        if let Some(fault) = &open.call.fault {
+            return Some(CallOutcome::Malformed { message: fault.clone() });
+        }
+        let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
+        let known = |tool: &&ToolSpec| tool.offered || tool.unreachable;
+        if open.call.delegate {
+            // KAOS names all agents, not the nearest ones.
+            return match state.tool(&open.call.name).filter(delegates).filter(known) {
+                Some(_) => None,
+                None => Some(CallOutcome::UnknownTool {
+                    nearest: state
+                        .tools
+                        .iter()
+                        .filter(delegates)
+                        .filter(known)
+                        .map(|tool| tool.name.clone())
+                        .collect(),
+                }),
+            };
+        }
+        // An agent that could not be reached is tried again at its next use (K20).
+        let Some(tool) = state.tool(&open.call.name).filter(known) else {
+            return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name, comparing) });
+        };
+        if matches!(tool.kind, ToolKind::Finish(_)) {
+            return None;
+        }
+        let check = |tool, args| check_args_beside(tool, args, &self.checks);
+        let checked = if open.reaches() {
+            let own = check(tool, &open.call.args);
+            own.and_then(|own| state.target(open).map_or(Ok(own), |target| check(target, open.args())))
+        } else {
+            // Those of a run from elsewhere may have been edited there.
+            check(tool, open.args())
+        };
+        checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
     }
 
     /// Whether the limit on tool calls is reached by so many.
@@ -409,45 +450,6 @@ fn outcome_text(open: &OpenCall) -> String {
 fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
     let offered = state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
     comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
-}
-
-/// What is wrong with a call before any policy looks at it.
-fn fault(state: &State, open: &OpenCall, comparing: &mut Comparing) -> Option<CallOutcome> {
-    if let Some(fault) = &open.call.fault {
-        return Some(CallOutcome::Malformed { message: fault.clone() });
-    }
-    let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
-    let known = |tool: &&ToolSpec| tool.offered || tool.unreachable;
-    if open.call.delegate {
-        // KAOS names all agents, not the nearest ones.
-        return match state.tool(&open.call.name).filter(delegates).filter(known) {
-            Some(_) => None,
-            None => Some(CallOutcome::UnknownTool {
-                nearest: state
-                    .tools
-                    .iter()
-                    .filter(delegates)
-                    .filter(known)
-                    .map(|tool| tool.name.clone())
-                    .collect(),
-            }),
-        };
-    }
-    // An agent that could not be reached is tried again at its next use (K20).
-    let Some(tool) = state.tool(&open.call.name).filter(known) else {
-        return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name, comparing) });
-    };
-    if matches!(tool.kind, ToolKind::Finish(_)) {
-        return None;
-    }
-    let checked = if open.reaches() {
-        let own = check_args(tool, &open.call.args);
-        own.and_then(|own| state.target(open).map_or(Ok(own), |target| check_args(target, open.args())))
-    } else {
-        // Those of a run from elsewhere may have been edited there.
-        check_args(tool, open.args())
-    };
-    checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
 }
 
 /// The next call of the turn that is allowed and has room.

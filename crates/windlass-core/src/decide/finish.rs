@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::limits::fill;
 use super::{Decision, RAW_OUTPUT};
-use crate::args::check_args;
+use crate::args::{check_args, check_args_beside};
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
 use crate::message::ToolCall;
@@ -65,7 +65,7 @@ impl Decision {
         if form == OutputForm::None {
             return Ok(None);
         }
-        let mut args = check_args(tool, &call.args)?;
+        let mut args = check_args_beside(tool, &call.args, &self.checks)?;
         self.objected()?;
         Ok(match form {
             OutputForm::Value => args.get_mut(OUTPUT_FIELD).map(Value::take),

@@ -20,6 +20,7 @@ use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
+use crate::schema::Checks;
 use crate::state::{Phase, State};
 use crate::violation::Violation;
 
@@ -44,8 +45,8 @@ pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violat
     let behind = if input.at < state.clock { state.behind_ms } else { 0 };
     let at = input.at.saturating_add(behind).max(state.clock);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
-    let mut decision =
-        Decision { state: state.clone(), events: Vec::with_capacity(4), at, behind, objection: None };
+    let (state, checks) = (state.clone(), Checks::default());
+    let mut decision = Decision { state, events: Vec::with_capacity(4), at, behind, objection: None, checks };
     decision.decide(input.what)?;
     Ok((decision.events, decision.state))
 }
@@ -59,6 +60,8 @@ struct Decision {
     behind: Option<Millis>,
     /// What the agent's own check has against the output of the reply that came.
     objection: Option<Text>,
+    /// What checking its calls may still take.
+    checks: Checks,
 }
 
 type Decided = Result<(), Violation>;
@@ -82,15 +85,16 @@ impl Decision {
                 self.resume();
                 Ok(())
             }
-            What::Adopted { holder, epoch, adjusted, by_hand } => {
-                let adopted = adjusted.agent.is_some();
+            What::ResumedWithTools { holder, epoch, tools, seals, by_hand } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
-                self.record(*adjusted);
-                if adopted {
-                    self.go_on_from_base();
-                } else {
-                    self.resume();
-                }
+                self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
+                self.resume();
+                Ok(())
+            }
+            What::Adopted { holder, epoch, agent, adjusted, by_hand } => {
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
+                self.record(Adjusted { agent: Some(agent), ..*adjusted });
+                self.go_on_from_base();
                 Ok(())
             }
             What::Replied { action, reply } => self.replied(action, *reply),
@@ -227,7 +231,7 @@ fn due(due: Millis, found: Millis) -> Decided {
 fn name_of(what: &What) -> &'static str {
     match what {
         What::Start(_) => "a start",
-        What::Resumed { .. } => "a take-over",
+        What::Resumed { .. } | What::ResumedWithTools { .. } => "a take-over",
         What::Adopted { .. } => "an adoption",
         What::Replied { .. } | What::Objected { .. } => "a model's reply",
         What::ModelFailed { .. } => "a model's failure",

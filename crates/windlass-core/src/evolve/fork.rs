@@ -9,6 +9,17 @@ use crate::open_call::{InBase, OpenCall, Stage};
 use crate::policy::{LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
+/// The event with which everything that was going on begins anew.
+#[derive(Clone, Copy)]
+struct NewBeginning {
+    /// Its time.
+    at: Millis,
+    /// Its number.
+    seq: u64,
+    /// Another agent began what was going on: its word on what may run does not count here.
+    foreign: bool,
+}
+
 impl State {
     /// Goes on with everything of the base but its questions, decisions and wish to stop.
     pub(super) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
@@ -31,7 +42,8 @@ impl State {
         self.steering.clone_from(&base.steering);
         self.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
-        self.go_on_anew(&base.policy, fork, base.run, (at, seq, self.agent != base.agent));
+        let begun = NewBeginning { at, seq, foreign: self.agent != base.agent };
+        self.go_on_anew(&base.policy, fork, base.run, begun);
     }
 
     /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
@@ -40,18 +52,12 @@ impl State {
         self.questions.clear();
         // Whoever adopts a run does so by hand.
         self.ledger.lost = 0;
-        self.go_on_anew(policy, &Fork::default(), self.run, (at, seq, true));
+        self.go_on_anew(policy, &Fork::default(), self.run, NewBeginning { at, seq, foreign: true });
     }
 
-    /// Makes everything that was going on wait for its new beginning. `foreign`: another agent began it, whose word on
-    /// what may run does not count here.
-    fn go_on_anew(
-        &mut self,
-        old: &Policy,
-        fork: &Fork,
-        base: RunId,
-        (at, seq, foreign): (Millis, u64, bool),
-    ) {
+    /// Makes everything that was going on wait for its new beginning.
+    fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
+        let NewBeginning { at, seq, foreign } = begun;
         let policy = self.policy.clone();
         let holds = |kind| not_raised(kind, old, &policy);
         self.cut = self.cut.filter(|cut| holds(cut.limit));

@@ -168,3 +168,12 @@ fn a_name_that_comes_twice_in_a_block_is_a_fault() {
         Some("Invalid tool call: the block is not valid JSON: duplicate field `tool` at line 1 column 21")
     );
 }
+
+#[test]
+fn a_native_call_with_more_values_than_may_be_read_is_written_without_them() {
+    let args = format!("{{\"list\":[{}0]}}", "0,".repeat(600_000));
+    let call = crate::message::ToolCall { name: "add".into(), args: args.into(), ..Default::default() };
+    let said = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
+    let written = fenced_message(&Message::Assistant(said), Results::Plain).into_owned();
+    assert_eq!(written, Message::assistant("```tool_call\n{\"tool\":\"add\",\"arguments\":null}\n```"));
+}

@@ -4,7 +4,7 @@ use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::{
     ActionId, Adjusted, AgentRef, Answer, CallOutcome, FailureKind, Found, Input, ModelFailure, QuestionKind,
-    Usage, What, Work, pending,
+    Text, Usage, What, Work, pending,
 };
 
 /// How much may still happen.
@@ -54,12 +54,15 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
         all.found.push(Move { input, left, crash: true });
     }
     if left.adoptions > 0 {
+        let (holder, epoch, by_hand) = (Text::from("elsewhere"), 3, false);
         let agent = AgentRef { name: "tester".into(), digest: "another".into() };
+        let tools = scenario.tools.last().cloned();
+        let adjusted = Box::new(Adjusted { tools: tools.clone(), ..Adjusted::default() });
         // Another agent goes on with it, or the same one, whose tools have changed since.
-        for agent in [Some(agent), None] {
-            let tools = scenario.tools.last().cloned();
-            let adjusted = Box::new(Adjusted { tools, agent, ..Adjusted::default() });
-            let what = What::Adopted { holder: "elsewhere".into(), epoch: 3, adjusted, by_hand: false };
+        let adopted = What::Adopted { holder: holder.clone(), epoch, agent, adjusted, by_hand };
+        let resumed =
+            tools.map(|tools| What::ResumedWithTools { holder, epoch, tools, seals: None, by_hand });
+        for what in std::iter::once(adopted).chain(resumed) {
             let left = Left { adoptions: left.adoptions - 1, ..left };
             all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Action, ActionId, Adjusted, Answer, CallOutcome, Event, Fact, Input, Policy, Preset, Seals, State,
-    ToolSpec, Usage, What, Work, accept, evolve, pending, replay,
+    Action, ActionId, Answer, CallOutcome, Event, Fact, Input, Policy, Preset, Seals, State, ToolSpec, Usage,
+    What, Work, accept, evolve, pending, replay,
 };
 
 use crate::world::{self, BEGINNING};
@@ -134,9 +134,8 @@ fn question(state: &State) -> &str {
 }
 
 fn take_over(command: &str) -> What {
-    let (tools, seals) = (Some(Arc::new(approved_tools())), Some(seals(command)));
-    let adjusted = Box::new(Adjusted { tools, seals, ..Adjusted::default() });
-    What::Adopted { holder: "another".into(), epoch: 2, adjusted, by_hand: false }
+    let (tools, seals) = (Arc::new(approved_tools()), Some(seals(command)));
+    What::ResumedWithTools { holder: "another".into(), epoch: 2, tools, seals, by_hand: false }
 }
 
 #[test]

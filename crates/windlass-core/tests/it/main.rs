@@ -13,6 +13,7 @@ mod continuing;
 mod dependencies;
 mod forks;
 mod generate;
+mod heft;
 mod machine;
 mod many_calls;
 mod money;

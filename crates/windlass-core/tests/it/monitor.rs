@@ -230,8 +230,7 @@ impl Monitor {
 
     /// Another agent goes on: nothing counts that anybody has decided elsewhere, each open call is at the gate.
     fn adopted(&mut self, input: &What, state: &State) {
-        let adopts = matches!(input, What::Adopted { adjusted, .. } if adjusted.agent.is_some());
-        if !adopts {
+        if !matches!(input, What::Adopted { .. }) {
             return;
         }
         self.allowed.clear();
@@ -417,7 +416,7 @@ fn settles(input: &What) -> bool {
 
 /// Whether somebody goes on with a run whose process is gone.
 fn takes_over(input: &What) -> bool {
-    matches!(input, What::Resumed { .. } | What::Adopted { .. })
+    matches!(input, What::Resumed { .. } | What::ResumedWithTools { .. } | What::Adopted { .. })
 }
 
 /// A provider would take the conversation as it is whenever a model is asked (invariant 6).

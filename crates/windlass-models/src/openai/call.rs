@@ -1,9 +1,11 @@
 //! Owns one HTTP call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::mem::take;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -14,6 +16,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 use tokio::time::Instant;
 use windlass_core::{FailureKind, ModelFailure, Text, Usage, mask};
+use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::Server;
 use super::classify::kind_of;
@@ -44,6 +47,10 @@ pub(super) struct Call {
     pub(super) max_reply_bytes: u64,
 }
 
+/// A large event that is being decoded elsewhere: what was lent comes back, with what was found.
+type Away =
+    Pin<Box<dyn Future<Output = (SseParser, Decoder, VecDeque<Delta>, Result<(), DecodeError>)> + Send>>;
+
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// Sends the request and waits for the head of the reply, or for all of it if it is not streamed.
@@ -66,9 +73,10 @@ pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFail
         return Ok(Reading::events(call, Box::pin(response.bytes_stream()), watch));
     }
     let data = call.read_whole(response, &mut watch).await?;
-    let seal = call.server.seal();
-    let reply = decode(&data, &call.model, seal, call.content_bytes)
-        .map_err(|error| call.undecoded(error, Usage::default()))?;
+    let (model, seal, content_bytes) = (call.model.clone(), call.server.seal(), call.content_bytes);
+    let heft = data.len() as u64;
+    let decoded = off_thread(heft, move || decode(&data, &model, seal, content_bytes)).await;
+    let reply = decoded.map_err(|error| call.undecoded(error, Usage::default()))?;
     Ok(Reading::whole(call, Delta::Whole(Box::new(reply)), watch))
 }
 
@@ -107,6 +115,8 @@ pub(super) struct Reading {
     arrived: Instant,
     read: usize,
     events: usize,
+    /// While there is one, the parser and the decoder are with it.
+    away: Option<Away>,
     /// Nothing more will be read.
     over: bool,
 }
@@ -125,6 +135,7 @@ impl Reading {
             arrived: Instant::now(),
             read: 0,
             events: 0,
+            away: None,
             over: false,
         }
     }
@@ -137,21 +148,31 @@ impl Reading {
         reading
     }
 
-    /// Decodes the next whole event, if there is one.
+    /// Decodes the next whole event, if there is one: at once, or elsewhere if it is large.
     fn decode_next(&mut self) -> Result<bool, ModelFailure> {
         if self.decoder.is_done() {
             return Ok(false);
         }
-        let Some(data) = self.parser.next_data() else { return Ok(false) };
+        let Some(bytes) = self.parser.next_event() else { return Ok(false) };
         self.events += 1;
-        let decoded = self.decoder.chunk(data, &mut self.queue);
+        if (bytes as u64) < LARGE_BYTES {
+            let decoded = self.decoder.chunk(self.parser.data(), &mut self.queue);
+            return self.decoded(decoded).map(|()| true);
+        }
+        let (parser, mut decoder) = (take(&mut self.parser), take(&mut self.decoder));
+        self.away = Some(Box::pin(off_thread(bytes as u64, move || {
+            let mut queue = VecDeque::new();
+            let decoded = decoder.chunk(parser.data(), &mut queue);
+            (parser, decoder, queue, decoded)
+        })));
+        Ok(true)
+    }
+
+    fn decoded(&mut self, decoded: Result<(), DecodeError>) -> Result<(), ModelFailure> {
         if !self.queue.is_empty() {
             self.watch.token(self.arrived);
         }
-        match decoded {
-            Ok(()) => Ok(true),
-            Err(error) => Err(self.call.undecoded(error, self.paid())),
-        }
+        decoded.map_err(|error| self.call.undecoded(error, self.paid()))
     }
 
     fn paid(&self) -> Usage {
@@ -195,6 +216,12 @@ impl Reading {
 
     /// One step towards the next piece. `Ready(Ok(()))`: look again.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelFailure>> {
+        if let Some(away) = &mut self.away {
+            let (parser, decoder, queue, decoded) = ready!(away.as_mut().poll(cx));
+            (self.parser, self.decoder, self.away) = (parser, decoder, None);
+            self.queue.extend(queue);
+            return Poll::Ready(self.decoded(decoded));
+        }
         match self.decode_next() {
             Ok(true) => return Poll::Ready(Ok(())),
             Ok(false) => {}
@@ -338,3 +365,6 @@ impl Call {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

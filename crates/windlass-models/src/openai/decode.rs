@@ -135,7 +135,7 @@ impl Decoder {
             self.output_bytes += said.refusal.0.len();
             out.push_back(Delta::Text(said.refusal.0));
         }
-        for CallPiece { index, id, function } in said.tool_calls.into_iter().flatten() {
+        for CallPiece { index, id, function } in said.tool_calls.0 {
             let Function { name, arguments } = function.unwrap_or_default();
             self.output_bytes += arguments.0.len() + name.as_ref().map_or(0, String::len);
             out.push_back(Delta::Call { index, id, name, args: arguments.0 });
@@ -165,11 +165,9 @@ pub fn decode(
     };
     if let Some(mut said) = choice.message.take().or(choice.delta.take()) {
         // Whole calls stand one after another, whatever index they claim.
-        said.tool_calls
-            .iter_mut()
-            .flatten()
-            .enumerate()
-            .for_each(|(at, call)| call.index = u32::try_from(at).ok());
+        for (at, call) in said.tool_calls.0.iter_mut().enumerate() {
+            call.index = u32::try_from(at).ok();
+        }
         decoder.said(said, &mut deltas);
     }
     if let Some(reason) = choice.finish_reason.as_deref() {

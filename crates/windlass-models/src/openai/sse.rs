@@ -28,7 +28,19 @@ pub struct SseParser {
     after_cr: bool,
     begun: bool,
     ended: bool,
+    /// Where the data of the last event stand that was found.
+    found: Found,
     steps: Steps,
+}
+
+/// Where the data of an event stand.
+#[derive(Clone, Copy, Debug, Default)]
+enum Found {
+    #[default]
+    Nowhere,
+    /// From one place of the buffer to another.
+    At(usize, usize),
+    Joined,
 }
 
 impl Default for SseParser {
@@ -51,6 +63,7 @@ impl SseParser {
             after_cr: false,
             begun: false,
             ended: false,
+            found: Found::Nowhere,
             steps: Steps::default(),
         }
     }
@@ -83,6 +96,21 @@ impl SseParser {
 
     /// The data of the next whole event; `None`: more bytes are needed.
     pub fn next_data(&mut self) -> Option<&[u8]> {
+        self.next_event()?;
+        Some(self.data())
+    }
+
+    /// The data of the event that was found last, until more bytes are added.
+    pub fn data(&self) -> &[u8] {
+        match self.found {
+            Found::Nowhere => &[],
+            Found::At(start, end) => self.buffer.get(start..end).unwrap_or_default(),
+            Found::Joined => &self.joined,
+        }
+    }
+
+    /// Finds the next whole event and says how many bytes of [`data`](Self::data) it has; `None`: more bytes are needed.
+    pub fn next_event(&mut self) -> Option<usize> {
         self.skip_bom()?;
         loop {
             let Some((start, end)) = self.next_line() else {
@@ -109,6 +137,7 @@ impl SseParser {
 
     /// Drops what was taken, before new bytes come: what is left is at most one event's.
     fn compact(&mut self) {
+        self.found = Found::Nowhere;
         let keep = self.data.map_or(self.line, |(start, _)| start);
         if keep == 0 {
             return;
@@ -186,12 +215,13 @@ impl SseParser {
         self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
     }
 
-    fn dispatch(&mut self) -> Option<&[u8]> {
-        if std::mem::take(&mut self.many) {
-            return Some(&self.joined);
-        }
-        let (start, end) = self.data.take()?;
-        self.buffer.get(start..end)
+    fn dispatch(&mut self) -> Option<usize> {
+        self.found = match (std::mem::take(&mut self.many), self.data.take()) {
+            (true, _) => Found::Joined,
+            (false, Some((start, end))) => Found::At(start, end),
+            (false, None) => return None,
+        };
+        Some(self.data().len())
     }
 }
 

@@ -1,14 +1,20 @@
 //! Owns the shapes of OpenAI Chat Completions' replies and chunks, as tolerant as servers are different.
 //!
-//! Unknown fields are passed over, absent and `null` are the same, and only the first choice is read.
+//! Unknown fields are passed over, absent and `null` are the same, and only the first choice is read. What a reply may
+//! have any number of is read without a value for each, or up to a bound.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::MAX_CALLS;
+
+/// The most bytes of a reported error that are read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// A whole reply, or a chunk of a streamed one.
 #[derive(Debug, Default, Deserialize)]
@@ -16,6 +22,7 @@ use serde_json::Value;
 pub(super) struct Body {
     pub(super) choices: First<Choice>,
     pub(super) usage: Option<WireUsage>,
+    #[serde(deserialize_with = "error")]
     pub(super) error: Option<Value>,
 }
 
@@ -36,9 +43,49 @@ pub(super) struct Said {
     pub(super) reasoning_content: Words,
     pub(super) reasoning: Words,
     pub(super) refusal: Words,
-    pub(super) tool_calls: Option<Vec<CallPiece>>,
+    pub(super) tool_calls: CallPieces,
     /// The form before `tool_calls`.
     pub(super) function_call: Option<Function>,
+}
+
+/// What a provider reports instead of a reply. Of one that is too long the beginning is its words.
+fn error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else { return Ok(None) };
+    let text = raw.get();
+    if text.len() > MAX_ERROR_BYTES {
+        return Ok(text.get(..text.floor_char_boundary(MAX_ERROR_BYTES)).map(Value::from));
+    }
+    serde_json::from_str(text).map(Some).map_err(D::Error::custom)
+}
+
+/// Pieces of calls, or `null`.
+#[derive(Debug, Default)]
+pub(super) struct CallPieces(pub(super) Vec<CallPiece>);
+
+impl<'de> Deserialize<'de> for CallPieces {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = CallPieces;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list or null")
+            }
+            fn visit_unit<E>(self) -> Result<CallPieces, E> {
+                Ok(CallPieces::default())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<CallPieces, A::Error> {
+                let mut pieces = Vec::new();
+                while let Some(piece) = items.next_element()? {
+                    if pieces.len() == MAX_CALLS {
+                        return Err(A::Error::custom(format!("more than {MAX_CALLS} tool calls")));
+                    }
+                    pieces.push(piece);
+                }
+                Ok(CallPieces(pieces))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -149,7 +196,8 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// Arguments that come as a string, as `null`, or (against the specification) as the object itself.
+/// Arguments that come as a string, as `null`, or (against the specification) as the object itself, which is taken as it
+/// stands.
 #[derive(Debug, Default)]
 pub(super) struct Arguments(pub(super) String);
 
@@ -170,9 +218,14 @@ impl<'de> Deserialize<'de> for Arguments {
             fn visit_string<E>(self, text: String) -> Result<Arguments, E> {
                 Ok(Arguments(text))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Arguments, A::Error> {
-                let value = Value::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Arguments(value.to_string()))
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
+                let mut all = String::from("{");
+                while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    let key = serde_json::to_string(&key).map_err(A::Error::custom)?;
+                    all.extend([if all.len() > 1 { "," } else { "" }, &key, ":", value.get()]);
+                }
+                all.push('}');
+                Ok(Arguments(all))
             }
         }
         deserializer.deserialize_any(Reader)

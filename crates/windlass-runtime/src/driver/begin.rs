@@ -5,17 +5,19 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Action, ActionId, CallId, Effect, InputReceived, RunId, ToolKind, What, Work};
+use windlass_core::{Action, ActionId, CallId, Effect, InputReceived, RunId, State, ToolKind, What, Work};
 use windlass_tools::Tool;
 
 use super::Driver;
+use crate::agent::Agent;
+use crate::asking::ModelWork;
 use crate::branches::BranchWork;
 use crate::delegates::{Task, TaskEnd, context_of};
-use crate::partial::Partial;
+use crate::off_thread::off_thread;
 use crate::reading::ReadResult;
 use crate::searching::SearchTools;
 use crate::slots::Slot;
-use crate::work::{self, ModelWork, ToolWork};
+use crate::work::{self, ToolWork};
 
 impl Driver {
     /// Begins the work of an action; `None`: nobody here can do it.
@@ -24,13 +26,11 @@ impl Driver {
         let id = action.id;
         let future: BoxFuture<'static, Option<What>> = match &action.work {
             Work::CallModel { .. } => {
-                let view = self.state.request()?;
-                let request = work::request(&view, &self.prefix, self.publisher.heard());
-                let model = self.agent.model(&view.model.name).cloned();
+                let model = self.agent.model(&self.state.request()?.model.name).cloned();
+                let (state, prefix) = (Box::new(self.state.clone()), self.prefix.clone());
                 let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
-                let partial = if publisher.heard() { Partial::of(&self.state) } else { None };
                 let cancel = cancel.clone();
-                let work = ModelWork { action: id, model, request, publisher, partial, world, cancel };
+                let work = ModelWork { action: id, model, state, prefix, publisher, world, cancel };
                 Box::pin(work.run().map(Some))
             }
             Work::RunTool { call, attempt } => {
@@ -42,17 +42,13 @@ impl Driver {
                 if *stop {
                     cancel.cancel();
                 }
-                let task = self.task(call, *run, answer.clone(), &cancel)?;
-                let open = self.state.open_call(call)?;
-                let end: Option<BoxFuture<'static, TaskEnd>> = if open.reaches() {
-                    let branch = BranchWork::of(&self.agent, &self.state, open, task);
-                    branch.map(|branch| branch.run().boxed())
-                } else {
-                    self.agent.delegate(&open.call.name).map(|delegate| delegate.run(task))
-                };
+                self.state.open_call(call)?;
+                let task = self.task(*run, answer.clone(), &cancel);
+                let state = Box::new(self.state.clone());
+                let end = handed_over(self.agent.clone(), state, call.clone(), task);
                 let broken = self.broken.clone();
                 Box::pin(
-                    work::delegate(id, end)
+                    work::delegate(id, end.boxed())
                         .map(move |done| done.map_err(|error| broken.set(error)).ok().flatten()),
                 )
             }
@@ -83,24 +79,18 @@ impl Driver {
         Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 
-    fn task(
-        &self,
-        call: &CallId,
-        run: RunId,
-        answer: Option<InputReceived>,
-        cancel: &CancellationToken,
-    ) -> Option<Task> {
-        let args = self.state.open_call(call)?.value();
-        Some(Task {
+    /// A task without its words.
+    fn task(&self, run: RunId, answer: Option<InputReceived>, cancel: &CancellationToken) -> Task {
+        Task {
             run,
             parent: self.state.run(),
-            task: args.get("task").and_then(|task| task.as_str()).unwrap_or_default().to_owned(),
-            context: context_of(&self.state),
+            task: String::new(),
+            context: Vec::new(),
             answer,
             cancel: cancel.clone(),
             by_hand: self.by_hand,
             leave: self.leave.clone(),
-        })
+        }
     }
 
     fn tool_work(
@@ -114,12 +104,14 @@ impl Driver {
         let policy = self.state.policy();
         let spec = self.state.target(open);
         let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
-        let args = open.value();
         let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
             Some(ToolKind::Read) => {
-                Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)))
+                Some(Arc::new(ReadResult::new(self.agent.log().clone(), self.state.clone())))
             }
-            Some(ToolKind::Search) => Some(Arc::new(SearchTools { tools: self.state.tools().clone() })),
+            Some(ToolKind::Search) => {
+                let (tools, world) = (self.state.tools().clone(), self.agent.world().clone());
+                Some(Arc::new(SearchTools { tools, world }))
+            }
             _ => self.agent.tool_of(&self.state, open),
         };
         let mut context = work::context(&self.state, call, attempt, cancel.clone())?;
@@ -130,10 +122,29 @@ impl Driver {
             action,
             tool,
             context,
-            args,
+            open: Box::new(open.clone()),
             timeout_ms,
             grace_ms: policy.grace_ms,
             world: self.agent.world().clone(),
         })
     }
+}
+
+/// Lets another agent, or a branch, do the task that a call means. `None`: there is none of that name any more.
+async fn handed_over(agent: Agent, state: Box<State>, call: CallId, mut task: Task) -> Option<TaskEnd> {
+    let world = agent.world().clone();
+    let args = state.open_call(&call)?.args().len() as u64;
+    let heft = state.history().bytes().saturating_add(args);
+    let end = off_thread(&*world, heft, move || {
+        let open = state.open_call(&call)?;
+        if open.reaches() {
+            return BranchWork::of(&agent, &state, open, task).map(|branch| branch.run().boxed());
+        }
+        let delegate = agent.delegate(&open.call.name)?;
+        let args = open.value();
+        args.get("task").and_then(|task| task.as_str()).unwrap_or_default().clone_into(&mut task.task);
+        task.context = context_of(&state);
+        Some(delegate.run(task))
+    });
+    Some(end.await?.await)
 }

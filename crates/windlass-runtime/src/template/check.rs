@@ -1,6 +1,6 @@
 //! What a template may say: looked at before it is compiled, because the compiler already works constants out.
 
-use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
+use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 use windlass_core::Steps;
@@ -9,7 +9,7 @@ use super::MAX_TEMPLATE_BYTES;
 
 /// The most tokens of one tag: the parser and the compiler go as deep as a tag is long.
 const MAX_TAG_TOKENS: usize = 500;
-/// The longest text within a tag, in bytes.
+/// The longest text or name within a tag, in bytes.
 const MAX_LITERAL_BYTES: usize = 4096;
 /// The longest line with tags, in bytes.
 const MAX_LINE_BYTES: usize = 65_000;
@@ -53,7 +53,7 @@ pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
     tags(text, steps)?;
     steps.add(text.len());
     let template = parse(text, "instructions", SyntaxConfig::default())?;
-    Walk { in_loop: false, steps }.statement(&template)
+    Walk(steps).statement(&template)
 }
 
 /// How long lines with tags are: the reader counts columns in 16 bits, and one more for an error.
@@ -85,13 +85,17 @@ fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
         let literal = match &token {
             Token::Str(text) => text.len(),
             Token::String(text) => text.len(),
+            Token::Ident(name) => name.len(),
             _ => 0,
         };
         if tokens > MAX_TAG_TOKENS {
             return Err(Fault::at(span, format!("a tag has more than {MAX_TAG_TOKENS} words and signs")));
         }
         if literal > MAX_LITERAL_BYTES {
-            return Err(Fault::at(span, format!("a text in a tag has more than {MAX_LITERAL_BYTES} bytes")));
+            return Err(Fault::at(
+                span,
+                format!("a text or name in a tag has more than {MAX_LITERAL_BYTES} bytes"),
+            ));
         }
         if elifs > MAX_ELIFS {
             return Err(Fault::at(span, format!("there are more than {MAX_ELIFS} `elif`")));
@@ -102,20 +106,17 @@ fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
 
 /// Goes through a template. Its depth is bounded by [`tags`] and by the parser.
 #[derive(Clone, Copy)]
-struct Walk<'s> {
-    in_loop: bool,
-    steps: &'s Steps,
-}
+struct Walk<'s>(&'s Steps);
 
 impl Walk<'_> {
     fn statements(self, all: &[Stmt<'_>]) -> Result<(), Fault> {
         all.iter().try_for_each(|one| self.statement(one))
     }
 
-    fn statement(self, statement: &Stmt<'_>) -> Result<(), Fault> {
-        self.steps.add(1);
+    fn statement(self, one: &Stmt<'_>) -> Result<(), Fault> {
+        self.0.add(1);
         let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
-        match statement {
+        match one {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitRaw(_) => Ok(()),
             Stmt::EmitExpr(emit) => self.expression(&emit.expr),
@@ -124,9 +125,8 @@ impl Walk<'_> {
                     return unknown(each.span(), "`recursive` loop");
                 }
                 self.expression(&each.iter)?;
-                let within = Self { in_loop: true, ..self };
-                each.filter_expr.iter().try_for_each(|filter| within.expression(filter))?;
-                within.statements(&each.body)?;
+                each.filter_expr.iter().try_for_each(|filter| self.expression(filter))?;
+                self.statements(&each.body)?;
                 self.statements(&each.else_body)
             }
             Stmt::IfCond(cond) => {
@@ -155,7 +155,6 @@ impl Walk<'_> {
             Expr::List(list) => holds(&[&list.items]),
             Expr::Tuple(tuple) => holds(&[&tuple.items]),
             Expr::Map(map) => holds(&[&map.keys, &map.values]),
-            Expr::Var(_) | Expr::Const(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Slice(_) => false,
             _ => self.has_list(value),
         };
         if fault {
@@ -165,52 +164,34 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn expression(self, expression: &Expr<'_>) -> Result<(), Fault> {
-        self.steps.add(1);
-        if let Expr::BinOp(operation) = expression {
-            self.operation(operation, expression.span())?;
+    fn expression(self, value: &Expr<'_>) -> Result<(), Fault> {
+        self.0.add(1);
+        match value {
+            Expr::BinOp(of) => operation(of, value.span())?,
+            Expr::Call(call) => {
+                let known = match &call.expr {
+                    Expr::Var(name) => name.id == "range",
+                    Expr::GetAttr(of) => {
+                        matches!(&of.expr, Expr::Var(name) if name.id == "loop")
+                            && ["cycle", "changed"].contains(&of.name)
+                    }
+                    _ => false,
+                };
+                if !known {
+                    let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
+                    return Err(Fault::at(call.span(), reason));
+                }
+                each_by_itself(&call.args)?;
+            }
+            Expr::Filter(filter) => each_by_itself(&filter.args)?,
+            Expr::Test(test) => each_by_itself(&test.args)?,
+            _ => {}
         }
-        if let Expr::Compare(compare) = expression {
-            let holds = |op: CompareOpKind| matches!(op, CompareOpKind::In | CompareOpKind::NotIn);
-            compare.ops.iter().filter(|one| holds(one.op)).try_for_each(|one| self.container(&one.expr))?;
-        }
-        if let Expr::Call(call) = expression
-            && !matches!(&call.expr, Expr::Var(name) if name.id == "range")
-            && !matches!(&call.expr, Expr::GetAttr(of) if matches!(&of.expr, Expr::Var(name) if name.id == "loop"))
-        {
-            return Err(Fault::at(call.span(), "instructions know no function but `range`"));
-        }
-        parts(expression).into_iter().try_for_each(|part| self.expression(part))
-    }
-
-    fn operation(self, operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
-        let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
-        match operation.op {
-            BinOpKind::Concat => Err(Fault::at(
-                span,
-                "instructions know no `~`: write one value after the other, {{ a }}{{ b }}",
-            )),
-            BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
-            BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
-                span,
-                "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
-            )),
-            BinOpKind::In => self.container(&operation.right),
-            _ => Ok(()),
-        }
-    }
-
-    /// What is searched by `in`: within loops a list that stands there, because a search costs what is searched.
-    fn container(self, right: &Expr<'_>) -> Result<(), Fault> {
-        if self.in_loop && !matches!(right, Expr::List(_) | Expr::Tuple(_) | Expr::Const(_)) {
-            let reason = "within a loop `in` takes a list such as [\"a\", \"b\"]: write {{ x is in(y) }}";
-            return Err(Fault::at(right.span(), reason));
-        }
-        Ok(())
+        parts(value).into_iter().try_for_each(|part| self.expression(part))
     }
 
     fn is_literal(self, value: &Expr<'_>) -> bool {
-        self.steps.add(1);
+        self.0.add(1);
         let all = |items: &[Expr<'_>]| items.iter().all(|item| self.is_literal(item));
         match value {
             Expr::Const(_) => true,
@@ -225,6 +206,31 @@ impl Walk<'_> {
     fn has_list(self, value: &Expr<'_>) -> bool {
         let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
         list && !self.is_literal(value) || parts(value).into_iter().any(|part| self.has_list(part))
+    }
+}
+
+/// What is handed over as a whole list may be of any length.
+fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
+    let whole = args.iter().find_map(|arg| match arg {
+        CallArg::PosSplat(value) | CallArg::KwargSplat(value) => Some(value),
+        CallArg::Pos(_) | CallArg::Kwarg(..) => None,
+    });
+    let reason = "instructions know no `*` and `**` before arguments";
+    whole.map_or(Ok(()), |value| Err(Fault::at(value.span(), reason)))
+}
+
+fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
+    let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
+    match operation.op {
+        BinOpKind::Concat => {
+            Err(Fault::at(span, "instructions know no `~`: write one value after the other, {{ a }}{{ b }}"))
+        }
+        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
+        BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
+            span,
+            "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
+        )),
+        _ => Ok(()),
     }
 }
 

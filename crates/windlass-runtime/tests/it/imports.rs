@@ -196,3 +196,30 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
         .any(|message| message.content().is_some_and(|text| text.text().contains("does no task")));
     assert!(told, "{:?}", end.messages().collect::<Vec<_>>());
 }
+
+#[test]
+fn an_imported_run_enters_no_session_by_itself() {
+    let told = |session: &str| DriveOptions { session: Some(session.into()), ..DriveOptions::default() };
+    let says = |ground: &Ground| {
+        let model = ground.watched(calls_then_answers(&[]));
+        let log = (ground.log.clone(), Arc::new(ground.world.clone()));
+        Agent::builder("talker").model("function", model).log(log.0).world(log.1).build().unwrap()
+    };
+    let run_in = |ground: &Ground, said: &str| {
+        let prepared = ground.wait(says(ground).prepare(said, told("talk"))).unwrap();
+        ground.wait(prepared.drive()).unwrap()
+    };
+    let foreign = elsewhere();
+    let imported = run_in(&foreign, "Words from elsewhere.").id();
+    let ground = Ground::new();
+    run_in(&ground, "Our first words.");
+    import(&ground, imported, batches(&foreign, imported));
+    let next = run_in(&ground, "Our next words.");
+    let said: Vec<String> = next
+        .state()
+        .history()
+        .iter()
+        .filter_map(|message| Some(message.content()?.text().into_owned()))
+        .collect();
+    assert_eq!(said, ["Our first words.", "Our next words."]);
+}

@@ -21,6 +21,8 @@ mod imports;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod long_work;
+#[cfg(test)]
 mod outputs;
 #[cfg(test)]
 mod panics;

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
 use windlass_core::{Millis, RunId, Text, What};
+use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;
 use crate::log::{
@@ -253,7 +254,7 @@ impl Inner {
     }
 }
 
-/// Bodies are made here, on the appender's thread, so that the one writer has less to do.
+/// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let Append { run, expected, events, fence, uses, standing } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
@@ -275,7 +276,13 @@ fn unexpected(written: &Written) -> StoreError {
 impl EventLog for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let new = stored(append)?;
+            // Long texts take their time to be written and hashed.
+            let heft = append.events.iter().map(|event| event.fact.heft()).sum();
+            let new = if heft < LARGE_BYTES {
+                stored(append)?
+            } else {
+                Box::pin(off_thread(heft, move || stored(append))).await?
+            };
             self.inner.writer.write(Write::Append(Box::new(new))).await.map(drop)
         })
     }

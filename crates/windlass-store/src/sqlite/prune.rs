@@ -70,7 +70,7 @@ pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, F
     )?;
     let mut runs = Vec::new();
     {
-        let mut query = transaction.prepare("SELECT no, run FROM temp.going ORDER BY run DESC")?;
+        let mut query = transaction.prepare("SELECT no, run FROM temp.going ORDER BY no DESC")?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             runs.push(rows::run_id(row, 1)?);

@@ -11,6 +11,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use windlass_core::Secret;
+use windlass_threads::beside;
 
 use super::asking::Fault;
 use super::config::{McpConfig, McpTransport};
@@ -82,6 +83,9 @@ pub(super) fn transport(
         .custom_headers(headers)
         .max_concurrent_requests(MAX_REQUESTS);
     settings.retry_config = Arc::new(backoff);
+    // Its task reads what the server sends, however long that takes: not on the threads that drive runs.
+    let beside = beside().map_err(|error| bad(format!("there is no thread for it: {error}")))?;
+    let _context = beside.enter();
     Ok(StreamableHttpClientTransport::with_client(Keyed { client, fault }, settings))
 }
 

@@ -26,9 +26,11 @@ mod process;
 mod server;
 mod stdio;
 mod tool;
+mod warning;
 
 pub use call::{META_CALL, META_IDEMPOTENCY_KEY, META_RUN};
 pub use config::{Lifecycle, McpConfig, McpTransport, Restart, START_MS};
 pub use error::McpError;
 pub use keyed::IDEMPOTENCY_HEADER;
 pub use server::McpServer;
+pub use warning::ToolWarning;

@@ -15,6 +15,7 @@ use super::follow::follow;
 use super::handshake;
 use super::link::Link;
 use super::mask::Mask;
+use super::warning::ToolWarning;
 use crate::binding::Bound;
 use crate::tool::Tool;
 
@@ -77,6 +78,11 @@ impl McpServer {
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let catalog = self.shared.catalog();
         catalog.tools.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+    }
+
+    /// What people should know of the tools that it lists now: which ones are left out or not checked everywhere, and why.
+    pub fn warnings(&self) -> Vec<ToolWarning> {
+        self.shared.catalog().warnings.clone()
     }
 
     /// Fires when [`tools`](Self::tools) gives other tools than before (E47): the server said that its list changed,

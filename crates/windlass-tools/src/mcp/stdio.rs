@@ -8,6 +8,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, RequestId};
@@ -19,6 +20,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use windlass_core::Steps;
+use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::asking::{Fault, Incoming};
 use super::process::Pipes;
@@ -43,6 +45,8 @@ pub(super) struct StdioTransport {
     fault: Fault,
     /// The id of an `initialize` that is not answered yet.
     initialize: Arc<Mutex<Option<RequestId>>>,
+    /// A long line that is being read elsewhere. Kept here, because who receives may turn to something else meanwhile.
+    away: Option<BoxFuture<'static, (String, Line)>>,
 }
 
 impl StdioTransport {
@@ -53,7 +57,33 @@ impl StdioTransport {
             stray: 0,
             fault,
             initialize: Arc::default(),
+            away: None,
         }
+    }
+
+    /// The next line, and what it is. `None`: there are no more.
+    async fn next(&mut self) -> Option<Result<(String, Line), LinesCodecError>> {
+        if self.away.is_none() {
+            let line = match self.lines.next().await? {
+                Ok(line) => line,
+                Err(error) => return Some(Err(error)),
+            };
+            let heft = line.len() as u64;
+            let fault = self.fault.clone();
+            let work = move || {
+                let text = line.trim_start_matches('\u{feff}').trim();
+                let steps = Steps::default();
+                let read = if fault.takes(text, &steps) { read(text, &steps) } else { Line::PassedOver };
+                (line, read)
+            };
+            if heft < LARGE_BYTES {
+                return Some(Ok(work()));
+            }
+            self.away = Some(Box::pin(off_thread(heft, work)));
+        }
+        let read = self.away.as_mut()?.await;
+        self.away = None;
+        Some(Ok(read))
     }
 
     /// Whether a message answers the probe that came before `initialize`. A server that takes longer to start than
@@ -102,8 +132,8 @@ impl Transport<RoleClient> for StdioTransport {
 
     async fn receive(&mut self) -> Option<Incoming> {
         loop {
-            let line = match self.lines.next().await? {
-                Ok(line) => line,
+            let (line, read) = match self.next().await? {
+                Ok(read) => read,
                 Err(LinesCodecError::MaxLineLengthExceeded) => {
                     self.fault.give_up(format!("it sent a line of more than {MAX_LINE_BYTES} bytes"));
                     return None;
@@ -113,29 +143,22 @@ impl Transport<RoleClient> for StdioTransport {
                     return None;
                 }
             };
-            let line = line.trim_start_matches('\u{feff}').trim();
-            let steps = Steps::default();
-            if !self.fault.takes(line, &steps) {
-                match self.fault.get() {
-                    Some(_) => return None,
-                    None => continue,
-                }
-            }
-            match read(line, &steps) {
+            match read {
+                Line::PassedOver if self.fault.get().is_some() => return None,
                 Line::Message(message) if self.is_late(&message) => {}
                 Line::Message(message) => {
                     self.stray = 0;
                     return Some(*message);
                 }
-                Line::Blank => {}
+                Line::Blank | Line::PassedOver => {}
                 Line::Stray if self.stray < MAX_STRAY_LINES => self.stray += 1,
                 Line::Stray => {
                     self.fault
-                        .give_up(format!("it writes text instead of messages, such as {}", quoted(line)));
+                        .give_up(format!("it writes text instead of messages, such as {}", quoted(&line)));
                     return None;
                 }
                 Line::Broken => {
-                    self.fault.give_up(format!("it sent a broken message: {}", quoted(line)));
+                    self.fault.give_up(format!("it sent a broken message: {}", quoted(&line)));
                     return None;
                 }
             }
@@ -157,6 +180,8 @@ enum Line {
     Blank,
     Stray,
     Broken,
+    /// More than a server may ask or tell.
+    PassedOver,
 }
 
 /// What a line is. Text is broken, not stray, if it means to be a JSON-RPC 2.0 message.
@@ -198,6 +223,8 @@ fn quoted(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Stdio;
+
     use windlass_core::{Shape, doubling};
 
     use super::*;
@@ -249,6 +276,43 @@ mod tests {
         }
         let message = "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}";
         assert!(matches!(line(message), Line::Message(_)));
+    }
+
+    /// rmcp turns to what else it has to do in the midst of receiving: a line that is read elsewhere is not lost by that.
+    #[cfg(unix)]
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_large_line_is_read_elsewhere_and_waits_for_its_receiver() {
+        let text = "x".repeat(LARGE_BYTES as usize);
+        let message =
+            |text: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{{\"x\":\"{text}\"}}}}\n");
+        let mut child = tokio::process::Command::new("cat");
+        let mut child =
+            child.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut source = child.stdin.take().unwrap();
+        let mut other = tokio::process::Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
+        let pipes = Pipes { stdin: other.stdin.take().unwrap(), stdout: child.stdout.take().unwrap() };
+        let mut transport = StdioTransport::new(pipes, Fault::default());
+        let lines = [message("short"), message(&text)];
+        let writing = lines.concat();
+        let feed = tokio::spawn(async move { source.write_all(writing.as_bytes()).await });
+        let (mut seen, mut elsewhere) = (Vec::new(), 0);
+        while seen.len() < lines.len() {
+            let received = tokio::select! {
+                biased;
+                received = transport.next() => received,
+                () = tokio::task::yield_now() => {
+                    elsewhere += usize::from(transport.away.is_some());
+                    continue;
+                }
+            };
+            let (line, read) = received.unwrap().unwrap();
+            assert!(matches!(read, Line::Message(_)), "{}", quoted(&line));
+            seen.push(line + "\n");
+        }
+        assert_eq!(seen, lines);
+        assert!(elsewhere > 0, "it was read on the spot");
+        feed.await.unwrap().unwrap();
+        other.wait().await.unwrap();
     }
 
     #[test]

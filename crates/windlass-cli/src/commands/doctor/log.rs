@@ -80,7 +80,7 @@ async fn look_through(log: &SqliteLog) -> Result<(Checked, Vec<String>), StoreEr
                 Err(error) => faults.push(format!("run {run}: {}", in_full(&error))),
             }
         }
-        before = page.last().map(|last| last.run);
+        before = page.last().map(|last| last.number);
         if page.len() < PAGE {
             return Ok((checked, faults));
         }

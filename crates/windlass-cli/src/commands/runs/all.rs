@@ -134,7 +134,7 @@ impl All {
             if leave.is_cancelled() {
                 return Ok(());
             }
-            before = page.last().map(|line| line.run);
+            before = page.last().map(|line| line.number);
             if page.len() < PAGE {
                 return Ok(());
             }

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::{Fact, RunId, State, What};
 use windlass_runtime::{DriveOptions, load, post};
-use windlass_store::{EventLog, StoreError};
+use windlass_store::{EventLog, Holder, StoreError};
 
 use super::{find, stub};
 use crate::agents::{self, now};
@@ -15,8 +15,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 
-/// How long a holder in another process has to stop its run before we say that it has not, beside its own grace.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a holder in another process has to end its run before we say that it has not, beside the run's own grace.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
 Returns once the run has ended: its model calls and tools were stopped, and what it used is counted.
@@ -36,7 +36,15 @@ pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let reason = Some("windlass runs cancel".into());
     let status = if log.summary(run).await?.holder.is_some() {
         post(&*log, run, now(), What::Cancel { reason }).await?;
-        wait(&*log, run).await?
+        let grace = Duration::from_millis(state.policy().grace_ms);
+        match wait(&*log, run, grace + PATIENCE).await? {
+            Some(status) => status,
+            // Who died meanwhile ends nothing any more.
+            None => match log.summary(run).await?.holder {
+                Some(holder) => return Err(unheard(run, &holder, log_args)),
+                None => end(&load(&*log, run).await?, log.clone()).await?,
+            },
+        }
     } else {
         end(&state, log.clone()).await?
     };
@@ -44,8 +52,8 @@ pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Fa
     Ok(Exit::Good)
 }
 
-/// Waits until the holder has ended the run.
-async fn wait(log: &dyn EventLog, run: RunId) -> Result<String, Failure> {
+/// Waits until the holder has ended the run; `None`: it has not within this time.
+async fn wait(log: &dyn EventLog, run: RunId, most: Duration) -> Result<Option<String>, StoreError> {
     let mut batches = log.follow(run, 1);
     let end = async {
         while let Some(batch) = batches.next().await {
@@ -55,15 +63,22 @@ async fn wait(log: &dyn EventLog, run: RunId) -> Result<String, Failure> {
                 }
             }
         }
-        Ok::<_, StoreError>("ended".to_owned())
+        Ok("ended".to_owned())
     };
-    match tokio::time::timeout(PATIENCE, end).await {
-        Ok(status) => Ok(status?),
-        Err(_) => {
-            Err(Failure::new(Exit::Failed, format!("run {run} was asked to stop, and has not ended yet"))
-                .hint(format!("`windlass runs watch {run}` follows it")))
-        }
-    }
+    tokio::time::timeout(most, end).await.ok().transpose()
+}
+
+/// The error for a holder that lives and does not do what it was asked.
+fn unheard(run: RunId, holder: &Holder, log_args: &LogArgs) -> Failure {
+    let pid = holder.0.strip_prefix("pid ").and_then(|rest| rest.split(' ').next()).unwrap_or("PID");
+    let words = log_args.words();
+    Failure::new(
+        Exit::Failed,
+        format!("run {run} was asked to stop, and has not ended yet: {} holds it", holder.0),
+    )
+    .cause("the process is stopped, or busy with something that does not end".to_owned())
+    .hint(format!("`kill -CONT {pid}` lets a process go on that was stopped; it then ends the run"))
+    .hint(format!("if it is of no use any more: `kill -9 {pid}`, then `windlass runs cancel{words} {run}`"))
 }
 
 /// Ends a run that nobody holds.

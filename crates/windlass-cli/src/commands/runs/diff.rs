@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
-use windlass_core::{CallId, Event, Fact, RunId};
+use windlass_core::{CallId, Event, Fact, RunId, shown_args};
 use windlass_runtime::{load, numbered};
 use windlass_store::EventLog;
 
@@ -193,7 +193,7 @@ fn names(events: &[Placed]) -> Names<'_> {
 /// What an event did, in a line; `None`: nothing that a reader would miss.
 fn step(event: &Event, names: &Names<'_>) -> Option<String> {
     let call = |id: &CallId| match names.iter().rev().find(|(call, ..)| *call == id) {
-        Some((_, name, args)) => format!("{name} {}", cut(args, LINE_CHARS)),
+        Some((_, name, args)) => format!("{name} {}", cut(&shown_args(args), LINE_CHARS)),
         None => id.to_string(),
     };
     match &event.fact {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use windlass_core::{Effect, RunId};
+use windlass_core::{Effect, RunId, shown_args};
 use windlass_runtime::{CallEffects, EffectStep, effects};
 use windlass_store::{EventLog, RunFilter};
 
@@ -58,7 +58,7 @@ pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, F
             }
             show(line.run, &calls, args.json)?;
         }
-        before = page.last().map(|line| line.run);
+        before = page.last().map(|line| line.number);
         if page.len() < PAGE {
             return Ok(Exit::Good);
         }
@@ -94,7 +94,12 @@ fn plain(call: &CallEffects) -> std::io::Result<()> {
         0 => String::new(),
         doubts => format!(", {}", count(doubts as u64, "doubt")),
     };
-    let words = format!("{} {} {}", name(call.call.as_str()), name(&call.tool), cut(&call.args, LINE_CHARS));
+    let words = format!(
+        "{} {} {}",
+        name(call.call.as_str()),
+        name(&call.tool),
+        cut(&shown_args(&call.args), LINE_CHARS)
+    );
     out::line(format_args!("{words}\n  effect {}, {tries}{doubts}", effect(call)))?;
     out::line(format_args!("  key    {}", call.key))?;
     for entry in &call.entries {

@@ -53,7 +53,7 @@ async fn beginning(log: &dyn EventLog, word: &str, digits: &str) -> Result<RunId
         fitting.extend(
             page.iter().map(|line| line.run).filter(|run| run.0.simple().to_string().starts_with(digits)),
         );
-        before = page.last().map(|line| line.run);
+        before = page.last().map(|line| line.number);
         if page.len() < PAGE {
             break;
         }

@@ -55,6 +55,7 @@ impl GoOn<'_> {
     ) -> Result<Exit, Failure> {
         let mut view = View::new(self.view);
         view.recall(state);
+        view.warnings(&found.warnings);
         let words = Words { log: self.log_args.words(), file: Some(found.path.display().to_string()) };
         let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
         let verdict = verdict(&run, &words);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use windlass_core::{Fact, Message, RunId, RunStarted};
+use windlass_core::{Fact, Message, RunId, RunStarted, shown_args};
 use windlass_runtime::{Run, load_until, numbered};
 use windlass_store::{Batch, EventLog, RunSummary};
 
@@ -165,7 +165,7 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
                     out::line(format_args!("assistant: {text}"))?;
                 }
                 for call in &said.calls {
-                    out::line(format_args!("-> {} {}", name(&call.name), cut(&call.args, usize::MAX)))?;
+                    out::line(format_args!("-> {} {}", name(&call.name), shown_args(&call.args)))?;
                 }
             }
             Message::Tool(result) => {

@@ -39,7 +39,7 @@ pub(super) async fn runs(log: &SqliteLog, session: Option<&SessionId>) -> Result
     while all.len() < MOST_RUNS {
         let filter = RunFilter {
             session: session.cloned(),
-            before: all.last().map(|run| run.run),
+            before: all.last().map(|run| run.number),
             limit: PAGE,
             ..RunFilter::default()
         };

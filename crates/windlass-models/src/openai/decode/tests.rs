@@ -236,3 +236,36 @@ fn a_body_that_is_an_error_or_nothing() {
     assert_eq!(kind(""), FailureKind::Protocol);
     assert_eq!(kind("[1]"), FailureKind::Protocol);
 }
+
+/// A list of so many items that each of them takes far more memory than it has bytes.
+fn many(item: &str, bytes: usize) -> String {
+    format!("[{}{item}]", format!("{item},").repeat(bytes / (item.len() + 1)))
+}
+
+#[test]
+fn a_reply_s_pieces_of_calls_have_a_bound() {
+    let body = format!("{{\"choices\":[{{\"message\":{{\"tool_calls\":{}}}}}]}}", many("{}", 3 * 4_097));
+    let error = decode(body.as_bytes(), &"m".into(), None, 0).expect_err("too many");
+    assert_eq!(error.kind, FailureKind::Protocol);
+    assert!(error.message.contains("more than 4096 tool calls"), "{}", error.message);
+}
+
+#[test]
+fn arguments_that_come_as_an_object_are_taken_as_they_stand() {
+    let list = many("0", 2_000_000);
+    let args = format!("{{\"a\":{list},\"é \\n\":1.50,\"a\":2}}");
+    let call = format!("{{\"function\":{{\"name\":\"f\",\"arguments\":{args}}}}}");
+    let body = format!("{{\"choices\":[{{\"message\":{{\"tool_calls\":[{call}]}}}}]}}");
+    let reply = decode(body.as_bytes(), &"m".into(), None, 0).expect("good");
+    assert_eq!(&*reply.calls[0].args, args);
+    let empty = body.replace(&args, "{}");
+    assert_eq!(&*decode(empty.as_bytes(), &"m".into(), None, 0).expect("good").calls[0].args, "{}");
+}
+
+#[test]
+fn of_a_long_error_the_beginning_is_read() {
+    let body = format!("{{\"error\":{}}}", many("{\"message\":\"again and again\"}", 1_000_000));
+    let error = decode(body.as_bytes(), &"m".into(), None, 0).expect_err("an error");
+    assert!(error.message.starts_with("[{\"message\":\"again and again\"},"), "{}", error.message);
+    assert!(error.message.len() < 3_000);
+}
