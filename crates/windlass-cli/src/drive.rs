@@ -132,7 +132,7 @@ async fn stop(
     let cancel = pin!(async {
         match interrupt {
             // A run that is over or being stopped needs no second word.
-            Interrupt::Cancel => drop(handle.cancel(Some("Ctrl-C".into())).await),
+            Interrupt::Cancel => drop(handle.cancel("Ctrl-C").await),
             Interrupt::Leave(_) => handle.leave(),
         }
         std::future::pending::<Interrupt>().await

@@ -89,7 +89,7 @@ impl Prices {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Carried {
     /// The counters as they stood.
-    pub counters: crate::state::Counters,
+    pub counters: crate::ledger::Counters,
     /// The usage as it stood, for limits on tokens.
     pub usage: Usage,
     /// The cost as it stood, in pico-dollars, for limits on cost.

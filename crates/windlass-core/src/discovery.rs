@@ -111,12 +111,14 @@ fn score(query: &BTreeSet<String>, tool: &ToolSpec, left: &mut usize) -> u64 {
 impl State {
     /// The tools that the next request shows. Others than these can be called too where tools are to be searched for.
     pub fn shown_tools(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.shown
+        &self.toolbox.shown
     }
 
     /// Whether no call can be let run: 0 is a limit like any other. Then only a finish is offered.
     pub(crate) fn none_may_run(&self) -> bool {
-        [LimitKind::ToolRounds, LimitKind::ToolCalls].iter().any(|kind| self.policy.limit(*kind) == Some(0))
+        [LimitKind::ToolRounds, LimitKind::ToolCalls]
+            .iter()
+            .any(|kind| self.setup.policy.limit(*kind) == Some(0))
     }
 
     /// Takes the agent's tools over, and offers those of Windlass that this conversation needs.
@@ -126,22 +128,22 @@ impl State {
         if own.iter().any(ours) {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
         }
-        let search = self.policy.discovery == Discovery::Search;
-        let reads = (!self.stored.is_empty()).then(read_result);
+        let search = self.setup.policy.discovery == Discovery::Search;
+        let reads = (!self.conversation.stored.is_empty()).then(read_result);
         let searches = search.then(search_tools);
-        self.tools = match (reads, searches) {
+        self.toolbox.all = match (reads, searches) {
             (None, None) => own.clone(),
             _ => Arc::new(own.iter().chain(reads).chain(searches).cloned().collect()),
         };
-        self.shown = match (self.none_may_run(), search) {
+        self.toolbox.shown = match (self.none_may_run(), search) {
             (true, _) => {
                 let finish = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Finish(_));
-                Arc::new(self.tools.iter().filter(finish).cloned().collect())
+                Arc::new(self.toolbox.all.iter().filter(finish).cloned().collect())
             }
-            (false, true) => Arc::new(shown(&self.tools)),
-            (false, false) => self.tools.clone(),
+            (false, true) => Arc::new(shown(&self.toolbox.all)),
+            (false, false) => self.toolbox.all.clone(),
         };
-        self.own_tools = own;
+        self.toolbox.own = own;
     }
 }
 

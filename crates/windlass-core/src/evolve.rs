@@ -5,6 +5,7 @@ mod start;
 
 use std::sync::Arc;
 
+use crate::asks::{Ask, Place};
 use crate::call_args::CallArgs;
 use crate::event::{
     Adjusted, CallDecided, CallFinished, CallHeld, Decision, Event, Fact, InputRequested, LimitReached,
@@ -13,13 +14,13 @@ use crate::event::{
 use crate::ids::{CallId, Text};
 use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::{branch_message, tool_message};
-use crate::state::{Branched, Calling, Closing, Cut, OpenQuestion, Phase, Repeated, State};
+use crate::state::{Branched, Closing, ClosingStage, Cut, Ending, OpenQuestion, Phase, Repeated, State};
 
 /// Folds one fact into the state.
 #[must_use]
@@ -31,12 +32,12 @@ pub fn evolve(mut state: State, event: &Event) -> State {
 impl State {
     pub(crate) fn apply(&mut self, event: &Event) {
         self.version += 1;
-        self.clock = self.clock.max(event.at);
+        self.clock.now = self.clock.now.max(event.at);
         let seq = self.version;
         match &event.fact {
             Fact::RunStarted(start) => self.started(start, event.at, seq),
             Fact::RunResumed(resumed) => {
-                self.behind_ms = resumed.clock_behind_ms.unwrap_or(0);
+                self.clock.behind_ms = resumed.clock_behind_ms.unwrap_or(0);
                 self.taken_over(resumed.by_hand);
             }
             Fact::TurnStarted(turn) => self.turn_started(turn, seq),
@@ -56,7 +57,7 @@ impl State {
                 }
             }
             Fact::CallRetried(retried) => {
-                self.counters.retries += 1;
+                self.ledger.counters.retries += 1;
                 if let Some(call) = self.call_mut(&retried.call) {
                     call.failed += 1;
                     call.stage = Stage::Retrying { seq, at: retried.retry_at };
@@ -65,7 +66,9 @@ impl State {
             Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
             Fact::CallFinished(finished) => self.call_finished(finished),
             Fact::DelegationStarted(started) => {
-                if started.attempt == 1 && !self.open_call(&started.call).is_some_and(OpenCall::by_hook) {
+                if started.attempt == 1
+                    && self.open_call(&started.call).is_none_or(|open| open.origin.is_model())
+                {
                     self.count_call();
                 }
                 if let Some(call) = self.call_mut(&started.call) {
@@ -74,8 +77,10 @@ impl State {
                     call.stage = Stage::Delegated { seq, run, answer, stop };
                 }
                 if started.stop {
-                    self.questions.retain(|open| open.call.as_ref() != Some(&started.call));
-                    self.closing.iter_mut().for_each(|closing| closing.stopping = true);
+                    self.questions.open.retain(|open| open.call.as_ref() != Some(&started.call));
+                    if let Some(closing) = self.ending.closing_mut() {
+                        closing.stage = ClosingStage::Stopping;
+                    }
                 }
             }
             Fact::DelegationFinished(finished) => {
@@ -84,16 +89,16 @@ impl State {
                 self.call_finished(&CallFinished { call, outcome, note: None, limit: None });
             }
             Fact::InputRequested(asked) => self.input_requested(asked, seq),
-            Fact::InputReceived(received) => self.questions.retain(|open| open.id != received.question),
-            Fact::Steered(steered) => self.steering.push(steered.text.clone()),
+            Fact::InputReceived(received) => self.questions.open.retain(|open| open.id != received.question),
+            Fact::Steered(steered) => self.conversation.steering.push(steered.text.clone()),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
-            Fact::HistoryEdited(edited) => self.history.edit(&edited.splices),
-            Fact::StepBranched(branched) => self.acting(&branched.calls, true),
+            Fact::HistoryEdited(edited) => self.conversation.history.edit(&edited.splices),
+            Fact::StepBranched(branched) => self.acting(&branched.calls, Origin::Hook),
             Fact::OutputRejected(rejected) => self.output_rejected(rejected),
             Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
             Fact::LimitRaised(raised) => {
-                self.closing = None;
-                let policy = Arc::make_mut(&mut self.policy);
+                self.ending = Ending::None;
+                let policy = Arc::make_mut(&mut self.setup.policy);
                 match (raised.limit, &mut policy.repetition) {
                     (LimitKind::Repetition, Some(repetition)) => {
                         repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
@@ -104,79 +109,79 @@ impl State {
                         }
                     }
                 }
-                self.offer_tools(self.own_tools.clone());
+                self.offer_tools(self.toolbox.own.clone());
                 if raised.limit == LimitKind::Seconds {
-                    self.deadline_seq = seq;
+                    self.clock.deadline_seq = seq;
                 }
             }
             Fact::CancelRequested(_) => {
-                self.cancelled = true;
-                self.questions.clear();
+                self.ending.cancel();
+                self.questions.open.clear();
                 self.give_up_waiting();
             }
             Fact::RunEnded(end) => {
-                self.questions.clear();
+                self.questions.open.clear();
+                self.asks.clear();
                 self.phase = Phase::Ended(Box::new(end.clone()));
             }
         }
     }
 
     fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
-        if turn.turn != self.turn {
-            if !self.streaks.malformed_now && self.streaks.round_counted {
+        self.asks.open(Ask::from((turn, seq)));
+        if turn.purpose.rules().place == Place::Aside {
+            return;
+        }
+        if turn.turn != self.turn.number {
+            if self.turn.malformed == 0 && self.turn.counted > 0 {
                 self.streaks.malformed = 0;
             }
-            self.streaks.malformed_now = false;
-            self.streaks.round_counted = false;
-            self.streaks.accepted_now = false;
-            self.branched.clear();
-            for text in std::mem::take(&mut self.steering) {
-                self.history.push(Arc::new(Message::user(text)));
-            }
-            if let Some(closing) = &mut self.closing {
-                closing.stopping = false;
-                closing.called = true;
-                closing.text_asked |= turn.note.is_some();
+            self.hear();
+            if let Some(closing) = self.ending.closing_mut() {
+                let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
+                closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
                 if let Some(note) = closing.reached.note.take() {
-                    self.history.push(Arc::new(Message::user(note)));
+                    self.conversation.history.push(Arc::new(Message::user(note)));
                 }
             }
         }
         if let Some(note) = &turn.note {
-            self.history.push(Arc::new(Message::user(note.clone())));
+            self.conversation.history.push(Arc::new(Message::user(note.clone())));
         }
-        if turn.turn != self.turn && self.closing.is_some() {
-            let beyond = Some(self.beyond(turn.model));
-            self.closing.iter_mut().for_each(|closing| closing.beyond = beyond);
+        if turn.turn != self.turn.number {
+            let beyond = self.beyond(turn.model);
+            if let Some(closing) = self.ending.closing_mut() {
+                closing.beyond = Some(beyond);
+            }
+            self.turn = self.turn.next(turn.turn);
         }
-        self.turn = turn.turn;
-        self.phase = Phase::Calling(Calling {
-            seq,
-            turn: turn.turn,
-            purpose: turn.purpose,
-            model: turn.model,
-            attempt: turn.attempt,
-            choice: turn.choice.clone(),
-        });
+        self.phase = Phase::Asking;
     }
 
-    fn count(&mut self, usage: &Usage) {
-        let asked = match &self.phase {
-            Phase::Calling(calling) => calling.model as usize,
-            _ => 0,
-        };
-        let prices = self.models.get(asked).and_then(|model| model.prices);
+    /// What was said to the running agent enters the conversation.
+    fn hear(&mut self) {
+        for text in std::mem::take(&mut self.conversation.steering) {
+            self.conversation.history.push(Arc::new(Message::user(text)));
+        }
+    }
+
+    /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
+    fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
+        let asked = ask.map_or(0, |ask| ask.model as usize);
+        let prices = self.setup.models.get(asked).and_then(|model| model.prices);
         self.ledger.count(usage, prices);
     }
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
-        self.count(&turn.usage);
-        self.stop = turn.stop;
-        self.counters.model_calls += 1;
+        let ask = self.turns_ask().map(|ask| (ask.purpose, ask.about.clone()));
+        let ask = ask.and_then(|(purpose, about)| self.asks.close(purpose, about.as_ref()));
+        self.asked_for(&turn.usage, ask.as_ref());
+        self.turn.stop = turn.stop;
+        self.ledger.counters.model_calls += 1;
         if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
-            self.last_text = Some(text);
+            self.conversation.last_text = Some(text);
         }
-        self.history.push(Arc::new(Message::Assistant(AssistantMessage {
+        self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
             text: turn.text.clone(),
             reasoning: turn.reasoning.clone(),
             calls: turn.calls.clone(),
@@ -189,17 +194,17 @@ impl State {
             return;
         }
         self.streaks.prompts = 0;
-        self.acting(&turn.calls, false);
+        self.acting(&turn.calls, Origin::Model);
     }
 
     /// The calls of a turn are open, or the branches that a hook asked for.
-    fn acting(&mut self, calls: &[ToolCall], by_hook: bool) {
+    fn acting(&mut self, calls: &[ToolCall], origin: Origin) {
         let asked_at = (self.run, self.version.saturating_sub(1));
         let open = calls.iter().map(|call| {
-            self.call_ids.insert_mut(call.id.clone());
+            self.conversation.call_ids.insert_mut(call.id.clone());
             OpenCall {
-                repeat: if by_hook { 0 } else { self.count_repeat(&call.name, &call.args) },
-                reached: self.reach(call, by_hook),
+                repeat: if origin.is_model() { self.count_repeat(&call.name, &call.args) } else { 0 },
+                reached: self.reach(call, origin),
                 call: call.clone(),
                 edited: None,
                 allowed: None,
@@ -210,7 +215,7 @@ impl State {
                 key_run: None,
                 in_base: None,
                 asked_at,
-                by_hook,
+                origin,
                 rejected: false,
             }
         });
@@ -221,35 +226,37 @@ impl State {
     /// How often this call came in a row, this time included.
     fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
         let exempt = self.tool(name).is_some_and(|tool| tool.poll);
-        let times = match &self.repeated {
+        let times = match &self.streaks.repeated {
             Some(last) if !exempt && last.name == *name && same_args(&last.args, args) => last.times + 1,
             _ => 1,
         };
-        self.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
+        self.streaks.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
         times
     }
 
     /// A call was let run, or put to a person: that is one more.
     fn count_call(&mut self) {
-        self.counters.tool_calls += 1;
-        if !self.streaks.round_counted {
-            self.streaks.round_counted = true;
+        self.ledger.counters.tool_calls += 1;
+        self.turn.counted += 1;
+        if self.turn.counted == 1 {
             self.streaks.rejected = 0;
-            self.counters.tool_rounds += 1;
+            self.ledger.counters.tool_rounds += 1;
         }
     }
 
     fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
-        self.count(&turn.failure.usage);
-        let Phase::Calling(calling) = &self.phase else { return };
-        let next = match turn.next_model {
-            Some(model) => Calling { model, attempt: 1, ..calling.clone() },
-            None => Calling { attempt: calling.attempt + 1, ..calling.clone() },
+        let failed = self.asks.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.failure.usage, failed.as_ref());
+        let Some(failed) = failed else { return };
+        let (model, attempt) = match turn.next_model {
+            Some(model) => (model, 1),
+            None => (failed.model, failed.attempt + 1),
         };
-        self.phase = match turn.retry_at {
-            Some(at) => Phase::Waiting { seq, at, next },
-            None => Phase::Between,
-        };
+        if turn.retry_at.is_some() {
+            self.asks.open(Ask { seq, model, attempt, retry_at: turn.retry_at, ..failed });
+        } else if turn.purpose.rules().place == Place::Turn {
+            self.phase = Phase::Between;
+        }
     }
 
     fn call_mut(&mut self, id: &CallId) -> Option<&mut OpenCall> {
@@ -294,16 +301,16 @@ impl State {
     }
 
     fn call_finished(&mut self, finished: &CallFinished) {
-        let by_hook = self.open_call(&finished.call).is_some_and(OpenCall::by_hook);
+        let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
         match &finished.outcome {
             // What a hook asks for is no fault of the model's.
-            CallOutcome::Malformed { .. } if by_hook => {}
-            CallOutcome::Malformed { .. } if !self.streaks.malformed_now => {
-                self.streaks.malformed_now = true;
-                self.streaks.malformed += 1;
+            CallOutcome::Malformed { .. } if !own => {}
+            CallOutcome::Malformed { .. } => {
+                self.streaks.malformed += u32::from(self.turn.malformed == 0);
+                self.turn.malformed += 1;
             }
             CallOutcome::Ok { content } => {
-                self.had_output = true;
+                self.conversation.outputs += 1;
                 self.keep_stored(content);
             }
             _ => {}
@@ -312,9 +319,9 @@ impl State {
             finished.outcome,
             CallOutcome::Malformed { .. } | CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. }
         ) {
-            self.streaks.accepted_now = true;
+            self.turn.accepted += 1;
         }
-        self.questions.retain(|open| open.call.as_ref() != Some(&finished.call));
+        self.questions.open.retain(|open| open.call.as_ref() != Some(&finished.call));
         let Some(call) = self.call_mut(&finished.call) else { return };
         // What the base ran counts as run.
         let ran_below = call.ran_below(&finished.outcome);
@@ -322,7 +329,7 @@ impl State {
         call.note.clone_from(&finished.note);
         let repeat = call.repeat;
         if let Some(limit) = finished.limit {
-            self.cut.get_or_insert(Cut { limit, repeat });
+            self.turn.cut.get_or_insert(Cut { limit, repeat });
         }
         if ran_below {
             self.count_call();
@@ -332,7 +339,7 @@ impl State {
 
     /// Once all calls of a turn have ended, their results enter the conversation: in call order, whatever the order of ends.
     fn commit_round(&mut self) {
-        let cut = self.cancelled || self.closing.is_some();
+        let cut = self.ending != Ending::None;
         let Phase::Acting(calls) = &mut self.phase else { return };
         if !calls.iter().all(|call| matches!(call.stage, Stage::Done(_))) {
             return;
@@ -340,29 +347,30 @@ impl State {
         let calls = std::mem::take(calls);
         let seq = self.version;
         // No hook is asked about a step that a limit or a cancel cut short.
-        let asked = self.policy.hooks && !cut;
+        let asked = self.setup.policy.hooks && !cut;
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for mut open in calls {
             if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued) {
-                let message = if open.by_hook {
-                    self.branched.push(Branched { args: open.call.args.to_text(), outcome: outcome.clone() });
-                    branch_message(&self.policy, &open, outcome)
+                let message = if open.origin == Origin::Hook {
+                    let args = open.call.args.to_text();
+                    self.turn.branched.push(Branched { args, outcome: outcome.clone() });
+                    branch_message(&self.setup.policy, &open, outcome)
                 } else {
-                    tool_message(&self.policy, &open, outcome)
+                    tool_message(&self.setup.policy, &open, outcome)
                 };
-                self.history.push(Arc::new(message));
+                self.conversation.history.push(Arc::new(message));
             }
             notes.extend(open.note);
         }
         for note in notes {
-            self.history.push(Arc::new(Message::user(note)));
+            self.conversation.history.push(Arc::new(Message::user(note)));
         }
     }
 
     fn input_requested(&mut self, asked: &InputRequested, seq: u64) {
-        self.asked += 1;
-        self.questions.push(OpenQuestion {
+        self.questions.asked += 1;
+        self.questions.open.push(OpenQuestion {
             seq,
             id: asked.question.clone(),
             kind: asked.kind,
@@ -370,10 +378,10 @@ impl State {
             text: asked.text.clone(),
             suggestions: asked.suggestions.clone(),
         });
-        if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, &mut self.closing)
+        if let (QuestionKind::Limit(_), Some(closing)) = (asked.kind, self.ending.closing_mut())
             && asked.child.is_none()
         {
-            closing.stopping = false;
+            closing.stage = ClosingStage::Idle;
         }
         if asked.kind == QuestionKind::Clarify && asked.child.is_none() {
             self.count_call();
@@ -403,28 +411,28 @@ impl State {
             }
             return;
         }
-        self.history.push(Arc::new(Message::user(rejected.note.clone())));
+        self.conversation.history.push(Arc::new(Message::user(rejected.note.clone())));
     }
 
     fn adjusted(&mut self, adjusted: &Adjusted, at: u64, seq: u64) {
-        let policy = self.policy.clone();
+        let policy = self.setup.policy.clone();
         if let Some(fresh) = &adjusted.policy {
-            self.policy = fresh.clone();
+            self.setup.policy = fresh.clone();
         }
-        if let Some(tools) = adjusted.tools.as_ref().or(adjusted.policy.as_ref().map(|_| &self.own_tools)) {
+        if let Some(tools) = adjusted.tools.as_ref().or(adjusted.policy.as_ref().map(|_| &self.toolbox.own)) {
             self.offer_tools(tools.clone());
         }
         if adjusted.seals.is_some() {
-            self.seals.clone_from(&adjusted.seals);
+            self.toolbox.seals.clone_from(&adjusted.seals);
         }
         if let Some(models) = &adjusted.models {
-            self.models = models.clone();
+            self.setup.models = models.clone();
         }
         if let Some(prompt) = &adjusted.prompt {
-            self.prompt = prompt.clone();
+            self.setup.prompt = prompt.clone();
         }
         if let Some(agent) = &adjusted.agent {
-            self.agent = Some(agent.clone());
+            self.setup.agent = Some(agent.clone());
             self.adopted(&policy, at, seq);
         }
     }
@@ -432,24 +440,20 @@ impl State {
     fn limit_reached(&mut self, reached: &LimitReached, at: u64, seq: u64) {
         self.give_up_waiting();
         let stopping = self.in_flight();
-        self.cut = None;
+        self.turn.cut = None;
         // A question about another limit is moot: this one has cut the loop.
-        self.questions.retain(|open| !matches!(open.kind, QuestionKind::Limit(_)));
-        self.closing = Some(Closing {
-            reached: reached.clone(),
-            seq,
-            at,
-            stopping,
-            text_asked: false,
-            called: false,
-            beyond: None,
-        });
+        self.questions.open.retain(|open| !matches!(open.kind, QuestionKind::Limit(_)));
+        let stage = if stopping { ClosingStage::Stopping } else { ClosingStage::Idle };
+        let closing = Closing { reached: reached.clone(), seq, at, stage, beyond: None };
+        self.ending = Ending::Limit(Box::new(closing));
         self.streaks.rejected = 0;
     }
 
     /// A model call that waited for its next try is not tried again, a hook is not asked any more.
     fn give_up_waiting(&mut self) {
-        if matches!(self.phase, Phase::Waiting { .. } | Phase::Stepping { .. }) {
+        self.asks.give_up_waiting();
+        let asking = self.turns_ask().is_some();
+        if matches!(self.phase, Phase::Asking if !asking) || matches!(self.phase, Phase::Stepping { .. }) {
             self.phase = Phase::Between;
         }
     }

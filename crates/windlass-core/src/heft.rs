@@ -51,7 +51,7 @@ impl State {
         let names = match what {
             What::Replied { reply, .. } | What::Objected { reply, .. } => {
                 // Each call is looked for among all tools.
-                reply.calls.len().saturating_mul(self.tools.len()) as u64
+                reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64
             }
             _ => 0,
         };

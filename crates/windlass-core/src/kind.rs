@@ -71,11 +71,11 @@ impl State {
         match &self.phase {
             Phase::New => StateKind::NotStarted,
             Phase::Ended(_) => StateKind::Ended,
-            _ if self.cancelled => StateKind::Cancelling,
+            _ if self.ending.is_cancel() => StateKind::Cancelling,
             _ if self.stopping() => StateKind::Cutting,
-            Phase::Calling(_) if self.closing.is_some() => StateKind::Closing,
-            Phase::Calling(_) => StateKind::Calling,
-            Phase::Waiting { .. } => StateKind::Waiting,
+            Phase::Asking if self.asks.asked().next().is_none() => StateKind::Waiting,
+            Phase::Asking if self.ending.closing().is_some() => StateKind::Closing,
+            Phase::Asking => StateKind::Calling,
             Phase::Stepping { .. } => StateKind::Hook,
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {
@@ -83,7 +83,7 @@ impl State {
                 if any(|stage| matches!(stage, Stage::Doubted { asked: false, .. })) {
                     StateKind::Checking
                 } else if any(|stage| matches!(stage, Stage::Running { .. } | Stage::Delegated { .. })) {
-                    if self.questions.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
+                    if self.questions.open.is_empty() { StateKind::Running } else { StateKind::RunningAsked }
                 } else if any(|stage| matches!(stage, Stage::Retrying { .. })) {
                     StateKind::Retrying
                 } else {

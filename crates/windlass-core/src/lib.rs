@@ -1,6 +1,7 @@
 //! The loop of Windlass as a pure state machine over an append-only log.
 mod action;
 mod args;
+mod asks;
 mod call_args;
 mod choice;
 mod decide;
@@ -40,9 +41,9 @@ mod state;
 mod steps;
 mod stored;
 mod tool;
-mod transcript;
 mod unseen;
 mod upcast;
+mod view;
 mod violation;
 mod xml;
 
@@ -66,11 +67,11 @@ pub use history::*;
 pub use ids::*;
 pub use json::MAX_VALUES;
 pub use kind::StateKind;
-pub use ledger::{Amount, LOST_ATTEMPTS};
+pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
 pub use message::*;
 pub use narrate::{LogLine, narrate};
 pub use nearest::nearest;
-pub use open_call::OpenCall;
+pub use open_call::{OpenCall, Origin};
 pub use outcome::*;
 pub use pending::pending;
 pub use policy::*;
@@ -87,11 +88,11 @@ pub use secret::{
     mask_url_parts,
 };
 pub use shown::{shown_args, shown_name, shown_value};
-pub use state::{Branched, Counters, OpenQuestion, Request, RunStanding, State};
+pub use state::{Branched, OpenQuestion, Request, RunStanding, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
-pub use transcript::{SUMMARY_PROMPT, transcript};
 pub use unseen::is_unseen;
+pub use view::{Growth, Messages, SUMMARY_PROMPT, View as RequestView, transcript};
 pub use violation::Violation;
 pub use xml::{from_xml, to_xml, xml_form};

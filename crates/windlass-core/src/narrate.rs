@@ -23,11 +23,11 @@ pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
                 && turn.attempt == 1
                 && turn.model == 0
                 && !turn.again
-                && state.closing.is_none() =>
+                && state.ending.closing().is_none() =>
         {
             (log.turn.as_ref()?, false)
         }
-        Fact::TurnCompleted(turn) if !turn.calls.is_empty() && state.closing.is_none() => {
+        Fact::TurnCompleted(turn) if !turn.calls.is_empty() && state.ending.closing().is_none() => {
             let text = log.calls.as_ref()?.replace("{k}", &turn.calls.len().to_string());
             return Some(LogLine { warning: false, text });
         }

@@ -158,8 +158,8 @@ fn timers(state: &State) -> Vec<What> {
 
 /// The reply of a turn: its calls were native, or stood in the text.
 fn replied(state: &State, turn: &TurnCompleted) -> Vec<What> {
-    let Phase::Calling(calling) = &state.phase else { return Vec::new() };
-    let action = state.action(calling.seq);
+    let Some(ask) = state.turns_ask() else { return Vec::new() };
+    let action = state.action(ask.seq);
     let native = turn.calls.iter().filter(|call| call.place.is_none()).map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),
         name: call.name.clone(),
@@ -181,8 +181,8 @@ fn replied(state: &State, turn: &TurnCompleted) -> Vec<What> {
 
 /// The failure of a model call. How long the next try waits says how much of the wait was left to chance.
 fn model_failed(state: &State, event: &Event, failed: &TurnFailed) -> Vec<Input> {
-    let Phase::Calling(calling) = &state.phase else { return Vec::new() };
-    let action = state.action(calling.seq);
+    let Some(ask) = state.asks.get(failed.purpose, failed.about.as_ref()) else { return Vec::new() };
+    let action = state.action(ask.seq);
     let input = |jitter: u64| {
         let what = What::ModelFailed {
             action,

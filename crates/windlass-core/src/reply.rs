@@ -113,6 +113,16 @@ pub struct ModelFailure {
     pub model: Text,
 }
 
+impl std::fmt::Display for ModelFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "model {} failed", self.model)?;
+        if let Some(status) = self.status {
+            write!(f, " (HTTP {status})")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
 impl ModelFailure {
     /// Whether tools are what the model or its server does not take: the adapter says so, or it is a request at fault (400,
     /// 422) whose text names them.

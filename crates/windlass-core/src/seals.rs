@@ -74,15 +74,15 @@ pub(crate) fn digest<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Text {
 impl State {
     /// The seals of the run's tools; `None`: nothing is sealed.
     pub fn seals(&self) -> Option<&Arc<Seals>> {
-        self.seals.as_ref()
+        self.toolbox.seals.as_ref()
     }
 
     /// The sealed parts of what a call runs.
     pub(crate) fn sealed_parts(&self, open: &OpenCall) -> Option<&BTreeMap<Text, Text>> {
         let name = &open.call.name;
         match &open.reached {
-            None => self.seals.as_ref()?.parts(name),
-            Some(reached) => self.seals.as_ref()?.parts(&format!("{name}/{}", reached.name)),
+            None => self.toolbox.seals.as_ref()?.parts(name),
+            Some(reached) => self.toolbox.seals.as_ref()?.parts(&format!("{name}/{}", reached.name)),
         }
     }
 }

@@ -1,94 +1,58 @@
 //! State: the fold of a run's events, and what the edge may ask of it.
 
-mod parts;
+mod clock;
+mod conversation;
+mod ending;
+mod questions;
+mod setup;
+mod turn;
 
-pub use parts::Branched;
-pub(crate) use parts::{Closing, Cut, Repeated, Streaks};
+pub(crate) use clock::Clock;
+pub(crate) use conversation::Conversation;
+pub(crate) use ending::{Closing, ClosingStage, Ending};
+pub use questions::OpenQuestion;
+pub(crate) use questions::Questions;
+pub(crate) use setup::{Setup, Toolbox};
+pub use turn::Branched;
+pub(crate) use turn::{Cut, Repeated, Streaks, Turn};
 
 use std::sync::Arc;
 
-use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::asks::Asks;
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, Purpose, RunEnded, ToolChoice};
+use crate::event::{AgentRef, Purpose, RunEnded};
 use crate::history::History;
-use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, SessionId, Text};
-use crate::ledger::Ledger;
+use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
+use crate::ledger::{Counters, Ledger};
 use crate::message::Message;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::Status;
-use crate::policy::{LimitKind, Policy, Preset, Stop, Wire};
-use crate::question::QuestionKind;
-use crate::reply::{StopReason, Usage};
-use crate::seals::Seals;
-use crate::stored::Ref;
+use crate::policy::{LimitKind, Policy, Stop, Wire};
+use crate::reply::Usage;
 use crate::tool::{OutputForm, ToolKind, ToolSpec};
 
-/// What limits count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Accepted model calls that act.
-    pub model_calls: u64,
-    /// Turns whose calls were run.
-    pub tool_rounds: u64,
-    /// Calls that were let run.
-    pub tool_calls: u64,
-    /// Further tries of failed calls.
-    pub retries: u64,
-}
-
 /// Everything that is known of a run. Cloning costs O(1): the conversation is shared.
+///
+/// Each part has one owner file in `state/`, which says what it holds and how it begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub(crate) run: RunId,
     pub(crate) version: u64,
-    pub(crate) clock: Millis,
-    /// By how much the clock that took the run over last lay behind.
-    pub(crate) behind_ms: Millis,
-    pub(crate) started_at: Millis,
-    pub(crate) agent: Option<AgentRef>,
-    pub(crate) session: Option<SessionId>,
-    pub(crate) trace: Option<Text>,
-    pub(crate) policy: Arc<Policy>,
-    /// What the agent has.
-    pub(crate) own_tools: Arc<Vec<ToolSpec>>,
-    /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
-    pub(crate) tools: Arc<Vec<ToolSpec>>,
-    /// What approvals are bound to beside the tools' descriptions.
-    pub(crate) seals: Option<Arc<Seals>>,
-    /// Those of them that requests show.
-    pub(crate) shown: Arc<Vec<ToolSpec>>,
-    /// The stored payloads of the conversation, by handle.
-    pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
-    pub(crate) models: Arc<Vec<ModelChoice>>,
-    pub(crate) prompt: Arc<Vec<Arc<Message>>>,
-    pub(crate) output: Option<Arc<Value>>,
-    pub(crate) history: History,
-    pub(crate) call_ids: RedBlackTreeSetSync<CallId>,
+    pub(crate) clock: Clock,
+    pub(crate) setup: Setup,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) conversation: Conversation,
     pub(crate) phase: Phase,
-    pub(crate) turn: u32,
-    pub(crate) counters: Counters,
-    pub(crate) ledger: Ledger,
-    pub(crate) carried_ms: Millis,
-    pub(crate) steering: Vec<Text>,
-    pub(crate) questions: Vec<OpenQuestion>,
-    pub(crate) asked: u32,
+    /// The open model calls.
+    pub(crate) asks: Asks,
+    pub(crate) turn: Turn,
     pub(crate) streaks: Streaks,
-    pub(crate) repeated: Option<Repeated>,
-    pub(crate) last_text: Option<Text>,
-    pub(crate) had_output: bool,
-    pub(crate) deadline_seq: u64,
-    pub(crate) cancelled: bool,
-    /// The limit that a call of the current turn ran into.
-    pub(crate) cut: Option<Cut>,
-    pub(crate) closing: Option<Closing>,
-    /// Why the last reply stopped.
-    pub(crate) stop: StopReason,
-    /// The branches that the hook asked for after the current step, with their ends.
-    pub(crate) branched: Vec<Branched>,
+    pub(crate) ledger: Ledger,
+    pub(crate) questions: Questions,
+    pub(crate) ending: Ending,
     /// The base, until the start says what of it goes on.
     pub(crate) below: Option<Arc<State>>,
 }
@@ -100,44 +64,14 @@ pub(crate) enum Phase {
     New,
     /// Between two steps: what comes next is decided within the same append.
     Between,
-    /// A model call is going on.
-    Calling(Calling),
-    /// A model call failed and is tried again later.
-    Waiting { seq: u64, at: Millis, next: Calling },
+    /// The loop waits for a model call, which is going on or is tried again later.
+    Asking,
     /// The calls of a turn are going on.
     Acting(Vec<OpenCall>),
     /// A step's calls have ended, and its hook is asked.
     Stepping { seq: u64 },
     /// The end.
     Ended(Box<RunEnded>),
-}
-
-/// A model call that is going on.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Calling {
-    pub(crate) seq: u64,
-    pub(crate) turn: u32,
-    pub(crate) purpose: Purpose,
-    pub(crate) model: u32,
-    pub(crate) attempt: u32,
-    pub(crate) choice: ToolChoice,
-}
-
-/// A question that waits for its answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenQuestion {
-    /// The event that asked it.
-    pub(crate) seq: u64,
-    /// Its id.
-    pub id: QuestionId,
-    /// What kind of answer is wanted.
-    pub kind: QuestionKind,
-    /// The call that it is about.
-    pub call: Option<CallId>,
-    /// The question in words.
-    pub text: Text,
-    /// Answers to choose from.
-    pub suggestions: Vec<Text>,
 }
 
 /// How a run stands as a whole.
@@ -157,41 +91,17 @@ impl State {
         Self {
             run,
             version: 0,
-            clock: 0,
-            behind_ms: 0,
-            started_at: 0,
-            agent: None,
-            session: None,
-            trace: None,
-            policy: empty_policy(),
-            own_tools: Arc::default(),
-            tools: Arc::default(),
-            seals: None,
-            shown: Arc::default(),
-            stored: RedBlackTreeMapSync::new_sync(),
-            models: Arc::default(),
-            prompt: Arc::default(),
-            output: None,
-            history: History::default(),
-            call_ids: RedBlackTreeSetSync::new_sync(),
+            clock: Clock::default(),
+            setup: Setup::default(),
+            toolbox: Toolbox::default(),
+            conversation: Conversation::default(),
             phase: Phase::New,
-            turn: 0,
-            counters: Counters::default(),
-            ledger: Ledger::default(),
-            carried_ms: 0,
-            steering: Vec::new(),
-            questions: Vec::new(),
-            asked: 0,
+            asks: Asks::default(),
+            turn: Turn::default(),
             streaks: Streaks::default(),
-            repeated: None,
-            last_text: None,
-            had_output: false,
-            deadline_seq: 0,
-            cancelled: false,
-            cut: None,
-            closing: None,
-            stop: StopReason::Stop,
-            branched: Vec::new(),
+            ledger: Ledger::default(),
+            questions: Questions::default(),
+            ending: Ending::default(),
             below: None,
         }
     }
@@ -200,9 +110,7 @@ impl State {
     /// copied. A fork ([`RunInput::Fork`](crate::RunInput::Fork)) goes on with everything else, too.
     pub fn on_base(run: RunId, base: &Self) -> Self {
         Self {
-            history: base.history.clone(),
-            call_ids: base.call_ids.clone(),
-            stored: base.stored.clone(),
+            conversation: base.conversation.below(),
             below: Some(Arc::new(base.clone())),
             ..Self::new(run)
         }
@@ -225,68 +133,68 @@ impl State {
 
     /// The latest time seen.
     pub fn clock(&self) -> Millis {
-        self.clock
+        self.clock.now
     }
 
     /// The agent, once the run has started.
     pub fn agent(&self) -> Option<&AgentRef> {
-        self.agent.as_ref()
+        self.setup.agent.as_ref()
     }
 
     /// The session.
     pub fn session(&self) -> Option<&SessionId> {
-        self.session.as_ref()
+        self.setup.session.as_ref()
     }
 
     /// The span that tells of the run (`traceparent`), where one does.
     pub fn trace(&self) -> Option<&Text> {
-        self.trace.as_ref()
+        self.setup.trace.as_ref()
     }
 
     /// The policy.
     pub fn policy(&self) -> &Arc<Policy> {
-        &self.policy
+        &self.setup.policy
     }
 
     /// The tools, offered or only known, and those of Windlass itself: what reads stored payloads once there is one, and
     /// what finds tools where they are not shown.
     pub fn tools(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.tools
+        &self.toolbox.all
     }
 
     /// The models that it may ask, in order of fallback.
     pub fn models(&self) -> &Arc<Vec<ModelChoice>> {
-        &self.models
+        &self.setup.models
     }
 
     /// The agent's own tools, as the last event that named them did.
     pub fn own_tools(&self) -> &Arc<Vec<ToolSpec>> {
-        &self.own_tools
+        &self.toolbox.own
     }
 
     /// The messages before the conversation.
     pub fn prompt(&self) -> &Arc<Vec<Arc<Message>>> {
-        &self.prompt
+        &self.setup.prompt
     }
 
     /// JSON Schema of the typed output, if there is one.
     pub fn output_schema(&self) -> Option<&Arc<Value>> {
-        self.output.as_ref()
+        self.setup.output.as_ref()
     }
 
     /// The tool whose call ends the run, where there is one with an output.
     pub fn finish_tool(&self) -> Option<&ToolSpec> {
-        if self.policy.stop != Stop::FinishTool {
+        if self.setup.policy.stop != Stop::FinishTool {
             return None;
         }
-        self.tools.iter().rev().find(|tool| {
+        self.toolbox.all.iter().rev().find(|tool| {
             tool.offered && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
         })
     }
 
     /// The conversation.
     pub fn history(&self) -> &History {
-        &self.history
+        &self.conversation.history
     }
 
     /// Tokens used by this run.
@@ -301,7 +209,7 @@ impl State {
 
     /// What limits count.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.ledger.counters
     }
 
     /// The run's end.
@@ -319,7 +227,7 @@ impl State {
 
     /// The questions that wait for an answer.
     pub fn questions(&self) -> &[OpenQuestion] {
-        &self.questions
+        &self.questions.open
     }
 
     /// How the run stands as a whole.
@@ -328,11 +236,7 @@ impl State {
             return RunStanding::Ended(end.status);
         }
         let waits = match &self.phase {
-            Phase::New
-            | Phase::Calling(_)
-            | Phase::Waiting { .. }
-            | Phase::Stepping { .. }
-            | Phase::Ended(_) => false,
+            Phase::New | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
             Phase::Between => true,
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
                 Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } => false,
@@ -344,7 +248,7 @@ impl State {
                 | Stage::Done(_) => true,
             }),
         };
-        if waits && !self.questions.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
+        if waits && !self.questions.open.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
     }
 
     /// The call of that id, while its turn is going on.
@@ -357,45 +261,39 @@ impl State {
 
     /// The tool of that name, if the run has it.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
-        self.tools.iter().find(|tool| *tool.name == *name)
+        self.toolbox.all.iter().find(|tool| *tool.name == *name)
     }
 
-    /// What the model call that is going on must be asked, if one is.
-    pub fn request(&self) -> Option<Request<'_>> {
-        let Phase::Calling(calling) = &self.phase else { return None };
-        let model = self.models.get(calling.model as usize)?;
-        Some(Request {
-            model,
-            purpose: calling.purpose,
-            turn: calling.turn,
-            choice: &calling.choice,
-            state: self,
-        })
+    /// The model call that an action is, while a try of it is going on.
+    pub fn request(&self, action: ActionId) -> Option<Request<'_>> {
+        let ask = self.asked(action)?;
+        let model = self.setup.models.get(ask.model as usize)?;
+        Some(Request { model, purpose: ask.purpose, turn: ask.turn })
     }
 
     /// How calls go to the model that is asked now, or will be next, and come from it.
     pub fn wire(&self) -> Wire {
-        let asked = match &self.phase {
-            Phase::Calling(calling) => calling.model as usize,
-            _ => 0,
-        };
-        self.models.get(asked).map_or(self.policy.wire, |model| self.policy.wire_of(model))
+        let asked = self.turns_ask().filter(|ask| ask.retry_at.is_none()).map_or(0, |ask| ask.model);
+        self.setup
+            .models
+            .get(asked as usize)
+            .map_or(self.setup.policy.wire, |model| self.setup.policy.wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).
     pub fn step(&self) -> Option<u64> {
-        matches!(self.phase, Phase::Stepping { .. }).then_some(self.counters.model_calls)
+        matches!(self.phase, Phase::Stepping { .. }).then_some(self.ledger.counters.model_calls)
     }
 
     /// The branches that the hook has asked for after the current step, as they ended, in the order in which it asked.
     pub fn branched(&self) -> &[Branched] {
-        &self.branched
+        &self.turn.branched
     }
 
     /// A digest of the conversation: SHA-256 over its messages, prompt not included.
     pub fn digest(&self) -> Text {
         let mut hash = Sha256::new();
-        for message in self.history.iter() {
+        for message in self.conversation.history.iter() {
             if let Ok(json) = serde_json::to_vec(&**message) {
                 hash.update(json);
                 hash.update(b"\n");
@@ -407,7 +305,13 @@ impl State {
     /// What a run takes over that goes on where this one was cut by a limit.
     pub fn carried(&self) -> Carried {
         let (usage, cost, reserved) = self.ledger.carried_on();
-        Carried { counters: self.counters, usage, cost, reserved, elapsed_ms: self.elapsed(self.clock) }
+        Carried {
+            counters: self.ledger.counters,
+            usage,
+            cost,
+            reserved,
+            elapsed_ms: self.clock.elapsed(self.clock.now),
+        }
     }
 
     pub(crate) fn action(&self, seq: u64) -> ActionId {
@@ -416,40 +320,32 @@ impl State {
 
     /// When the limit on seconds is reached.
     pub(crate) fn deadline(&self) -> Option<Millis> {
-        let left = |ms: Millis| self.started_at.saturating_add(ms.saturating_sub(self.carried_ms));
-        self.policy.limit(LimitKind::Seconds).map(left)
-    }
-
-    /// How long the run has been going on at that time, what it continues included.
-    pub(crate) fn elapsed(&self, at: Millis) -> Millis {
-        at.max(self.clock).saturating_sub(self.started_at).saturating_add(self.carried_ms)
+        self.setup.policy.limit(LimitKind::Seconds).map(|limit| self.clock.after(limit))
     }
 
     /// Whether nothing new may begin: work that is going on is being stopped.
     pub(crate) fn stopping(&self) -> bool {
-        self.cancelled || self.closing.as_ref().is_some_and(|closing| closing.stopping)
+        self.ending.stops()
     }
 
     /// Whether an action of the edge is going on whose end must still come in.
     pub(crate) fn in_flight(&self) -> bool {
+        if self.asks.asked().next().is_some() {
+            return true;
+        }
         match &self.phase {
-            Phase::Calling(_) => true,
             Phase::Acting(calls) => calls.iter().any(|call| {
                 matches!(
                     call.stage,
                     Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
                 )
             }),
-            Phase::New
-            | Phase::Between
-            | Phase::Waiting { .. }
-            | Phase::Stepping { .. }
-            | Phase::Ended(_) => false,
+            Phase::New | Phase::Between | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
         }
     }
 }
 
-/// What a model must be asked: a view of the state.
+/// A model call that is going on: which model is asked, and what for. What is sent is its [view](State::view).
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'s> {
     /// The model and its settings.
@@ -458,16 +354,6 @@ pub struct Request<'s> {
     pub purpose: Purpose,
     /// The turn's number.
     pub turn: u32,
-    /// Which calls are allowed.
-    pub choice: &'s ToolChoice,
-    /// The state: prompt, history and tools.
-    pub state: &'s State,
-}
-
-fn empty_policy() -> Arc<Policy> {
-    use std::sync::OnceLock;
-    static EMPTY: OnceLock<Arc<Policy>> = OnceLock::new();
-    EMPTY.get_or_init(|| Arc::new(Preset::Chat.first_policy())).clone()
 }
 
 /// Lower-case hexadecimal.

@@ -174,21 +174,21 @@ impl Fact {
 impl State {
     /// The stored payload of this conversation that has that handle.
     pub fn stored(&self, handle: &str) -> Option<&Ref> {
-        self.stored.get(handle)
+        self.conversation.stored.get(handle)
     }
 
     /// The handles of the conversation's stored payloads.
     pub fn handles(&self) -> impl Iterator<Item = &Text> {
-        self.stored.keys()
+        self.conversation.stored.keys()
     }
 
     /// Remembers stored payloads, and offers the tool that reads them from the first one on.
     pub(crate) fn keep_stored(&mut self, content: &Content) {
         for stored in content.readable() {
-            let first = self.stored.is_empty();
-            self.stored.insert_mut(stored.handle().into(), stored.clone());
+            let first = self.conversation.stored.is_empty();
+            self.conversation.stored.insert_mut(stored.handle().into(), stored.clone());
             if first {
-                self.offer_tools(self.own_tools.clone());
+                self.offer_tools(self.toolbox.own.clone());
             }
         }
     }

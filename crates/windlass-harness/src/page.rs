@@ -27,6 +27,10 @@ Every row ends where an undisturbed run ends, with each time: no event lost, non
 repeated, no doubt unasked. *Asked* means that the fault came while a call with an effect was on its way that has no
 `check`: a person is asked what became of it.
 
+By hand, once, in a release build beside other work (2026-11-22, `windlass-harness kills --count 20000 --seed 20261122`, families of
+delegates among the scenes): 20,002 kills of 39,153 processes in 1,368 s; 10,090 runs, all with the same end, 3,833 of them with a
+doubt that was asked. Nothing was doubled.
+
 ";
 
 /// What follows the table. No harness plays it: its rows name the tests that hold them.

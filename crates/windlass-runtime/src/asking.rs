@@ -8,10 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    ActionId, FailureKind, ModelFailure, Request, State, Stop, Text, ToolChoice, ToolSpec, Usage, View, What,
-    Wire, fenced_prompt, plain_schema, transcript,
-};
+use windlass_core::{ActionId, FailureKind, Growth, ModelFailure, State, Text, Usage, View, What};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_threads::LARGE_BYTES;
 
@@ -48,48 +45,28 @@ pub(crate) struct ModelWork {
     pub(crate) cancel: CancellationToken,
 }
 
-/// Builds the request of a model call from the state; only shared parts are cloned.
-fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) -> ModelRequest {
-    let (state, policy) = (request.state, request.state.policy());
+/// The request of a model call that is going on; only shared parts are cloned. `None`: no such call is.
+fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -> Option<ModelRequest> {
+    let (request, view) = (state.request(action)?, state.view(action)?);
     let mut model = request.model.clone();
-    model.temperature = model.temperature.or(policy.temperature);
-    let fenced = (policy.wire_of(request.model) == Wire::Fenced).then_some(policy.results);
-    let (prompt, tools, choice) = match fenced {
-        // The tools stand in the prompt, and no provider is told of them.
-        Some(results) => {
-            let offered: &[ToolSpec] =
-                if *request.choice == ToolChoice::None { &[] } else { state.shown_tools() };
-            let prompt = fenced_prompt(state.prompt(), offered, results);
-            (Arc::new(prompt), Arc::default(), ToolChoice::None)
-        }
-        None => (state.prompt().clone(), state.shown_tools().clone(), request.choice.clone()),
+    model.temperature = model.temperature.or(state.policy().temperature);
+    let prefix = match view.messages.growth() {
+        Growth::Appended => prefix.clone(),
+        Growth::Built => PrefixCell::default(),
     };
-    let response_schema = match state.output_schema() {
-        Some(schema) if policy.stop == Stop::Text => {
-            Some((OUTPUT_NAME.into(), Arc::new(plain_schema(schema))))
-        }
-        _ => None,
-    };
-    let (history, prefix) = match policy.view {
-        // One text that is made anew each time: there is no prefix to add to.
-        View::Transcript => {
-            (std::iter::once(Arc::new(transcript(state.history()))).collect(), PrefixCell::default())
-        }
-        _ => (state.history().clone(), prefix.clone()),
-    };
-    ModelRequest {
+    Some(ModelRequest {
         model,
         purpose: request.purpose,
-        prompt,
-        history,
-        tools,
-        choice,
-        response_schema,
-        cache: policy.cache.clone(),
-        fenced,
+        prompt: view.prompt,
+        history: view.messages.kept().clone(),
+        fenced: view.messages.wording(),
+        tools: view.tools,
+        choice: view.choice,
+        response_schema: view.output_form.map(|schema| (OUTPUT_NAME.into(), schema)),
+        cache: view.cache_points,
         stream,
         prefix,
-    }
+    })
 }
 
 /// About how much a request is to make: much where a text is made of the conversation, else it is copied.
@@ -155,7 +132,7 @@ impl ModelWork {
     /// Sends the request, unless it was stopped before.
     async fn begin(self) -> (Taking, Pieces) {
         let Self { action, model, state, prefix, publisher, world, cancel } = self;
-        let choice = state.request().map(|view| view.model.clone()).unwrap_or_default();
+        let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
         let heard = publisher.heard();
         let mut taking = Taking {
             action,
@@ -166,6 +143,7 @@ impl ModelWork {
             spent: Spent { sent: 0, received: 0, counted: false },
             shown: false,
             taken: 0,
+            untold: None,
         };
         let stopped = Pieces::failed(failure(&choice.name, FailureKind::Cancelled, STOPPED));
         if cancel.is_cancelled() {
@@ -173,7 +151,7 @@ impl ModelWork {
         }
         let heft = heft(&state);
         let begin = move || {
-            let asked = state.request().map(|view| request(&view, &prefix, heard));
+            let asked = request(&state, action, &prefix, heard);
             asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
         };
         let begun =
@@ -200,6 +178,8 @@ struct Taking {
     shown: bool,
     /// How many pieces there were.
     taken: usize,
+    /// While a piece is taken elsewhere: what is to be told of it. Nobody hears of it if the call is dropped meanwhile.
+    untold: Option<Vec<Update>>,
 }
 
 impl Taking {
@@ -213,11 +193,16 @@ impl Taking {
 
     /// The same with a piece that takes its time.
     async fn take_large(mut self, world: &dyn World, delta: Delta) -> (Self, Result<(), ModelFailure>) {
-        off_thread(world, delta.heft(), move || {
+        self.untold = Some(Vec::new());
+        let taken = off_thread(world, delta.heft(), move || {
             let taken = self.take(delta);
             (self, taken)
-        })
-        .await
+        });
+        let (mut taking, taken) = taken.await;
+        for update in taking.untold.take().into_iter().flatten() {
+            taking.publisher.send(update);
+        }
+        (taking, taken)
     }
 
     /// Nothing follows any more: takes what was held back.
@@ -229,14 +214,26 @@ impl Taking {
 
     fn keep(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
         self.taken += 1;
-        self.shown |= show(&self.publisher, self.action, delta);
+        if self.publisher.heard()
+            && let Some(update) = shown(self.action, delta)
+        {
+            self.shown = true;
+            self.tell(update);
+        }
         self.spent.note(delta);
         self.assembler.push(delta)?;
         let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));
         if let Some(output) = output {
-            self.publisher.send(Update::Partial { action: self.action, output: Arc::new(output) });
+            self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
         }
         Ok(())
+    }
+
+    fn tell(&mut self, update: Update) {
+        match &mut self.untold {
+            Some(untold) => untold.push(update),
+            None => self.publisher.send(update),
+        }
     }
 
     fn failed(self, failure: ModelFailure, world: &dyn World) -> What {
@@ -359,31 +356,25 @@ impl Spent {
     }
 }
 
-/// Passes a piece on to those who listen. Says whether there was something to see.
-fn show(publisher: &Publisher, action: ActionId, delta: &Delta) -> bool {
-    if !publisher.heard() {
-        return false;
-    }
+/// What those who listen see of a piece, if there is anything to see.
+fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
     match delta {
-        Delta::Text(text) if !text.is_empty() => {
-            publisher.send(Update::Text { action, text: text.as_str().into() });
-        }
+        Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),
         Delta::Reasoning(text) if !text.is_empty() => {
-            publisher.send(Update::Reasoning { action, text: text.as_str().into() });
+            Some(Update::Reasoning { action, text: text.as_str().into() })
         }
-        Delta::Call { index, name, args, .. } => publisher.send(Update::Call {
+        Delta::Call { index, name, args, .. } => Some(Update::Call {
             action,
             index: *index,
             name: name.as_deref().map(Into::into),
             args: args.as_str().into(),
         }),
-        Delta::Whole(reply) => match &reply.text {
-            Some(text) if !text.is_empty() => publisher.send(Update::Text { action, text: text.clone() }),
-            _ => return false,
-        },
-        _ => return false,
+        Delta::Whole(reply) => {
+            let text = reply.text.clone().filter(|text| !text.is_empty())?;
+            Some(Update::Text { action, text })
+        }
+        _ => None,
     }
-    true
 }
 
 #[cfg(test)]

@@ -176,11 +176,11 @@ pub(crate) async fn carry_on(
             let what = What::Answered { question: question.clone(), answer: answer.clone() };
             // A question that was answered already needs no answer: the process died after it was.
             match agent.post(task.run, what).await {
-                Ok(()) | Err(Error::Refused(_)) => {}
+                Ok(_) | Err(Error::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        agent.resume(task.run, true, options).await?
+        agent.take_over(task.run, true, options).await?
     } else if task.cancel.is_cancelled() {
         return Ok(None);
     } else {

@@ -16,20 +16,18 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, Event, Fact, Input, Millis, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation,
-    What, decide, evolve, narrate, pending,
+    Event, Fact, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What, evolve, narrate,
+    pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
-use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;
 use crate::clock::RunClock;
 use crate::error::Error;
 use crate::hold::{Broken, Hold};
-use crate::hooks::OutputChecks;
 use crate::masking::masked;
-use crate::off_thread::off_thread;
+use crate::off_thread::decided;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
@@ -319,14 +317,7 @@ impl Driver {
         let mut what = masked(&**self.agent.world(), what).await;
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
         let at = self.clock.now(&**self.agent.world());
-        let heft = self.state.heft_of(&what);
-        let (replied, decided) = if heft < LARGE_BYTES {
-            decided(&self.state, self.agent.checks(), at, what)
-        } else {
-            let (agent, state) = (self.agent.clone(), self.state.clone());
-            let world = agent.world().clone();
-            off_thread(&*world, heft, move || decided(&state, agent.checks(), at, what)).await
-        };
+        let (replied, decided) = decided(&self.agent, &self.state, at, what).await;
         let (events, next): (Arc<[Event]>, State) = match decided {
             Ok((events, next)) => (events.into(), next),
             Err(violation) => {
@@ -479,15 +470,6 @@ fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Ar
 fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Poll<()> {
     let Some(change) = changes else { return Poll::Pending };
     change.as_mut().poll(context).map(|watches| *changes = Some(Box::pin(changed(watches))))
-}
-
-/// The facts that follow from an input with the state after them, and the model call whose reply it is.
-type Decided = (Option<ActionId>, Result<(Vec<Event>, State), Violation>);
-
-fn decided(state: &State, checks: &OutputChecks, at: Millis, what: What) -> Decided {
-    let what = checks.look_at(state, at, what);
-    let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
-    (replied, decide(state, Input { at, what }))
 }
 
 /// How the log lists the run.

@@ -11,11 +11,9 @@ use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::{load_until, start_of};
 use crate::off_thread::fits;
+use crate::pages::RunPages;
 use crate::run::{DriveOptions, Prepared};
 use crate::work;
-
-/// How many events are read at once.
-const READ_AT_ONCE: usize = 1_000;
 
 /// Where and how a run is forked.
 #[derive(Clone, Debug, Default)]
@@ -155,11 +153,9 @@ pub(crate) async fn first_input(log: &dyn EventLog, start: &RunStarted) -> Resul
 async fn later(log: &dyn EventLog, base: &State) -> Result<Vec<Event>, Error> {
     let mut open: Vec<CallId> = base.open_calls().map(|call| call.call.id.clone()).collect();
     let mut later = Vec::new();
-    let mut from = base.version() + 1;
+    let mut pages = RunPages::starting_at(log, base.run(), base.version() + 1);
     while !open.is_empty() {
-        let batches = log.read(base.run(), from, READ_AT_ONCE).await?;
-        let Some(last) = batches.last() else { break };
-        from = last.last() + 1;
+        let Some(batches) = pages.next().await? else { break };
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
             if let Fact::CallFinished(finished) = &event.fact {
                 open.retain(|call| *call != finished.call);

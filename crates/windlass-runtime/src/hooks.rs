@@ -272,6 +272,10 @@ impl OutputChecks {
         self.0.push(check);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// A reply with what the checks have against the output that the run would end with.
     pub(crate) fn look_at(&self, state: &State, at: Millis, what: What) -> What {
         let What::Replied { action, reply } = what else { return what };

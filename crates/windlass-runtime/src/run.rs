@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    AgentRef, Answer, LimitKind, Message, Millis, OpenQuestion, QuestionId, RunId, RunInput, RunStanding,
-    SessionId, State, Status, Text, Usage, Violation, What,
+    AgentRef, Answer, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding, SessionId,
+    State, Status, Text, Usage, Violation, What,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -17,11 +17,10 @@ use crate::driver::{Driver, Sent};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load;
-use crate::off_thread::{fits, off_thread};
+use crate::off_thread::off_thread;
 use crate::people::People;
 use crate::prices::check_prices;
 use crate::updates::Updates;
-use crate::world::{SystemWorld, World};
 
 /// A run as it stands: ended, or waiting for somebody.
 #[derive(Clone, Debug)]
@@ -171,8 +170,8 @@ impl RunHandle {
     ///
     /// # Errors
     /// The run has ended, or is being stopped already.
-    pub async fn cancel(&self, reason: Option<Text>) -> Result<(), Error> {
-        self.send(What::Cancel { reason }).await
+    pub async fn cancel(&self, reason: impl Into<Text>) -> Result<(), Error> {
+        self.send(What::Cancel { reason: Some(reason.into()) }).await
     }
 
     /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
@@ -194,8 +193,8 @@ impl RunHandle {
     ///
     /// # Errors
     /// The question is not open, or the answer does not fit it.
-    pub async fn answer(&self, question: QuestionId, answer: Answer) -> Result<(), Error> {
-        self.send(What::Answered { question, answer }).await
+    pub async fn answer(&self, question: impl Into<QuestionId>, answer: Answer) -> Result<(), Error> {
+        self.send(What::Answered { question: question.into(), answer }).await
     }
 
     /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.
@@ -205,12 +204,12 @@ impl RunHandle {
     pub async fn send(&self, what: What) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
         if self.sender.send(Box::new(Sent { what: what.clone(), reply: Some(reply) })).await.is_err() {
-            return self.agent.post(self.run, what).await;
+            return self.agent.post(self.run, what).await.map(drop);
         }
         match answer.await {
             Ok(taken) => taken.map_err(Error::Refused),
             // The driver parked before it took the input.
-            Err(_) => self.agent.post(self.run, what).await,
+            Err(_) => self.agent.post(self.run, what).await.map(drop),
         }
     }
 
@@ -364,14 +363,6 @@ impl Agent {
         Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
     }
 
-    /// Leaves an input for whoever holds the run, after looking whether it fits the run as it stands.
-    ///
-    /// # Errors
-    /// The input does not fit the run.
-    pub async fn post(&self, run: RunId, what: What) -> Result<(), Error> {
-        post_in(&**self.world(), &**self.log(), (run, self.world().now()), what).await
-    }
-
     /// The end of a session's last run, if it has one.
     async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
         let mut before = None;
@@ -409,30 +400,6 @@ impl Agent {
     ) -> Prepared {
         Prepared { driver: Box::new(Driver::new(self.clone(), state, fence, first, options)) }
     }
-}
-
-/// Leaves an input in a run's durable inbox, after looking whether it fits the run as it stands.
-///
-/// Whoever holds the run takes it from there; a driver that leaves a run looks once more after it gave up its hold. So
-/// if nobody holds the run *after* the post ([`EventLog::summary`](windlass_store::EventLog::summary)), it is for the
-/// poster to [resume](Agent::resume) it.
-///
-/// # Errors
-/// The input does not fit the run, or the log failed.
-pub async fn post(log: &dyn windlass_store::EventLog, run: RunId, at: u64, what: What) -> Result<(), Error> {
-    post_in(&SystemWorld, log, (run, at), what).await
-}
-
-async fn post_in(
-    world: &dyn World,
-    log: &dyn windlass_store::EventLog,
-    (run, at): (RunId, Millis),
-    what: What,
-) -> Result<(), Error> {
-    let state = load(log, run).await?;
-    fits(world, state, at, what.clone()).await?;
-    log.post(run, at, what).await?;
-    Ok(())
 }
 
 /// A run in the background with its updates.

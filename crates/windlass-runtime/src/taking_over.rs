@@ -23,12 +23,13 @@ struct TakeOver {
 }
 
 impl Agent {
-    /// Prepares to go on with a run that nobody holds: after a crash, or when it waited for somebody.
-    ///
-    /// # Errors
-    /// The run has ended, somebody alive holds it, its agent is another one (unless `changed` allows that), or its model
-    /// call was lost with its process too often ([`DriveOptions::by_hand`]).
-    pub async fn resume(&self, run: RunId, changed: bool, options: DriveOptions) -> Result<Prepared, Error> {
+    /// Takes a run over that nobody drives. `changed` allows another agent than the run began with.
+    pub(crate) async fn take_over(
+        &self,
+        run: RunId,
+        changed: bool,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
         let fence = self.log().hold(run, self.holder()).await?;
         let which = TakeOver { run, changed, by_hand: options.by_hand };
         match self.taken_over(which, &fence).await {
@@ -74,15 +75,8 @@ impl Agent {
         Ok((state, What::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by_hand }))
     }
 
-    /// Whether this agent may go on with a run: `changed` allows another one than it began with.
-    ///
-    /// # Errors
-    /// The run has ended, or its agent is another one.
-    pub async fn may_go_on(&self, run: RunId, changed: bool) -> Result<(), Error> {
-        self.checked_state(run, changed).await.map(drop)
-    }
-
-    async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
+    /// The state of a run that this agent may resume: `changed` allows another agent than the run began with.
+    pub(crate) async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
         let state = load(&**self.log(), run).await?;
         if let Some(end) = state.ended() {
             let violation = Violation::Ended { run, status: end.status, found: "a take-over" };

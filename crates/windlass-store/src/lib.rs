@@ -10,7 +10,7 @@ mod payload;
 mod sqlite;
 
 pub use clock::up_ms;
-pub use error::{LockHolder, Locking, StoreError};
+pub use error::{LockHolder, Locking, StoreError, Taken};
 pub use log::*;
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
 pub use sqlite::{Checked, Durability, Prune, Pruned, SqliteLog, SqliteOptions};

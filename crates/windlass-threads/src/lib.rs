@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// From so many bytes on, input is large. The slowest reader takes some 60 ns a byte (docs/speed.md), so that what is smaller
 /// keeps its thread for 16 ms at most; to hand work over takes some 20 µs.
@@ -31,10 +31,35 @@ const BESIDE_THREADS: usize = 2;
 /// # }
 /// ```
 pub async fn off_thread<T: Send + 'static>(bytes: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
-    let runtime = if bytes < LARGE_BYTES { None } else { Handle::try_current().ok() };
-    let Some(runtime) = runtime else { return work() };
-    // Nobody closes it.
-    let place = places().acquire().await;
+    match thread_for(bytes) {
+        // Nobody closes the semaphore.
+        Some(runtime) => handed_over(&runtime, places().acquire().await.ok(), work).await,
+        None => work(),
+    }
+}
+
+/// The same for work that runs code of others, which may wait for anything: it takes no place from work that does not, since
+/// what it waits for may need one.
+pub async fn off_thread_freely<T: Send + 'static>(
+    bytes: u64,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    match thread_for(bytes) {
+        Some(runtime) => handed_over(&runtime, None, work).await,
+        None => work(),
+    }
+}
+
+/// `None`: the work is done on the thread that asks.
+fn thread_for(bytes: u64) -> Option<Handle> {
+    if bytes < LARGE_BYTES { None } else { Handle::try_current().ok() }
+}
+
+async fn handed_over<T: Send + 'static>(
+    runtime: &Handle,
+    place: Option<SemaphorePermit<'static>>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
     let work = Wanted(Arc::new(Mutex::new(Some(work))));
     let there = work.0.clone();
     let begun = runtime.spawn_blocking(move || {
@@ -42,6 +67,8 @@ pub async fn off_thread<T: Send + 'static>(bytes: u64, work: impl FnOnce() -> T 
         let work = there.lock().unwrap_or_else(PoisonError::into_inner).take();
         work.map(|work| work())
     });
+    // Others have a turn each time, also where the work is done at once.
+    tokio::task::yield_now().await;
     match begun.await {
         Ok(Some(done)) => done,
         // Nothing but the drop of this future takes the work away.

@@ -75,6 +75,8 @@ async fn no_more_goes_on_at_once_than_there_are_processors_and_dropped_work_is_n
     let mut late = Box::pin(off_thread(LARGE_BYTES, move || begun.send(())));
     assert!(late.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     drop(late);
+    // What may wait for such work waits for no place of its own.
+    assert_ne!(off_thread_freely(LARGE_BYTES, || thread::current().id()).await, thread::current().id());
     (0..busy).for_each(|_| end.send(()).unwrap());
     for holder in holders {
         holder.await.unwrap();

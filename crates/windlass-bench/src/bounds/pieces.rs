@@ -13,7 +13,8 @@ use windlass::models::openai::decode::{Decoder, decode};
 use windlass::models::openai::encode::{Dialect, encode};
 use windlass::models::openai::sse::SseParser;
 use windlass::models::{Assembler, Delta, ModelRequest, PrefixCell};
-use windlass::runtime::yaml;
+use windlass::runtime::{DriveOptions, RunMessages, yaml};
+use windlass::{Agent, Tour};
 
 use super::{OUTPUT, REPLY, piece, prose, replies, secrets};
 use crate::log::Outcome;
@@ -30,7 +31,7 @@ pub(super) fn all() -> Outcome<()> {
     wires();
     replies::all()?;
     files();
-    Ok(())
+    templates()
 }
 
 /// A text in which all ways to look for secrets find one, so that none ends early.
@@ -331,4 +332,34 @@ fn files() {
     {
         piece("YAML", bound, || (), |()| yaml::parse(text).is_ok());
     }
+}
+
+/// Instructions that use up what a template may take.
+fn templates() -> Outcome<()> {
+    let any = json!({ "type": "object" });
+    let filters = "|upper|lower|replace('a', 'b')|trim".repeat(2);
+    for (bound, instructions, bytes) in [
+        (
+            "all steps of a loop",
+            "{% for a in range(9000) %}{{ a }}{{ input.text }}{% endfor %}".to_owned(),
+            100,
+        ),
+        ("8 MiB of text from 1 MiB", "{{ input.text }}".repeat(8), 1 << 20),
+        ("32 MiB through filters", format!("{{{{ input.text{filters} }}}}").repeat(3), 1 << 20),
+        ("1 MiB of template", "{{ input.text }} and so on\n".repeat(38_000), 1),
+    ] {
+        let agent = Agent::builder("template")
+            .instructions(instructions)
+            .input_schema(any.clone())
+            .model("tour", Arc::new(Tour));
+        let agent = agent.build()?;
+        let input = Map::from_iter([("text".to_owned(), Value::from("a".repeat(bytes)))]);
+        piece(
+            "a template",
+            bound,
+            || RunMessages::from(input.clone()),
+            |input| agent.prepare_on(input, None, DriveOptions::default()).is_ok(),
+        );
+    }
+    Ok(())
 }

@@ -190,8 +190,8 @@ async fn approval() -> Outcome<()> {
     let Some(question) = run.questions().first().map(|question| question.id.clone()) else {
         return Err("no question".into());
     };
-    agent.post(run.id(), windlass::core::What::Answered { question, answer: Answer::Approve }).await?;
-    let resumed = agent.resume(run.id(), false, DriveOptions::default()).await?;
+    agent.answer(run.id(), question, Answer::Approve).await?;
+    let resumed = agent.resume(run.id()).prepare().await?;
     let allowed = during(resumed.drive()).await;
     row("the same, once it is allowed", allowed.took_ms, allowed.longest_ms);
     allowed.output?;

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
-use windlass::core::{Answer, Event, Fact, RunId, What};
+use windlass::core::{Answer, Event, Fact, RunId};
 use windlass::models::{Delta, Deltas, ModelRequest};
-use windlass::runtime::{DriveOptions, load};
+use windlass::runtime::load;
 use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, Standing, StoreError};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
@@ -140,9 +140,8 @@ async fn wake(log: &Arc<SqliteLog>, runs: u64) -> Outcome<Value> {
     let agent = agent(Arc::clone(log) as Arc<dyn EventLog>)?;
     let begun = Instant::now();
     for run in &chosen {
-        let answer = What::Answered { question: "q1".into(), answer: Answer::Text("red".into()) };
-        agent.post(*run, answer).await?;
-        let ended = agent.resume(*run, true, DriveOptions::default()).await?.drive().await?;
+        agent.answer(*run, "q1", Answer::Text("red".into())).await?;
+        let ended = agent.resume(*run).with_changed_agent().await?;
         if ended.text() != Some("done") {
             return Err(format!("run {run} did not end: {:?}", ended.standing()).into());
         }

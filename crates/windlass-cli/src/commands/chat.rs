@@ -229,7 +229,7 @@ impl Chat {
         let state = load(&**self.agent.log(), last.run).await?;
         // Somebody sits here and wants to go on.
         let options = DriveOptions { by_hand: true, ..self.options() };
-        let prepared = self.agent.resume(last.run, false, options).await?;
+        let prepared = self.agent.resume(last.run).options(options).prepare().await?;
         self.going_on(last.run);
         match self.drive(prepared, Some(&state)).await {
             Err(failure)

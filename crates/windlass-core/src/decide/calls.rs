@@ -31,7 +31,7 @@ impl Decision {
     pub(super) fn begin_calls(&mut self) {
         let finish = self.finish_in_turn();
         if let Finish::Valid(call, output) = &finish
-            && self.state.steering.is_empty()
+            && self.state.conversation.steering.is_empty()
         {
             self.finish_with(call, output.clone(), Status::Answered);
             return;
@@ -66,18 +66,18 @@ impl Decision {
             return;
         }
         // Calls that are sure to run; those that a person may still deny are counted when they start.
-        let mut sure = self.state.counters.tool_calls;
+        let mut sure = self.state.ledger.counters.tool_calls;
         for (place, open) in calls {
             let id = open.call.id.clone();
             if self.is_finish(&open.call) {
                 self.finish_call(id, finish.outcome(&open.call.id));
-            } else if place > 0 && self.state.policy.batch == Batch::First {
+            } else if place > 0 && self.state.setup.policy.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 if !matches!(outcome, CallOutcome::UnknownTool { .. }) || !self.stops_repeating(&open) {
                     self.finish_call(id, outcome.clone());
                 }
-            } else if self.state.policy.limit(LimitKind::ToolRounds) == Some(0) {
+            } else if self.state.setup.policy.limit(LimitKind::ToolRounds) == Some(0) {
                 self.skip(id, "no tool can be called any more", Some(LimitKind::ToolRounds));
             } else if open.attempt == 0 && self.used_up(sure) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
@@ -103,7 +103,8 @@ impl Decision {
                 Some(_) => None,
                 None => Some(CallOutcome::UnknownTool {
                     nearest: state
-                        .tools
+                        .toolbox
+                        .all
                         .iter()
                         .filter(delegates)
                         .filter(known)
@@ -132,7 +133,7 @@ impl Decision {
 
     /// Whether the limit on tool calls is reached by so many.
     fn used_up(&self, calls: u64) -> bool {
-        self.state.policy.limit(LimitKind::ToolCalls).is_some_and(|max| calls >= max)
+        self.state.setup.policy.limit(LimitKind::ToolCalls).is_some_and(|max| calls >= max)
     }
 
     /// Lets a sound call through the gate. Says whether it is sure to run.
@@ -142,7 +143,7 @@ impl Decision {
         }
         let id = open.call.id.clone();
         let (name, own) = (open.target_name(), &open.call.name);
-        let policy = self.state.policy.clone();
+        let policy = self.state.setup.policy.clone();
         if let Some(pattern) = policy.denied(name).or_else(|| policy.denied(own)) {
             self.record(CallDecided {
                 call: id.clone(),
@@ -174,7 +175,8 @@ impl Decision {
 
     /// Skips a call that came too often in a row, whatever would become of it. Says whether it did.
     fn stops_repeating(&mut self, open: &OpenCall) -> bool {
-        let stops = self.state.policy.repetition.is_some_and(|repetition| open.repeat >= repetition.stop_at);
+        let stops =
+            self.state.setup.policy.repetition.is_some_and(|repetition| open.repeat >= repetition.stop_at);
         if stops {
             let reason = format!("the same call came {} times in a row", open.repeat);
             self.skip(open.call.id.clone(), &reason, Some(LimitKind::Repetition));
@@ -221,9 +223,9 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            let counts = |open: &OpenCall| !open.by_hook() && open.attempt == 0;
+            let counts = |open: &OpenCall| open.origin.is_model() && open.attempt == 0;
             let counts = self.state.open_call(&id).is_some_and(counts);
-            if counts && self.used_up(self.state.counters.tool_calls) {
+            if counts && self.used_up(self.state.ledger.counters.tool_calls) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
             } else {
                 self.start_call(id);
@@ -300,7 +302,7 @@ impl Decision {
 
     /// Whether a failed call is tried again: then that is recorded.
     fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
-        let policy = &self.state.policy;
+        let policy = &self.state.setup.policy;
         let tool = self.state.target(open);
         let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
         // A call with an effect that ran out of time may have happened: it is not run again blindly.
@@ -309,7 +311,7 @@ impl Decision {
         if open.failed >= most || doubtful {
             return false;
         }
-        if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.counters.retries >= max) {
+        if policy.limit(LimitKind::Retries).is_some_and(|max| self.state.ledger.counters.retries >= max) {
             let call = open.call.id.clone();
             let limit = Some(LimitKind::Retries);
             self.record(CallFinished { call, outcome: outcome.clone(), note: None, limit });
@@ -358,7 +360,7 @@ impl Decision {
     }
 
     pub(super) fn finish_call(&mut self, call: CallId, outcome: CallOutcome) {
-        let policy = &self.state.policy;
+        let policy = &self.state.setup.policy;
         let note = self.state.open_call(&call).and_then(|open| {
             let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
             let answered = refused || open.attempt > 0 || open.ran_below(&outcome);
@@ -448,7 +450,7 @@ fn outcome_text(open: &OpenCall) -> String {
 
 /// The offered tools whose names come nearest.
 fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
-    let offered = state.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
+    let offered = state.toolbox.all.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
     comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
 }
 
@@ -467,7 +469,7 @@ fn next_to_start(state: &State) -> Option<CallId> {
     let open = calls.get(place)?;
     let before = calls.get(..place).unwrap_or_default();
     let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
-    let free = match state.policy.batch {
+    let free = match state.setup.policy.batch {
         Batch::Concurrent(most) => running < most as usize,
         Batch::First | Batch::Serial => !before.iter().any(unfinished),
         Batch::Staged if once(open) => !before.iter().any(unfinished) && running == 0,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::limits::fill;
 use super::{Decision, RAW_OUTPUT};
 use crate::args::{check_args, check_args_beside};
+use crate::asks::Ask;
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
 use crate::message::ToolCall;
@@ -12,7 +13,7 @@ use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{AtLimit, Stop, Wire};
 use crate::reply::{FailureKind, ModelFailure};
-use crate::state::Calling;
+use crate::state::ClosingStage;
 use crate::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
 use crate::xml::{from_xml, xml_form};
 
@@ -110,7 +111,7 @@ impl Decision {
         if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
             return true;
         }
-        let most = self.state.policy.parse_retries;
+        let most = self.state.setup.policy.parse_retries;
         if self.no_try_is_left() {
             let error =
                 format!("Failed to validate output after {most} retries: {message}{}", self.raw_output(call));
@@ -118,12 +119,12 @@ impl Decision {
             self.fail(FailKind::Parse, error.into());
             return false;
         }
-        let texts = &self.state.policy.texts;
+        let texts = &self.state.setup.policy.texts;
         let note = if call.is_some() {
             message.into()
         } else {
             let form =
-                if self.state.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
+                if self.state.setup.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
             fill(form, "{error}", message).into()
         };
         self.record(OutputRejected { reason: Rejection::Invalid, note, call });
@@ -158,7 +159,7 @@ impl Decision {
             return;
         };
         let form = xml_form(XML_ROOT, &schema);
-        let note = fill(&self.state.policy.texts.xml_form, "{form}", &form);
+        let note = fill(&self.state.setup.policy.texts.xml_form, "{form}", &form);
         self.begin_turn(ToolChoice::None, Some(note.into()));
     }
 
@@ -169,7 +170,7 @@ impl Decision {
 
     /// The reply of a closing call that must finish. `false`: no such call is going on.
     pub(super) fn forced_reply(&mut self) -> bool {
-        let Some(closing) = self.state.closing.clone() else { return false };
+        let Some(closing) = self.state.ending.closing().cloned() else { return false };
         if closing.reached.then != AtLimit::ForceFinish || self.state.finish_tool().is_none() {
             return false;
         }
@@ -208,7 +209,7 @@ impl Decision {
 
     /// Whether the closing call that was answered asked for the output as text.
     fn asked_for_text(&self) -> bool {
-        self.state.closing.as_ref().is_some_and(|closing| closing.text_asked)
+        self.state.ending.closing().is_some_and(|closing| closing.stage == ClosingStage::TextAsked)
     }
 
     fn xml_reply(&mut self, status: Status) {
@@ -237,25 +238,25 @@ impl Decision {
     }
 
     /// A provider that knows no forced tool choice: the output is asked for as text instead (acorn).
-    pub(super) fn forced_choice_refused(&mut self, calling: &Calling, failure: &ModelFailure) -> bool {
+    pub(super) fn forced_choice_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
         let refused = matches!(failure.kind, FailureKind::Unsupported | FailureKind::BadRequest);
-        if self.state.closing.is_none() || !refused || !matches!(calling.choice, ToolChoice::Named(_)) {
+        if self.state.ending.closing().is_none() || !refused || !matches!(ask.choice, ToolChoice::Named(_)) {
             return false;
         }
         let failure = failure.clone();
-        self.record(TurnFailed { turn: calling.turn, failure, retry_at: None, next_model: None });
+        self.record(TurnFailed::last(ask, failure));
         self.ask_for_xml();
         true
     }
 
     /// Whether an answer in text must be an output: the schema goes to the provider as the reply's format.
     pub(super) fn takes_text_output(&self) -> bool {
-        self.state.policy.stop == Stop::Text && self.state.output.is_some()
+        self.state.setup.policy.stop == Stop::Text && self.state.setup.output.is_some()
     }
 
     /// The reply of a closing call without tools: where an output is wanted, it must be one.
     pub(super) fn close_with(&mut self, said: Option<Text>) {
-        let Some(closing) = self.state.closing.clone().filter(|_| self.takes_text_output()) else {
+        let Some(closing) = self.state.ending.closing().cloned().filter(|_| self.takes_text_output()) else {
             return self.finish_closing(said);
         };
         match self.read_output(said.as_deref()) {
@@ -273,12 +274,12 @@ impl Decision {
     }
 
     fn no_try_is_left(&self) -> bool {
-        self.state.streaks.rejected >= self.state.policy.parse_retries
+        self.state.streaks.rejected >= self.state.setup.policy.parse_retries
     }
 
     /// The output that a reply in text is.
     fn read_output(&self, said: Option<&str>) -> Result<Value, String> {
-        let Some(schema) = &self.state.output else { return Err("no output is wanted".to_owned()) };
+        let Some(schema) = &self.state.setup.output else { return Err("no output is wanted".to_owned()) };
         let output = crate::args::check_output(schema, said.unwrap_or_default())?;
         self.objected().map(|()| output)
     }
@@ -286,7 +287,7 @@ impl Decision {
     /// A reply in text where an output is wanted: JSON that fits the schema.
     pub(super) fn text_output(&mut self, text: Option<Text>) {
         match self.read_output(text.as_deref()) {
-            Ok(output) if self.state.steering.is_empty() => {
+            Ok(output) if self.state.conversation.steering.is_empty() => {
                 self.end_with(Status::Answered, text, Some(output), None);
             }
             Ok(_) => self.next_turn(),

@@ -4,14 +4,14 @@
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
 
 use super::Decision;
-use super::admission::again;
+use crate::asks::Ask;
 use crate::event::{LimitReached, TurnStarted};
 use crate::message::Message;
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::Status;
 use crate::policy::AtLimit;
 use crate::reply::Usage;
-use crate::state::{Calling, Phase};
+use crate::state::{Closing, Phase};
 
 impl Decision {
     /// The start of a fork was recorded: what follows from where the base stood.
@@ -24,24 +24,27 @@ impl Decision {
             self.after_stop();
             return;
         }
+        let asks: Vec<Ask> = self.state.asks.iter().cloned().collect();
+        for ask in &asks {
+            self.call_again(ask);
+        }
         match self.state.phase.clone() {
-            Phase::Waiting { next, .. } => self.call_again(&next),
             Phase::Acting(_) => self.go_on_with_calls(),
             Phase::Between => self.go_on_between(),
-            // The hook is asked by this run.
-            Phase::Stepping { .. } | Phase::New | Phase::Calling(_) | Phase::Ended(_) => {}
+            // The call has begun anew; the hook is asked by this run.
+            Phase::Asking | Phase::Stepping { .. } | Phase::New | Phase::Ended(_) => {}
         }
     }
 
     /// A model call that was going on, or waited for its next try, begins anew.
-    fn call_again(&mut self, next: &Calling) {
-        let known = (next.model as usize) < self.state.models.len();
-        let next = again(next);
+    fn call_again(&mut self, next: &Ask) {
+        let known = (next.model as usize) < self.state.setup.models.len();
+        let next = next.again();
         self.begin(if known { next } else { TurnStarted { model: 0, attempt: 1, ..next } });
     }
 
     fn go_on_with_calls(&mut self) {
-        if let Some(closing) = self.state.closing.clone() {
+        if let Some(closing) = self.state.ending.closing().cloned() {
             if self.closing_call_began(&closing.reached) {
                 if !self.forced_reply() {
                     let said = self.said();
@@ -52,10 +55,10 @@ impl Decision {
                 self.close_idle_calls();
                 self.after_limit(&closing.reached);
             }
-        } else if self.state.open_calls().any(OpenCall::by_hook) {
+        } else if self.state.open_calls().any(|open| open.origin == Origin::Hook) {
             self.settle_started();
             self.start_branches();
-        } else if let Some((reason, kind, note)) = self.cut(self.state.stop) {
+        } else if let Some((reason, kind, note)) = self.cut(self.state.turn.stop) {
             self.skip_all("the reply was not complete");
             self.ask_again_after_cut(reason, kind, note);
         } else {
@@ -90,7 +93,7 @@ impl Decision {
 
     /// The base stood between two steps: within an append, or with a question about a limit.
     fn go_on_between(&mut self) {
-        if let Some(closing) = self.state.closing.clone() {
+        if let Some(closing) = self.state.ending.closing().cloned() {
             if self.closing_call_began(&closing.reached) {
                 if !self.forced_reply() {
                     let said = self.said();
@@ -101,10 +104,10 @@ impl Decision {
             }
             return;
         }
-        let last = self.state.history.last().cloned().filter(|_| self.state.turn > 0);
+        let last = self.state.conversation.history.last().cloned().filter(|_| self.state.turn.number > 0);
         let replied = matches!(last.as_deref(), Some(Message::Assistant(_)));
         let acted = matches!(last.as_deref(), Some(Message::Tool(_)));
-        match self.cut(self.state.stop) {
+        match self.cut(self.state.turn.stop) {
             Some((reason, kind, note)) if replied || acted => self.ask_again_after_cut(reason, kind, note),
             _ if replied => self.talked(),
             _ if acted && (self.malformed_ends(&[]) || self.finished()) => {}
@@ -114,7 +117,8 @@ impl Decision {
 
     /// Whether the last reply finished the run: then its end is recorded.
     fn finished(&mut self) -> bool {
-        let Some(reply) = self.last_reply().cloned().filter(|_| self.state.steering.is_empty()) else {
+        let Some(reply) = self.last_reply().cloned().filter(|_| self.state.conversation.steering.is_empty())
+        else {
             return false;
         };
         let text = reply.beside_calls().filter(|text| !text.trim().is_empty());
@@ -127,6 +131,6 @@ impl Decision {
     /// Whether the one call beyond a limit has begun.
     fn closing_call_began(&self, reached: &LimitReached) -> bool {
         let called = matches!(reached.then, AtLimit::WrapUp | AtLimit::ForceFinish) && reached.max > 0;
-        called && self.state.closing.as_ref().is_some_and(|closing| closing.called)
+        called && self.state.ending.closing().is_some_and(Closing::has_called)
     }
 }

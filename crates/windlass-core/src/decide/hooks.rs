@@ -9,7 +9,7 @@ use crate::args::{check_args, check_value};
 use crate::event::{HistoryEdited, StepBranched};
 use crate::forms::ReadCall;
 use crate::ids::{ActionId, Text};
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::reach::{BRANCH_TOOL, MAX_STEP_BRANCHES, not_there};
 use crate::reply::ReplyCall;
@@ -30,7 +30,7 @@ impl Decision {
             self.record(adjusted);
         }
         if !edits.splices.is_empty() {
-            let mut edited = self.state.history.clone();
+            let mut edited = self.state.conversation.history.clone();
             edited.edit(&edits.splices);
             if let Some(fault) = edited.fault() {
                 let error = format!("the hook left a conversation that no provider takes: {fault}");
@@ -49,19 +49,19 @@ impl Decision {
 
     /// Starts the branches that the hook asks for. Their results follow the step's, and then the hook is asked again.
     fn branch_off(&mut self, branches: Vec<Text>) {
-        if self.state.branched.len() + branches.len() > MAX_STEP_BRANCHES {
+        if self.state.turn.branched.len() + branches.len() > MAX_STEP_BRANCHES {
             let error = format!("the hook asked for more than {MAX_STEP_BRANCHES} branches after one step");
             self.fail(FailKind::Hook, error.into());
             return;
         }
-        let before = self.state.branched.len();
+        let before = self.state.turn.branched.len();
         let asked = branches.into_iter().enumerate();
         let calls = asked.map(|(place, args)| ReplyCall {
-            id: Some(format!("branch_{}_{}", self.state.turn, before + place + 1).into()),
+            id: Some(format!("branch_{}_{}", self.state.turn.number, before + place + 1).into()),
             name: BRANCH_TOOL.into(),
             args,
         });
-        let calls = self.identify(self.state.turn, calls.map(ReadCall::from).collect());
+        let calls = self.identify(self.state.turn.number, calls.map(ReadCall::from).collect());
         self.record(StepBranched { calls });
         self.start_branches();
     }
@@ -81,7 +81,7 @@ impl Decision {
     /// Why a branch that a hook asks for cannot be started. It is asked again when its turn comes: the tools may have
     /// changed since, and whatever has its name then was not meant.
     pub(super) fn cannot_branch(&self, open: &OpenCall) -> Option<String> {
-        if !open.by_hook() {
+        if open.origin != Origin::Hook {
             return None;
         }
         let args: Value = serde_json::from_str(&open.call.args).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Decision {
     }
 
     fn finished_by_hook(&mut self, output: Value) {
-        let checked = match &self.state.output {
+        let checked = match &self.state.setup.output {
             Some(schema) => check_value(schema, &output),
             None => Ok(()),
         };
@@ -102,7 +102,7 @@ impl Decision {
             Ok(()) => {
                 // Without an output of its own form, a run that is finished with a text is answered with it.
                 let (text, output) = match output {
-                    Value::String(text) if self.state.output.is_none() => (Some(text.into()), None),
+                    Value::String(text) if self.state.setup.output.is_none() => (Some(text.into()), None),
                     output => (None, self.state.has_output().then_some(output)),
                 };
                 self.end_with(Status::Answered, text, output, None);
@@ -120,6 +120,6 @@ impl State {
     /// Whether a finished run has an output: an agent whose finish tool takes none never has.
     fn has_output(&self) -> bool {
         let none = |kind: ToolKind| kind == ToolKind::Finish(OutputForm::None);
-        !self.tools.iter().any(|tool| none(tool.kind))
+        !self.toolbox.all.iter().any(|tool| none(tool.kind))
     }
 }

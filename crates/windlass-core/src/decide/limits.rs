@@ -13,15 +13,17 @@ impl Decision {
     pub(super) fn reached(&self, kind: LimitKind) -> u64 {
         let state = &self.state;
         match kind {
-            LimitKind::ModelCalls => state.counters.model_calls,
-            LimitKind::ToolRounds => state.counters.tool_rounds,
-            LimitKind::ToolCalls => state.counters.tool_calls,
-            LimitKind::Retries => state.counters.retries,
+            LimitKind::ModelCalls => state.ledger.counters.model_calls,
+            LimitKind::ToolRounds => state.ledger.counters.tool_rounds,
+            LimitKind::ToolCalls => state.ledger.counters.tool_calls,
+            LimitKind::Retries => state.ledger.counters.retries,
             LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
                 state.ledger.committed().of(kind)
             }
-            LimitKind::Seconds => state.elapsed(self.at),
-            LimitKind::Repetition => state.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times)),
+            LimitKind::Seconds => state.clock.elapsed(self.at),
+            LimitKind::Repetition => {
+                state.streaks.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
+            }
             LimitKind::Iterations | LimitKind::PlanSteps => 0,
         }
     }
@@ -29,7 +31,7 @@ impl Decision {
     /// After a usage: whether a limit on tokens or cost is used up, so that nothing more may begin.
     pub(super) fn limit_after_usage(&self) -> Option<(LimitKind, u64)> {
         METERED.into_iter().find_map(|kind| {
-            let max = self.state.policy.limit(kind)?;
+            let max = self.state.setup.policy.limit(kind)?;
             let reached = self.reached(kind);
             (reached >= max).then_some((kind, reached))
         })
@@ -43,7 +45,7 @@ impl Decision {
     }
 
     fn limit_fact(&self, limit: LimitKind, reached: u64) -> LimitReached {
-        let policy = &self.state.policy;
+        let policy = &self.state.setup.policy;
         let max = match limit {
             LimitKind::ModelCalls if policy.single_turn => 1,
             LimitKind::Repetition => policy.repetition.map_or(0, |repetition| u64::from(repetition.stop_at)),
@@ -69,7 +71,7 @@ impl Decision {
         match &reached.then {
             AtLimit::Text(text) => self.end(status, Some(fill(text, "{n}", &number).into()), None),
             AtLimit::LastText(fallback) => {
-                let last = self.state.last_text.clone();
+                let last = self.state.conversation.last_text.clone();
                 let text = last.or_else(|| fallback.as_ref().map(|text| fill(text, "{n}", &number).into()));
                 self.end(status, text, None);
             }
@@ -78,14 +80,14 @@ impl Decision {
                 self.force_finish();
             }
             // Where there is no output to give, none is forced (acorn).
-            AtLimit::ForceFinish if self.state.policy.stop == Stop::FinishTool => {
+            AtLimit::ForceFinish if self.state.setup.policy.stop == Stop::FinishTool => {
                 self.end(status, None, None);
             }
             AtLimit::WrapUp | AtLimit::ForceFinish if reached.max > 0 => {
                 self.begin_turn(ToolChoice::None, None);
             }
             AtLimit::WrapUp | AtLimit::ForceFinish => {
-                let text = self.state.last_text.clone();
+                let text = self.state.conversation.last_text.clone();
                 self.end(status, text, None);
             }
             AtLimit::Ask => self.ask_about_limit(reached, &number),
@@ -110,7 +112,7 @@ impl Decision {
     }
 
     pub(super) fn next_question(&self) -> QuestionId {
-        QuestionId::from(format!("q{}", self.state.asked + 1))
+        QuestionId::from(format!("q{}", self.state.questions.asked + 1))
     }
 
     /// The deadline passed: whatever is going on is stopped first.

@@ -1,6 +1,7 @@
 //! `accept`: which facts follow when something comes from outside.
 
 mod admission;
+mod attempts;
 mod calls;
 mod delegation;
 mod finish;
@@ -13,7 +14,6 @@ mod turns;
 
 pub use turns::MAX_CALLS;
 
-use self::admission::again;
 use crate::action::{Input, What};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
@@ -42,8 +42,8 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
 pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violation> {
     // The clock is the latest seen: a run's time never goes back, wherever its inputs come from. A clock that still lies behind
     // goes on by as much as it did when the run was taken over last.
-    let behind = if input.at < state.clock { state.behind_ms } else { 0 };
-    let at = input.at.saturating_add(behind).max(state.clock);
+    let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
+    let at = input.at.saturating_add(behind).max(state.clock.now);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
     let (state, checks) = (state.clone(), Checks::default());
     let mut decision = Decision { state, events: Vec::with_capacity(4), at, behind, objection: None, checks };
@@ -52,8 +52,8 @@ pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violat
 }
 
 /// A decision in the making: the facts so far, and the state that follows from them.
-struct Decision {
-    state: State,
+pub(crate) struct Decision {
+    pub(crate) state: State,
     events: Vec<Event>,
     at: Millis,
     /// By how much the input's clock lies behind the run's.
@@ -148,14 +148,14 @@ impl Decision {
     }
 
     /// Adds a fact and folds it, so that what follows is decided on the state after it.
-    fn record(&mut self, fact: impl Into<Fact>) {
+    pub(crate) fn record(&mut self, fact: impl Into<Fact>) {
         let event = Event { at: self.at, fact: fact.into() };
         self.state.apply(&event);
         self.events.push(event);
     }
 
     fn cancel(&mut self, request: CancelRequested) -> Decided {
-        if self.state.cancelled {
+        if self.state.ending.is_cancel() {
             return Err(Violation::Stopping { run: self.state.run, found: "another request to cancel" });
         }
         self.record(request);
@@ -169,40 +169,37 @@ impl Decision {
         if action.run != self.state.run {
             return Err(self.unknown(action));
         }
-        match &self.state.phase {
-            Phase::Waiting { seq, at, next } if *seq == action.seq => {
-                due(*at, now)?;
-                let next = again(next);
-                self.begin(next);
-                return Ok(());
-            }
-            Phase::Acting(calls) => {
-                let retrying = calls.iter().find_map(|open| match open.stage {
-                    Stage::Retrying { seq, at } if seq == action.seq => Some((open.call.id.clone(), at)),
-                    _ => None,
-                });
-                if let Some((call, at)) = retrying {
-                    due(at, now)?;
-                    self.start_call(call);
-                    return Ok(());
-                }
-            }
-            _ => {}
+        if let Some(ask) = self.state.asks.freed_by(action.seq)
+            && let Some(at) = ask.retry_at
+        {
+            due(at, now)?;
+            let next = ask.again();
+            self.begin(next);
+            return Ok(());
+        }
+        let retrying = self.open_calls().iter().find_map(|open| match open.stage {
+            Stage::Retrying { seq, at } if seq == action.seq => Some((open.call.id.clone(), at)),
+            _ => None,
+        });
+        if let Some((call, at)) = retrying {
+            due(at, now)?;
+            self.start_call(call);
+            return Ok(());
         }
         if self.state.stopping() {
             return Err(self.unknown(action));
         }
-        let calling = matches!(self.state.phase, Phase::Calling(_) | Phase::Waiting { .. });
-        match (&self.state.closing, self.state.deadline()) {
+        let calling = self.state.phase == Phase::Asking;
+        match (self.state.ending.closing(), self.state.deadline()) {
             (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
                 if action.seq != closing.seq || !calling {
                     return Err(self.unknown(action));
                 }
-                due(closing.at.saturating_add(self.state.policy.grace_ms), now)?;
+                due(closing.at.saturating_add(self.state.setup.policy.grace_ms), now)?;
                 self.closing_overdue();
                 Ok(())
             }
-            (closing, Some(at)) if action.seq == self.state.deadline_seq => {
+            (closing, Some(at)) if action.seq == self.state.clock.deadline_seq => {
                 due(at, now)?;
                 // The closing call of another limit ends here; that limit stays the run's status.
                 if closing.is_some() && calling {

@@ -16,10 +16,10 @@ use crate::violation::Violation;
 
 impl Decision {
     pub(super) fn answered(&mut self, question: &QuestionId, answer: Answer) -> Decided {
-        let Some(open) = self.state.questions.iter().find(|open| open.id == *question).cloned() else {
+        let Some(open) = self.state.questions.open.iter().find(|open| open.id == *question).cloned() else {
             return Err(Violation::UnknownQuestion {
                 found: question.clone(),
-                expected: self.state.questions.iter().map(|open| open.id.clone()).collect(),
+                expected: self.state.questions.open.iter().map(|open| open.id.clone()).collect(),
             });
         };
         if !answer.fits(open.kind) {
@@ -84,7 +84,7 @@ impl Decision {
     fn limit_answered(&mut self, question: QuestionId, limit: LimitKind, answer: Answer) -> Decided {
         let raised = match &answer {
             Answer::Raise(number) => {
-                let when_asked = self.state.closing.as_ref().map_or(0, |closing| closing.reached.reached);
+                let when_asked = self.state.ending.closing().map_or(0, |closing| closing.reached.reached);
                 let reached = self.reached(limit).max(when_asked);
                 let max = limit.keep(*number).filter(|max| *max > reached);
                 let Some(max) = max else {

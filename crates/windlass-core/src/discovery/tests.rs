@@ -84,7 +84,7 @@ fn a40_only_what_finds_tools_and_ends_the_run_is_shown() {
     let mut state = State::new(RunId::from_number(1));
     let mut policy: Policy = Policy::preset(Preset::Typed).unwrap();
     policy.discovery = Discovery::Search;
-    state.policy = policy.into();
+    state.setup.policy = policy.into();
     state.offer_tools(own.clone().into());
     let shown: Vec<&str> = state.shown_tools().iter().map(|tool| &*tool.name).collect();
     assert_eq!(shown, ["search_tools", "__finish__", "writer"]);

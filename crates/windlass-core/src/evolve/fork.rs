@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
-use crate::message::Message;
-use crate::open_call::{InBase, OpenCall, Stage};
+use crate::open_call::{InBase, OpenCall, Origin, Stage};
 use crate::policy::{LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
@@ -24,32 +23,26 @@ impl State {
     /// Goes on with everything of the base but its questions, decisions and wish to stop.
     pub(super) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
         // No event of the fork made its deadline: it is the base's.
-        self.deadline_seq = 0;
+        self.clock.deadline_seq = 0;
         let carried = base.carried();
-        self.counters = carried.counters;
         self.ledger.carry(&carried);
-        self.carried_ms = carried.elapsed_ms;
-        self.turn = base.turn;
-        self.asked = base.asked;
-        self.streaks = base.streaks;
-        self.repeated.clone_from(&base.repeated);
-        self.last_text.clone_from(&base.last_text);
-        self.had_output = base.had_output;
-        self.stop = base.stop;
-        self.cut = base.cut;
-        self.closing.clone_from(&base.closing);
-        self.branched.clone_from(&base.branched);
-        self.steering.clone_from(&base.steering);
-        self.steering.extend(fork.say.clone());
+        self.clock.carried_ms = carried.elapsed_ms;
+        self.questions.asked = base.questions.asked;
+        self.turn = base.turn.clone();
+        self.streaks = base.streaks.clone();
+        self.conversation = base.conversation.clone();
+        self.ending = base.ending.carried_on();
+        self.conversation.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
-        let begun = NewBeginning { at, seq, foreign: self.agent != base.agent };
-        self.go_on_anew(&base.policy, fork, base.run, begun);
+        self.asks = base.asks.clone();
+        let begun = NewBeginning { at, seq, foreign: self.setup.agent != base.setup.agent };
+        self.go_on_anew(&base.setup.policy, fork, base.run, begun);
     }
 
     /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
     /// call passes the gate of the new one.
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
-        self.questions.clear();
+        self.questions.open.clear();
         // Whoever adopts a run does so by hand.
         self.ledger.lost = 0;
         self.go_on_anew(policy, &Fork::default(), self.run, NewBeginning { at, seq, foreign: true });
@@ -58,30 +51,34 @@ impl State {
     /// Makes everything that was going on wait for its new beginning.
     fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
         let NewBeginning { at, seq, foreign } = begun;
-        let policy = self.policy.clone();
+        let policy = self.setup.policy.clone();
         let holds = |kind| not_raised(kind, old, &policy);
-        self.cut = self.cut.filter(|cut| holds(cut.limit));
-        let closing = self.closing.take().filter(|closing| holds(closing.reached.limit));
-        self.closing = closing.map(|closing| Closing { seq, at, ..closing });
+        self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
+        let closing = |closing: Closing| {
+            Some(Closing { seq, at, ..closing }).filter(|closing| holds(closing.reached.limit))
+        };
+        self.ending = std::mem::take(&mut self.ending).with_closing(closing);
         let stopping = self.stopping();
         let again = foreign && !stopping;
+        if stopping {
+            self.asks.clear();
+        }
+        self.asks.iter_mut().for_each(|ask| (ask.seq, ask.retry_at) = (seq, Some(at)));
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
-            Phase::Calling(next) | Phase::Waiting { next, .. } if !stopping => {
+            Phase::Asking if !stopping => {
                 // The call begins anew, so that it hears what was said.
-                for text in std::mem::take(&mut self.steering) {
-                    self.history.push(Arc::new(Message::user(text)));
-                }
-                Phase::Waiting { seq, at, next }
+                self.hear();
+                Phase::Asking
             }
             // What a hook over there has asked for, the hook here is asked again.
-            Phase::Acting(calls) if again && calls.iter().any(OpenCall::by_hook) => {
-                self.branched.clear();
+            Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
+                self.turn.branched.clear();
                 if policy.hooks { Phase::Stepping { seq } } else { Phase::Between }
             }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
                 let asked = calls.iter().filter(|open| matches!(open.stage, Stage::Asking)).count() as u64;
-                self.counters.tool_calls = self.counters.tool_calls.saturating_sub(asked);
+                self.ledger.counters.tool_calls = self.ledger.counters.tool_calls.saturating_sub(asked);
                 let taken = calls.iter().map(|open| {
                     let open = taken_over(open, fork, base, seq);
                     if again { begun_elsewhere(open, self.run) } else { open }

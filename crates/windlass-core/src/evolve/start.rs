@@ -8,17 +8,17 @@ use crate::state::{Phase, State};
 
 impl State {
     pub(super) fn started(&mut self, start: &RunStarted, at: u64, seq: u64) {
-        self.started_at = at;
-        self.deadline_seq = seq;
-        self.agent = Some(start.agent.clone());
-        self.session.clone_from(&start.session);
-        self.trace.clone_from(&start.trace);
-        self.policy = start.policy.clone();
+        self.clock.started_at = at;
+        self.clock.deadline_seq = seq;
+        self.setup.agent = Some(start.agent.clone());
+        self.setup.session.clone_from(&start.session);
+        self.setup.trace.clone_from(&start.trace);
+        self.setup.policy = start.policy.clone();
         self.offer_tools(start.tools.clone());
-        self.seals.clone_from(&start.seals);
-        self.models = start.models.clone();
-        self.prompt = start.prompt.clone();
-        self.output.clone_from(&start.output);
+        self.toolbox.seals.clone_from(&start.seals);
+        self.setup.models = start.models.clone();
+        self.setup.prompt = start.prompt.clone();
+        self.setup.output.clone_from(&start.output);
         self.phase = Phase::Between;
         let below = self.below.take();
         match &start.input {
@@ -31,26 +31,29 @@ impl State {
                 }
             }
             RunInput::Messages(messages) => {
-                let merges = self.policy.merges_system;
+                let merges = self.setup.policy.merges_system;
                 if merges {
-                    self.prompt = start.input.instruct(&self.prompt);
+                    self.setup.prompt = start.input.instruct(&self.setup.prompt);
                 }
                 for message in messages.iter().filter(|message| !merges || !message.instructs()) {
                     if let Message::Assistant(said) = &**message {
-                        said.calls.iter().for_each(|call| self.call_ids.insert_mut(call.id.clone()));
+                        said.calls
+                            .iter()
+                            .for_each(|call| self.conversation.call_ids.insert_mut(call.id.clone()));
                     }
                     if let Some(content) = message.content() {
                         self.keep_stored(content);
                     }
-                    self.history.push(message.clone());
+                    self.conversation.history.push(message.clone());
                 }
             }
             RunInput::Continue(carried) => {
-                self.counters = carried.counters;
                 self.ledger.carry(carried);
-                self.carried_ms = carried.elapsed_ms;
-                if matches!(self.history.last().map(|last| &**last), Some(Message::Assistant(_))) {
-                    self.history
+                self.clock.carried_ms = carried.elapsed_ms;
+                if matches!(self.conversation.history.last().map(|last| &**last), Some(Message::Assistant(_)))
+                {
+                    self.conversation
+                        .history
                         .push(Arc::new(Message::user("The limit was raised. Go on where you stopped.")));
                 }
             }

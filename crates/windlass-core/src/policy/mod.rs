@@ -35,7 +35,7 @@ pub struct Policy {
     /// How much of the history a request holds.
     pub view: View,
     /// What its model calls are for.
-    #[serde(default, skip_serializing_if = "is_act")]
+    #[serde(default, skip_serializing_if = "Purpose::is_act")]
     pub purpose: Purpose,
     /// What ends the loop.
     pub stop: Stop,
@@ -146,7 +146,7 @@ pub enum View {
     Blackboard,
     /// The plan, failures and memories.
     Plan,
-    /// The whole conversation as one text: for whoever sums it up ([`transcript`](crate::transcript())).
+    /// The whole conversation as one text: for whoever sums it up.
     Transcript,
 }
 
@@ -347,9 +347,4 @@ impl Policy {
     pub fn wants_approval(&self, tool: &str) -> bool {
         self.approve.iter().any(|pattern| covers(pattern, tool))
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
-fn is_act(purpose: &Purpose) -> bool {
-    *purpose == Purpose::Act
 }

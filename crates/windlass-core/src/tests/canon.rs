@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::open_call::Stage;
-use crate::state::{Phase, State};
+use crate::state::{Phase, State, Toolbox};
 use crate::{ActionId, Work};
 
 /// Numbers of events in the order in which they are met: only which are equal matters, not what they are.
@@ -42,7 +42,7 @@ pub(super) fn canon(scenario: &Scenario, node: &Node) -> u64 {
         })
         .collect();
     let mut hash = DefaultHasher::new();
-    let tools = scenario.tools.iter().position(|tools| Arc::ptr_eq(tools, &node.state.tools));
+    let tools = scenario.tools.iter().position(|tools| Arc::ptr_eq(tools, &node.state.toolbox.all));
     format!("{state:?} {work:?} {tools:?} {:?} {:?} {}", node.monitor, node.left, node.now).hash(&mut hash);
     hash.finish()
 }
@@ -51,24 +51,17 @@ pub(super) fn canon(scenario: &Scenario, node: &Node) -> u64 {
 fn bare(scenario: &Scenario, state: &State) -> State {
     let mut bare = State { version: 0, ..state.clone() };
     let empty = State::new(state.run);
-    if Arc::ptr_eq(&bare.policy, &scenario.policy) {
-        bare.policy = empty.policy;
+    let policy = bare.setup.policy.clone();
+    bare.setup = empty.setup;
+    if !Arc::ptr_eq(&policy, &scenario.policy) {
+        bare.setup.policy = policy;
     }
-    bare.tools = empty.tools;
-    bare.own_tools = empty.own_tools;
-    bare.models = empty.models;
-    bare.prompt = empty.prompt;
-    bare.agent = None;
+    bare.toolbox = Toolbox { shown: bare.toolbox.shown, seals: bare.toolbox.seals, ..empty.toolbox };
     bare
 }
 
 fn renamed(mut state: State, names: &mut Names) -> State {
     match &mut state.phase {
-        Phase::Calling(calling) => names.rename(&mut calling.seq),
-        Phase::Waiting { seq, next, .. } => {
-            names.rename(seq);
-            names.rename(&mut next.seq);
-        }
         Phase::Acting(calls) => {
             for call in calls {
                 call.asked_at.1 = 0;
@@ -82,14 +75,15 @@ fn renamed(mut state: State, names: &mut Names) -> State {
             }
         }
         Phase::Stepping { seq } => names.rename(seq),
-        Phase::New | Phase::Between | Phase::Ended(_) => {}
+        Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
-    for question in &mut state.questions {
+    state.asks.iter_mut().for_each(|ask| names.rename(&mut ask.seq));
+    for question in &mut state.questions.open {
         names.rename(&mut question.seq);
     }
-    if let Some(closing) = &mut state.closing {
+    if let Some(closing) = state.ending.closing_mut() {
         names.rename(&mut closing.seq);
     }
-    names.rename(&mut state.deadline_seq);
+    names.rename(&mut state.clock.deadline_seq);
     state
 }

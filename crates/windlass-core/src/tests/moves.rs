@@ -67,7 +67,7 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
             all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
         }
     }
-    if left.cancels > 0 && !node.state.cancelled {
+    if left.cancels > 0 && !node.state.ending.is_cancel() {
         all.add(What::Cancel { reason: None }, Left { cancels: left.cancels - 1, ..left });
     }
     if left.steers > 0 && !node.state.stopping() {
@@ -134,7 +134,7 @@ impl Moves<'_> {
                 }
             }
             Work::Ask { question } => {
-                let open = self.node.state.questions.iter().find(|open| open.id == *question);
+                let open = self.node.state.questions.open.iter().find(|open| open.id == *question);
                 for answer in open.map(|open| self.answers(open.kind)).unwrap_or_default() {
                     let raises = left.raises - u8::from(matches!(answer, Answer::Raise(_)));
                     let what = What::Answered { question: question.clone(), answer };
@@ -201,7 +201,7 @@ impl Moves<'_> {
             }
             QuestionKind::Limit(limit) => {
                 let mut answers = vec![Answer::Conclude("enough".into())];
-                let reached = self.node.state.closing.as_ref().map_or(0, |closing| closing.reached.reached);
+                let reached = self.node.state.ending.closing().map_or(0, |closing| closing.reached.reached);
                 if self.node.left.raises > 0 {
                     answers.push(Answer::Raise((reached + 2) as f64 / limit.scale()));
                 }
@@ -253,9 +253,9 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
     }
     let every =
         [Answer::Approve, Answer::Text("blue".into()), Answer::Unknown, Answer::Conclude("enough".into())];
-    for number in 0..=state.asked + 1 {
+    for number in 0..=state.questions.asked + 1 {
         let question: crate::QuestionId = format!("q{number}").into();
-        let open = state.questions.iter().find(|open| open.id == question);
+        let open = state.questions.open.iter().find(|open| open.id == question);
         all.extend(
             every
                 .iter()

@@ -7,6 +7,7 @@
 mod address;
 mod code;
 mod delegates;
+mod environment;
 mod error;
 mod examples;
 mod instructions;

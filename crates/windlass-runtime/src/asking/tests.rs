@@ -17,6 +17,7 @@ fn taking(publisher: Publisher) -> Taking {
         spent: Spent { sent: 0, received: 0, counted: false },
         shown: false,
         taken: 0,
+        untold: None,
     }
 }
 
@@ -39,7 +40,7 @@ async fn a_large_piece_is_taken_elsewhere_as_it_is_here() {
     let large = format!("ing-0123456789 {}", "b".repeat(LARGE_BYTES as usize));
     let mut piece = Box::pin(taking.take_large(&SystemWorld, Delta::Text(large.clone())));
     let first = piece.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop()));
-    assert!(first.is_pending(), "it is done elsewhere");
+    assert!(first.is_pending(), "it is done on the spot");
     let taken;
     (taking, taken) = piece.await;
     taken.unwrap();
@@ -55,4 +56,15 @@ async fn a_large_piece_is_taken_elsewhere_as_it_is_here() {
         }
     }
     assert_eq!(shown, whole);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn e19_of_a_piece_that_is_taken_elsewhere_nothing_is_told_once_the_call_is_dropped() {
+    let publisher = Publisher::default();
+    let mut updates = publisher.subscribe(RunId::from_number(1), Arc::new(MemoryLog::new()));
+    let taking = taking(publisher);
+    let mut piece = Box::pin(taking.take_large(&SystemWorld, Delta::Text("b".repeat(LARGE_BYTES as usize))));
+    assert!(piece.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_pending());
+    drop(piece);
+    assert_eq!(updates.next().await, None);
 }

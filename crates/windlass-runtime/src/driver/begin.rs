@@ -26,7 +26,7 @@ impl Driver {
         let id = action.id;
         let future: BoxFuture<'static, Option<What>> = match &action.work {
             Work::CallModel { .. } => {
-                let model = self.agent.model(&self.state.request()?.model.name).cloned();
+                let model = self.agent.model(&self.state.request(id)?.model.name).cloned();
                 let (state, prefix) = (Box::new(self.state.clone()), self.prefix.clone());
                 let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
                 let cancel = cancel.clone();

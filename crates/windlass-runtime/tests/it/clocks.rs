@@ -21,7 +21,7 @@ fn asking(ground: &Ground) -> Agent {
 }
 
 fn resumed(ground: &Ground, agent: &Agent, run: RunId, options: DriveOptions) -> Run {
-    let prepared = ground.wait(agent.resume(run, false, options)).unwrap();
+    let prepared = ground.wait(agent.resume(run).options(options).prepare()).unwrap();
     ground.wait(prepared.drive()).unwrap()
 }
 

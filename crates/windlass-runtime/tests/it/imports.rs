@@ -6,7 +6,8 @@ use windlass_core::{
     Adjusted, Answer, Effect, Event, Fact, Input, InputReceived, Policy, Preset, QuestionKind, RunId,
     RunResumed, Status, What, accept,
 };
-use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run, import_run};
+use windlass_runtime::exchange::import_run;
+use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
 use windlass_store::{Batch, EventLog, Holder};
 
 use crate::ground::Ground;
@@ -78,7 +79,10 @@ fn import(ground: &Ground, run: RunId, batches: Vec<Batch>) {
 }
 
 fn resumed(ground: &Ground, agent: &Agent, run: RunId, changed: bool) -> Result<Run, Error> {
-    let prepared = ground.wait(agent.resume(run, changed, DriveOptions::default()))?;
+    let prepared = ground.wait(async {
+        let resume = agent.resume(run);
+        if changed { resume.with_changed_agent().prepare().await } else { resume.prepare().await }
+    })?;
     ground.wait(prepared.drive())
 }
 

@@ -9,7 +9,11 @@ mod cancel;
 #[cfg(test)]
 mod clocks;
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod drops;
+#[cfg(test)]
+mod exchange;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -44,6 +48,8 @@ mod sources;
 mod stopped_delegates;
 #[cfg(test)]
 mod subscribers;
+#[cfg(test)]
+mod supervisor;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]

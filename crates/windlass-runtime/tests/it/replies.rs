@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{Message, Policy, Preset, Status, Wire};
-use windlass_runtime::{Agent, replay_run};
+use windlass_runtime::Agent;
+use windlass_runtime::projections::replay_run;
 use windlass_testing::{FnModel, FnTool, said};
 
 /// How long the text of one call is: a megabyte.

@@ -9,6 +9,7 @@ mod body;
 mod chain;
 mod changes;
 mod check;
+mod cut;
 mod file;
 mod follow;
 mod holders;

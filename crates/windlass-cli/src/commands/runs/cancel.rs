@@ -1,16 +1,16 @@
 //! `windlass runs cancel`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use futures_util::StreamExt;
-use futures_util::future::join;
-use windlass_core::{Fact, RunId, State, What};
-use windlass_runtime::{DriveOptions, load, post};
-use windlass_store::{EventLog, Holder, StoreError};
+use windlass_core::RunId;
+use windlass_runtime::control::{Cancelled, cancel, run_end};
+use windlass_runtime::{Run, load};
+use windlass_store::{EventLog, Holder};
 
-use super::{find, stub};
-use crate::agents::{self, now};
+use super::find;
+use crate::agents::now;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
@@ -32,40 +32,29 @@ pub(super) struct CancelArgs {
 
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    let state = load(&*log, run).await?;
-    let reason = Some("windlass runs cancel".into());
-    let status = if log.summary(run).await?.holder.is_some() {
-        post(&*log, run, now(), What::Cancel { reason }).await?;
-        let grace = Duration::from_millis(state.policy().grace_ms);
-        match wait(&*log, run, grace + PATIENCE).await? {
-            Some(status) => status,
+    let grace = Duration::from_millis(load(&*log, run).await?.policy().grace_ms);
+    let shared: Arc<dyn EventLog> = log.clone();
+    let wish = || cancel(&shared, run, now(), "windlass runs cancel".into());
+    let status = match wish().await? {
+        Cancelled::Ended(run) => ended(&run),
+        Cancelled::Asked(_) => match tokio::time::timeout(grace + PATIENCE, run_end(&*log, run)).await {
+            Ok(end) => end?.status.to_string(),
             // Who died meanwhile ends nothing any more.
-            None => match log.summary(run).await?.holder {
+            Err(_) => match log.summary(run).await?.holder {
                 Some(holder) => return Err(unheard(run, &holder, log_args)),
-                None => end(&load(&*log, run).await?, log.clone()).await?,
+                None => match wish().await? {
+                    Cancelled::Ended(run) => ended(&run),
+                    Cancelled::Asked(holder) => return Err(unheard(run, &holder, log_args)),
+                },
             },
-        }
-    } else {
-        end(&state, log.clone()).await?
+        },
     };
     out::note(format_args!("run {run}: {status}"));
     Ok(Exit::Good)
 }
 
-/// Waits until the holder has ended the run; `None`: it has not within this time.
-async fn wait(log: &dyn EventLog, run: RunId, most: Duration) -> Result<Option<String>, StoreError> {
-    let mut batches = log.follow(run, 1);
-    let end = async {
-        while let Some(batch) = batches.next().await {
-            for event in batch?.events.iter() {
-                if let Fact::RunEnded(end) = &event.fact {
-                    return Ok(end.status.to_string());
-                }
-            }
-        }
-        Ok("ended".to_owned())
-    };
-    tokio::time::timeout(most, end).await.ok().transpose()
+fn ended(run: &Run) -> String {
+    run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string())
 }
 
 /// The error for a holder that lives and does not do what it was asked.
@@ -79,19 +68,4 @@ fn unheard(run: RunId, holder: &Holder, log_args: &LogArgs) -> Failure {
     .cause("the process is stopped, or busy with something that does not end".to_owned())
     .hint(format!("`kill -CONT {pid}` lets a process go on that was stopped; it then ends the run"))
     .hint(format!("if it is of no use any more: `kill -9 {pid}`, then `windlass runs cancel{words} {run}`"))
-}
-
-/// Ends a run that nobody holds.
-async fn end(state: &State, log: std::sync::Arc<dyn EventLog>) -> Result<String, Failure> {
-    let models = agents::models(&*log, state.run()).await?;
-    let agent = stub::agent(state, &models, log)?;
-    // It is brought to its end, and asks no model.
-    let options = DriveOptions { by_hand: true, ..DriveOptions::default() };
-    let prepared = agent.resume(state.run(), true, options).await?;
-    let handle = prepared.handle();
-    // The wish to stop lies in the inbox before the driver looks for work.
-    let (cancelled, run) = join(handle.cancel(Some("windlass runs cancel".into())), prepared.drive()).await;
-    let run = run?;
-    cancelled?;
-    Ok(run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string()))
 }

@@ -1,27 +1,29 @@
-//! An agent that only stops: it stands in for a run's own agent where nothing is to be begun any more, so that a run can
-//! be cancelled without its agent's file, models and tool servers.
+//! An agent that only stops: it stands in for the agent of a run that is cancelled, so that this needs no agent file, models
+//! or tool servers.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{State, ToolSpec};
+use windlass_core::{RunId, ToolSpec};
 use windlass_models::{Deltas, Model, ModelRequest};
-use windlass_runtime::Agent;
 use windlass_store::EventLog;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
+use crate::agent::Agent;
+use crate::builder::AgentBuilder;
+use crate::error::Error;
+use crate::load::{load, start_of};
+
 /// The agent in whose name a run is stopped.
-pub(super) fn agent(
-    state: &State,
-    models: &[String],
-    log: Arc<dyn EventLog>,
-) -> Result<Agent, windlass_runtime::Error> {
+pub(crate) async fn stand_in(log: &Arc<dyn EventLog>, run: RunId) -> Result<AgentBuilder, Error> {
+    let state = load(&**log, run).await?;
+    let models = start_of(&**log, run).await?.models;
     let name = state.agent().map_or_else(|| "unknown".into(), |agent| agent.name.clone());
-    let builder = Agent::builder(name).log(log);
+    let builder = Agent::builder(name).log(log.clone());
     let builder =
-        models.iter().fold(builder, |builder, name| builder.model(name.as_str(), Arc::new(Silence)));
-    state.tools().iter().fold(builder, |builder, tool| builder.tool(Stopped(tool.clone()))).build()
+        models.iter().fold(builder, |builder, model| builder.model(&*model.name, Arc::new(Silence)));
+    Ok(state.tools().iter().fold(builder, |builder, tool| builder.tool(Stopped(tool.clone()))))
 }
 
 /// A model that never says anything.

@@ -7,9 +7,7 @@ use crate::agent::Agent;
 use crate::error::Error;
 use crate::forks::first_input;
 use crate::load::state_before;
-
-/// How many events are read at once.
-const READ_AT_ONCE: usize = 1_000;
+use crate::pages::RunPages;
 
 /// What came of a replay.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +26,8 @@ pub struct Replayed {
 /// # Errors
 /// The run or one of its bases is not in the log, the log failed, or the agent's instructions cannot be rendered.
 pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) -> Result<Replayed, Error> {
-    let mut batches = log.read(run, 1, READ_AT_ONCE).await?;
+    let mut pages = RunPages::new(log, run);
+    let mut batches = pages.next().await?.unwrap_or_default();
     let mut replayed = Replayed { appends: 0, events: 0, difference: None };
     let mut state = state_before(log, run).await?;
     if !stands_on_its_base(&state, batches.first()) {
@@ -39,7 +38,7 @@ pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) ->
         let events = started_by(log, agent, &first.events).await?;
         *first = Batch { first: first.first, events: events.into() };
     }
-    while !batches.is_empty() {
+    loop {
         for batch in &batches {
             match replay(&state, &batch.events) {
                 Ok(next) => state = next,
@@ -51,9 +50,9 @@ pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) ->
             replayed.appends += 1;
             replayed.events += batch.events.len() as u64;
         }
-        batches = log.read(run, state.version() + 1, READ_AT_ONCE).await?;
+        let Some(next) = pages.next().await? else { return Ok(replayed) };
+        batches = next;
     }
-    Ok(replayed)
 }
 
 fn stands_on_its_base(state: &State, first: Option<&Batch>) -> bool {

@@ -1,7 +1,7 @@
-//! Runs from elsewhere: looked at closely, written down, and not acted upon.
+//! Runs from elsewhere: checked, written down, and not acted upon.
 //!
-//! An imported run's agent is marked ([`AgentRef::imported`](windlass_core::AgentRef::imported)), so that no agent here is
-//! that one: whoever goes on with it must name an agent, whose policy and tools then apply.
+//! The agent of an imported run is marked ([`AgentRef::imported`](windlass_core::AgentRef::imported)), so that no agent here
+//! is that one. Resuming such a run needs an agent of your own, whose policy and tools then apply.
 
 use windlass_core::{AgentRef, Event, Fact, RunId, RunStanding, State, evolve, replay};
 use windlass_store::{Append, Batch, EventLog, Fence, Holder, Standing, StoreError};
@@ -9,15 +9,17 @@ use windlass_store::{Append, Batch, EventLog, Fence, Holder, Standing, StoreErro
 use crate::error::Error;
 use crate::load::load_until;
 
-/// What became of a run that was to be imported.
+/// A run that was imported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The run as it stands.
     pub state: State,
-    /// How many of its events were written; 0: it was there already.
+    /// The number of its events that were written; 0: the run was there already.
     pub written: u64,
     /// The first event that this version would not have made, if there is one.
     pub unlike: Option<u64>,
+    /// Whether its lines carried hashes, which were checked. [`import_run`] has no lines: `false`.
+    pub hashed: bool,
 }
 
 /// Writes a run from elsewhere into the log. Its appends keep their boundaries. A run that is there already with the same
@@ -45,7 +47,7 @@ pub async fn import_run(
     if !missing.is_empty() {
         write(log, holder, &state, missing).await?;
     }
-    Ok(Imported { state, written, unlike })
+    Ok(Imported { state, written, unlike, hashed: false })
 }
 
 fn bad(run: RunId, seq: u64, what: impl Into<String>) -> Error {

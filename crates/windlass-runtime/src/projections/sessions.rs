@@ -1,61 +1,79 @@
-//! The sessions of a log, and which of them KAOS' bounded memory would still hold.
+//! The sessions of a log, and which of them the bounded memory of KAOS would still hold.
 //!
-//! The bounds are those of a *view*: `memory.max_sessions` decides what a listing shows, and nothing is ever taken out of
-//! the log by it. A session that has dropped out of the view is whole in the log, goes on when somebody names it, and comes
-//! back with its next run. Only `sessions delete` and `runs prune` take runs out, and neither takes one that another run
-//! stands on.
+//! The bounds are those of a *view*: `memory.max_sessions` decides what a listing shows, and never takes anything out of the
+//! log. A session beyond the bound is whole in the log, goes on when somebody names it, and comes back with its next run.
+//! Only pruning takes runs out, and never a run that another one is based on.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use windlass_core::{Memory, RunId, SessionId, Text};
-use windlass_runtime::start_of;
-use windlass_store::{EventLog as _, RunFilter, RunSummary, SqliteLog};
+use windlass_store::{EventLog, RunFilter, RunSummary};
 
-use crate::failure::Failure;
+use super::session_events::session_events;
+use crate::error::Error;
+use crate::load::start_of;
+use crate::pages::ListPages;
 
-/// How many runs are looked through at most: a bound on the work of a listing.
+/// The most runs that a listing of sessions looks through.
 const MOST_RUNS: usize = 100_000;
-/// How many runs are read at once.
-const PAGE: usize = 1_000;
-/// How many sessions of an agent are kept where its loop does not say (KAOS' `max_sessions`).
+/// The number of sessions that an agent keeps where its loop does not say (KAOS' `max_sessions`).
 const KEPT: usize = 1_000;
 /// The part of all sessions that goes at the limit (KAOS: the oldest tenth).
 const DROPPED_PART: usize = 10;
 
-/// What is known of a session: its newest run, its first one, and how many it has.
-#[derive(Clone, Debug)]
-pub(super) struct Session {
-    pub(super) id: SessionId,
-    pub(super) newest: RunSummary,
-    pub(super) first: RunSummary,
-    pub(super) runs: usize,
-    /// Whether its agent's memory still holds it.
-    pub(super) held: bool,
+/// A session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Its newest run.
+    pub newest: RunSummary,
+    /// Its first run.
+    pub first: RunSummary,
+    /// The number of its runs.
+    pub runs: usize,
+    /// Whether the memory of its agent still holds it.
+    pub held: bool,
 }
 
-/// The runs of a session or of all, the newest first. Runs that do tasks of others belong to no session.
-pub(super) async fn runs(log: &SqliteLog, session: Option<&SessionId>) -> Result<Vec<RunSummary>, Failure> {
-    let mut all: Vec<RunSummary> = Vec::new();
+/// The size of the bounded memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionStats {
+    /// The sessions that it holds.
+    pub sessions: u64,
+    /// Their events, as many as each session keeps.
+    pub events: u64,
+    /// The sessions beyond its bounds, which are still in the log.
+    pub dropped: u64,
+}
+
+impl SessionStats {
+    /// Events per session, rounded down.
+    pub fn average(&self) -> u64 {
+        self.events.checked_div(self.sessions).unwrap_or(0)
+    }
+}
+
+/// The runs of a session, or of all sessions, newest first. Child runs belong to no session.
+///
+/// # Errors
+/// The log failed.
+pub async fn session_runs(log: &dyn EventLog, session: Option<&SessionId>) -> Result<Vec<RunSummary>, Error> {
+    let mut all = Vec::new();
+    let mut pages = ListPages::new(log, RunFilter { session: session.cloned(), ..RunFilter::default() });
     while all.len() < MOST_RUNS {
-        let filter = RunFilter {
-            session: session.cloned(),
-            before: all.last().map(|run| run.number),
-            limit: PAGE,
-            ..RunFilter::default()
-        };
-        let page = log.list(filter).await?;
-        let last = page.len() < PAGE;
+        let Some(page) = pages.next().await? else { break };
         all.extend(page);
-        if last {
-            break;
-        }
     }
     Ok(all)
 }
 
-/// All sessions, the one that went on last first.
-pub(super) async fn sessions(log: &SqliteLog) -> Result<Vec<Session>, Failure> {
-    let all = runs(log, None).await?;
+/// All sessions of a log, the one with the newest run first.
+///
+/// # Errors
+/// The log failed.
+pub async fn sessions(log: &dyn EventLog) -> Result<Vec<Session>, Error> {
+    let all = session_runs(log, None).await?;
     let mut places: HashMap<SessionId, usize> = HashMap::new();
     let mut sessions: Vec<Session> = Vec::new();
     for run in &all {
@@ -91,13 +109,30 @@ pub(super) async fn sessions(log: &SqliteLog) -> Result<Vec<Session>, Failure> {
     Ok(sessions)
 }
 
-/// The bounds that the loop of a run has.
-pub(super) async fn memory(log: &SqliteLog, run: RunId) -> Result<Option<Memory>, Failure> {
+/// Counts the sessions and events that the bounded memory holds.
+///
+/// # Errors
+/// The log failed.
+pub async fn session_stats(log: &dyn EventLog) -> Result<SessionStats, Error> {
+    let mut stats = SessionStats::default();
+    for session in sessions(log).await? {
+        if session.held {
+            stats.sessions += 1;
+            stats.events += session_events(log, &session.id).await?.len() as u64;
+        } else {
+            stats.dropped += 1;
+        }
+    }
+    Ok(stats)
+}
+
+/// The bounds of a run's memory.
+async fn memory(log: &dyn EventLog, run: RunId) -> Result<Option<Memory>, Error> {
     Ok(start_of(log, run).await?.policy.memory.clone())
 }
 
-/// The sessions that are still held after these runs (the oldest first) of one agent: whenever a new one would be too
-/// many, the tenth that went on longest ago goes, at least one (KAOS).
+/// The sessions that are still held after these runs of one agent, oldest run first. Whenever a new session would be too
+/// many, the tenth with the oldest activity goes, at least one (KAOS).
 fn held(begun: &[SessionId], most: usize) -> impl Iterator<Item = &SessionId> {
     let mut last: HashMap<&SessionId, usize> = HashMap::new();
     let mut by_age: BTreeSet<(usize, &SessionId)> = BTreeSet::new();

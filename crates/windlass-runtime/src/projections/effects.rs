@@ -7,9 +7,7 @@ use windlass_store::EventLog;
 
 use crate::error::Error;
 use crate::load::state_before;
-
-/// How many events are read at once.
-const READ_AT_ONCE: usize = 1_000;
+use crate::pages::RunPages;
 
 /// A call that a run began, or whose result it has from its base.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,17 +129,15 @@ fn settlement(entries: &[EffectEntry], place: usize) -> Option<Settlement> {
 pub async fn effects(log: &dyn EventLog, run: RunId) -> Result<Vec<CallEffects>, Error> {
     let mut state = state_before(log, run).await?;
     let mut ledger = Ledger::default();
-    loop {
-        let batches = log.read(run, state.version() + 1, READ_AT_ONCE).await?;
-        if batches.is_empty() {
-            return Ok(ledger.calls);
-        }
+    let mut pages = RunPages::new(log, run);
+    while let Some(batches) = pages.next().await? {
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
             let after = evolve(state.clone(), event);
             ledger.note(&state, event, &after);
             state = after;
         }
     }
+    Ok(ledger.calls)
 }
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! The hashes of an export: each event's line carries a SHA-256 over its own content and the hash before it in its run, so
-//! that an import finds any letter that was changed on the way. They have no key: they find damage, not forgery.
+//! The hashes of an export. The line of an event carries a SHA-256 over its own content and the hash before it in its run, so
+//! that an import finds any letter that was changed on the way. The hashes have no key: they find damage, not forgery.
 
 use std::fmt::Write as _;
 

@@ -1,17 +1,26 @@
 //! A conversation as one text: what a model is shown that sums up a branch (acorn).
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use super::{Messages, View, full};
+use crate::asks::Ask;
 use crate::history::History;
 use crate::message::Message;
+use crate::state::State;
 use crate::steps::Steps;
 
 /// What a model is told that sums up a branch (acorn).
 pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
                                   taken, and the final result.";
 
-/// The one message of a request whose view is [`View::Transcript`](crate::View::Transcript): the conversation so far,
-/// line by line, and after it what the last message says.
+/// The whole conversation as one message: made anew each time, so no prefix of it is kept.
+pub(super) fn view(state: &State, ask: &Ask) -> View {
+    let message = Arc::new(transcript(&state.conversation.history));
+    View { messages: Messages::built([message]), ..full::view(state, ask) }
+}
+
+/// The conversation so far, line by line, and after it what the last message says.
 pub fn transcript(history: &History) -> Message {
     Message::user(written(history, &Steps::default()))
 }

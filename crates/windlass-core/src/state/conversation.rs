@@ -1,0 +1,30 @@
+//! The conversation: its messages, and what is known of all of them together.
+
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+
+use crate::history::History;
+use crate::ids::{CallId, Text};
+use crate::stored::Ref;
+
+/// The conversation of a run, shared with the runs that go on from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Conversation {
+    pub(crate) history: History,
+    /// The ids of all its calls: a new one is unlike each of them.
+    pub(crate) call_ids: RedBlackTreeSetSync<CallId>,
+    /// Its stored payloads, by handle.
+    pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
+    /// What was said to the running agent and enters at the next turn.
+    pub(crate) steering: Vec<Text>,
+    /// The last text of the model that was not blank.
+    pub(crate) last_text: Option<Text>,
+    /// How many results of tools there were.
+    pub(crate) outputs: u64,
+}
+
+impl Conversation {
+    /// The same messages, for a run that begins with them: nothing was said or called in it yet.
+    pub(crate) fn below(&self) -> Self {
+        Self { steering: Vec::new(), last_text: None, outputs: 0, ..self.clone() }
+    }
+}

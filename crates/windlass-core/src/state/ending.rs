@@ -1,0 +1,104 @@
+//! Why and how a run is being brought to its end.
+
+use crate::event::LimitReached;
+use crate::ids::Millis;
+use crate::ledger::Beyond;
+
+/// What brings the run to its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Ending {
+    /// Nothing: the loop goes on.
+    #[default]
+    None,
+    /// A limit that was reached.
+    Limit(Box<Closing>),
+    /// A request to cancel, perhaps while a limit was doing so: a fork goes on with that.
+    Cancel(Option<Box<Closing>>),
+}
+
+impl Ending {
+    /// The limit that was reached, while what follows from it is going on.
+    pub(crate) fn closing(&self) -> Option<&Closing> {
+        match self {
+            Self::None => None,
+            Self::Limit(closing) => Some(closing),
+            Self::Cancel(closing) => closing.as_deref(),
+        }
+    }
+
+    pub(crate) fn closing_mut(&mut self) -> Option<&mut Closing> {
+        match self {
+            Self::None => None,
+            Self::Limit(closing) => Some(closing),
+            Self::Cancel(closing) => closing.as_deref_mut(),
+        }
+    }
+
+    pub(crate) fn is_cancel(&self) -> bool {
+        matches!(self, Self::Cancel(_))
+    }
+
+    /// Whether nothing new may begin: work that is going on is being stopped.
+    pub(crate) fn stops(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Limit(closing) => closing.stage == ClosingStage::Stopping,
+            Self::Cancel(_) => true,
+        }
+    }
+
+    /// Somebody asked the run to stop.
+    pub(crate) fn cancel(&mut self) {
+        *self = match std::mem::take(self) {
+            Self::None => Self::Cancel(None),
+            Self::Limit(closing) => Self::Cancel(Some(closing)),
+            Self::Cancel(closing) => Self::Cancel(closing),
+        };
+    }
+
+    /// The same with another closing, or none.
+    pub(crate) fn with_closing(self, change: impl FnOnce(Closing) -> Option<Closing>) -> Self {
+        let change = |closing: Box<Closing>| change(*closing).map(Box::new);
+        match self {
+            Self::None => Self::None,
+            Self::Limit(closing) => change(closing).map_or(Self::None, Self::Limit),
+            Self::Cancel(closing) => Self::Cancel(closing.and_then(change)),
+        }
+    }
+
+    /// The same for a run that goes on from this one: a wish to stop is not taken over.
+    pub(crate) fn carried_on(&self) -> Self {
+        self.closing().map_or(Self::None, |closing| Self::Limit(Box::new(closing.clone())))
+    }
+}
+
+/// A limit that was reached, while what follows from it is going on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Closing {
+    pub(crate) reached: LimitReached,
+    pub(crate) seq: u64,
+    pub(crate) at: Millis,
+    pub(crate) stage: ClosingStage,
+    /// What the closing call may use beyond the limit, once it has begun.
+    pub(crate) beyond: Option<Beyond>,
+}
+
+impl Closing {
+    /// Whether the call beyond the limit has begun.
+    pub(crate) fn has_called(&self) -> bool {
+        matches!(self.stage, ClosingStage::Called | ClosingStage::TextAsked)
+    }
+}
+
+/// How far the closing of a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClosingStage {
+    /// Work that was going on must come to its end first.
+    Stopping,
+    /// Nothing is going on any more.
+    Idle,
+    /// The call beyond the limit has begun.
+    Called,
+    /// It asks for the output as text, because a forced call was not to be had.
+    TextAsked,
+}

@@ -1,0 +1,30 @@
+//! Questions to people.
+
+use crate::ids::{CallId, QuestionId, Text};
+use crate::question::QuestionKind;
+
+/// The questions of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Questions {
+    /// Those that wait for an answer, in the order in which they were asked.
+    pub(crate) open: Vec<OpenQuestion>,
+    /// How many were asked so far.
+    pub(crate) asked: u32,
+}
+
+/// A question that waits for its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenQuestion {
+    /// The event that asked it.
+    pub(crate) seq: u64,
+    /// Its id.
+    pub id: QuestionId,
+    /// What kind of answer is wanted.
+    pub kind: QuestionKind,
+    /// The call that it is about.
+    pub call: Option<CallId>,
+    /// The question in words.
+    pub text: Text,
+    /// Answers to choose from.
+    pub suggestions: Vec<Text>,
+}

@@ -1,0 +1,57 @@
+//! What a run works with: what its agent gave it, as the last event that named it did.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use crate::choice::ModelChoice;
+use crate::event::AgentRef;
+use crate::ids::{SessionId, Text};
+use crate::message::Message;
+use crate::policy::{Policy, Preset};
+use crate::seals::Seals;
+use crate::tool::ToolSpec;
+
+/// The agent and its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setup {
+    pub(crate) agent: Option<AgentRef>,
+    pub(crate) session: Option<SessionId>,
+    /// The span that tells of the run (`traceparent`), where one does.
+    pub(crate) trace: Option<Text>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) models: Arc<Vec<ModelChoice>>,
+    /// The messages before the conversation.
+    pub(crate) prompt: Arc<Vec<Arc<Message>>>,
+    /// JSON Schema of the typed output.
+    pub(crate) output: Option<Arc<Value>>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        // Each run has its own policy from its first event on: until then all of them share one.
+        static FIRST: OnceLock<Arc<Policy>> = OnceLock::new();
+        Self {
+            agent: None,
+            session: None,
+            trace: None,
+            policy: FIRST.get_or_init(|| Arc::new(Preset::Chat.first_policy())).clone(),
+            models: Arc::default(),
+            prompt: Arc::default(),
+            output: None,
+        }
+    }
+}
+
+/// The tools of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Toolbox {
+    /// What the agent has.
+    pub(crate) own: Arc<Vec<ToolSpec>>,
+    /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
+    pub(crate) all: Arc<Vec<ToolSpec>>,
+    /// Those of them that requests show.
+    pub(crate) shown: Arc<Vec<ToolSpec>>,
+    /// What approvals are bound to beside the tools' descriptions.
+    pub(crate) seals: Option<Arc<Seals>>,
+}

@@ -1,0 +1,73 @@
+//! The current turn, and what happened several turns in a row.
+
+use crate::call_args::CallArgs;
+use crate::ids::Text;
+use crate::outcome::CallOutcome;
+use crate::policy::LimitKind;
+use crate::reply::StopReason;
+
+/// The current turn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Turn {
+    /// Its number within the run, from 1.
+    pub(crate) number: u32,
+    /// Why the last reply stopped.
+    pub(crate) stop: StopReason,
+    /// How many of its calls came to something: neither malformed, nor skipped, nor an output that did not fit.
+    pub(crate) accepted: u32,
+    /// How many of its calls count as run, or put to a person.
+    pub(crate) counted: u32,
+    /// How many of its calls were malformed.
+    pub(crate) malformed: u32,
+    /// The limit that one of its calls ran into.
+    pub(crate) cut: Option<Cut>,
+    /// The branches that the hook asked for after its step, with their ends.
+    pub(crate) branched: Vec<Branched>,
+}
+
+impl Turn {
+    /// The next turn: nothing of this one is left but why its reply stopped, and what cut it.
+    pub(crate) fn next(&self, number: u32) -> Self {
+        Self { number, stop: self.stop, cut: self.cut, ..Self::default() }
+    }
+}
+
+/// Things that happened several times in a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Streaks {
+    /// Prompts after turns without a call.
+    pub(crate) prompts: u32,
+    /// Replies that were cut off, refused or filtered.
+    pub(crate) cut: u32,
+    /// Turns with malformed calls.
+    pub(crate) malformed: u32,
+    /// Outputs that did not fit.
+    pub(crate) rejected: u32,
+    /// The last call.
+    pub(crate) repeated: Option<Repeated>,
+}
+
+/// The last call and how often it came in a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Repeated {
+    pub(crate) name: Text,
+    pub(crate) args: CallArgs,
+    pub(crate) times: u32,
+}
+
+/// A limit that a call ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) limit: LimitKind,
+    /// How often the call came in a row.
+    pub(crate) repeat: u32,
+}
+
+/// A branch that a hook asked for, and how it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branched {
+    /// What the hook asked for, as JSON text.
+    pub args: Text,
+    /// How it ended, with its result.
+    pub outcome: CallOutcome,
+}
