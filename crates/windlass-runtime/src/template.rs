@@ -59,7 +59,7 @@ impl Template {
         self.counted(input).map(|(text, _)| text)
     }
 
-    /// As [`Template::render`], with the work that was done.
+    /// As [`Template::render`], with the steps that were taken and the work that was done.
     fn counted(&self, input: &serde_json::Value) -> Result<(String, u64), Error> {
         let input_bytes = serde_json::to_string(input).map_or(0, |json| json.len());
         let most = MAX_TEXT_BYTES.saturating_add(input_bytes.saturating_mul(MAX_INPUT_COPIES));
@@ -70,7 +70,8 @@ impl Template {
         let (mut text, no_blocks) = (String::new(), std::collections::BTreeMap::new());
         let mut out = make_string_output(&mut text);
         let (_, state) = eval(&environment, &instructions, context, &no_blocks, &mut out, AutoEscape::None)?;
-        let done = work::done(&state);
+        let fuel = state.fuel_levels().map_or(0, |(used, _)| used);
+        let done = work::done(&state).saturating_add(fuel);
         drop(state);
         Ok((text, done))
     }

@@ -3,6 +3,7 @@
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
+use windlass_core::Steps;
 
 use super::MAX_TEMPLATE_BYTES;
 
@@ -40,18 +41,24 @@ impl From<minijinja::Error> for Fault {
 /// # Errors
 /// The first fault: it is none, or beyond a bound.
 pub(crate) fn check(text: &str) -> Result<(), Fault> {
+    check_in_steps(text, &Steps::default())
+}
+
+pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
     if text.len() > MAX_TEMPLATE_BYTES {
         let reason = format!("it has {} bytes, at most {MAX_TEMPLATE_BYTES} are taken", text.len());
         return Err(Fault { line: 1, reason });
     }
-    lines(text)?;
-    tags(text)?;
+    lines(text, steps)?;
+    tags(text, steps)?;
+    steps.add(text.len());
     let template = parse(text, "instructions", SyntaxConfig::default())?;
-    statement(&template)
+    Walk(steps).statement(&template)
 }
 
 /// How long lines with tags are: the reader counts columns in 16 bits, and one more for an error.
-fn lines(text: &str) -> Result<(), Fault> {
+fn lines(text: &str, steps: &Steps) -> Result<(), Fault> {
+    steps.add(text.len());
     let begins = |line: &str| ["{{", "{%", "{#"].iter().any(|begin| line.contains(begin));
     match text.split('\n').position(|line| line.len() > MAX_LINE_BYTES && begins(line)) {
         None => Ok(()),
@@ -63,9 +70,11 @@ fn lines(text: &str) -> Result<(), Fault> {
 }
 
 /// How long tags are.
-fn tags(text: &str) -> Result<(), Fault> {
+fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
+    steps.add(text.len());
     let (mut tokens, mut elifs, mut begins) = (0, 0, false);
     for token in tokenize(text, false, SyntaxConfig::default()) {
+        steps.add(1);
         let (token, span) = token?;
         tokens = match token {
             Token::TemplateData(_) | Token::VariableStart | Token::BlockStart => 0,
@@ -95,83 +104,109 @@ fn tags(text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Goes through statements. Their depth is bounded by [`tags`] and by the parser.
-fn statements(all: &[Stmt<'_>]) -> Result<(), Fault> {
-    all.iter().try_for_each(statement)
-}
+/// Goes through a template. Its depth is bounded by [`tags`] and by the parser.
+#[derive(Clone, Copy)]
+struct Walk<'s>(&'s Steps);
 
-fn statement(one: &Stmt<'_>) -> Result<(), Fault> {
-    let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
-    match one {
-        Stmt::Template(template) => statements(&template.children),
-        Stmt::EmitRaw(_) => Ok(()),
-        Stmt::EmitExpr(emit) => expression(&emit.expr),
-        Stmt::ForLoop(each) => {
-            if each.recursive {
-                return unknown(each.span(), "`recursive` loop");
-            }
-            expression(&each.iter)?;
-            each.filter_expr.iter().try_for_each(expression)?;
-            statements(&each.body)?;
-            statements(&each.else_body)
-        }
-        Stmt::IfCond(cond) => {
-            expression(&cond.expr)?;
-            statements(&cond.true_body)?;
-            statements(&cond.false_body)
-        }
-        Stmt::WithBlock(with) => {
-            with.assignments.iter().try_for_each(|(_, value)| assigned(value))?;
-            statements(&with.body)
-        }
-        Stmt::Set(set) => assigned(&set.expr),
-        Stmt::SetBlock(block) => unknown(block.span(), "block `set`: write {% set name = value %}"),
-        Stmt::AutoEscape(block) => unknown(block.span(), "`autoescape`"),
-        Stmt::FilterBlock(block) => unknown(block.span(), "block `filter`: write {{ value | filter }}"),
-        Stmt::Do(call) => unknown(call.span(), "`do`"),
+impl Walk<'_> {
+    fn statements(self, all: &[Stmt<'_>]) -> Result<(), Fault> {
+        all.iter().try_for_each(|one| self.statement(one))
     }
-}
 
-/// A value that gets a name: it must not hold others, or it doubles with each name.
-fn assigned(value: &Expr<'_>) -> Result<(), Fault> {
-    expression(value)?;
-    let holds = |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(is_literal));
-    let fault = match value {
-        Expr::List(list) => holds(&[&list.items]),
-        Expr::Tuple(tuple) => holds(&[&tuple.items]),
-        Expr::Map(map) => holds(&[&map.keys, &map.values]),
-        _ => has_list(value),
-    };
-    if fault {
-        let reason = "a list or map with a name may hold texts, numbers and the like only";
-        return Err(Fault::at(value.span(), reason));
-    }
-    Ok(())
-}
-
-fn expression(value: &Expr<'_>) -> Result<(), Fault> {
-    match value {
-        Expr::BinOp(of) => operation(of, value.span())?,
-        Expr::Call(call) => {
-            let known = match &call.expr {
-                Expr::Var(name) => name.id == "range",
-                Expr::GetAttr(of) => {
-                    matches!(&of.expr, Expr::Var(name) if name.id == "loop")
-                        && ["cycle", "changed"].contains(&of.name)
+    fn statement(self, one: &Stmt<'_>) -> Result<(), Fault> {
+        self.0.add(1);
+        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
+        match one {
+            Stmt::Template(template) => self.statements(&template.children),
+            Stmt::EmitRaw(_) => Ok(()),
+            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
+            Stmt::ForLoop(each) => {
+                if each.recursive {
+                    return unknown(each.span(), "`recursive` loop");
                 }
-                _ => false,
-            };
-            if !known {
-                let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
-                return Err(Fault::at(call.span(), reason));
+                self.expression(&each.iter)?;
+                each.filter_expr.iter().try_for_each(|filter| self.expression(filter))?;
+                self.statements(&each.body)?;
+                self.statements(&each.else_body)
             }
-            each_by_itself(&call.args)?;
+            Stmt::IfCond(cond) => {
+                self.expression(&cond.expr)?;
+                self.statements(&cond.true_body)?;
+                self.statements(&cond.false_body)
+            }
+            Stmt::WithBlock(with) => {
+                with.assignments.iter().try_for_each(|(_, value)| self.assigned(value))?;
+                self.statements(&with.body)
+            }
+            Stmt::Set(set) => self.assigned(&set.expr),
+            Stmt::SetBlock(block) => unknown(block.span(), "block `set`: write {% set name = value %}"),
+            Stmt::AutoEscape(block) => unknown(block.span(), "`autoescape`"),
+            Stmt::FilterBlock(block) => unknown(block.span(), "block `filter`: write {{ value | filter }}"),
+            Stmt::Do(call) => unknown(call.span(), "`do`"),
         }
-        Expr::Filter(filter) => each_by_itself(&filter.args)?,
-        Expr::Test(test) => each_by_itself(&test.args)?,
-        _ => {}
     }
-    parts(value).into_iter().try_for_each(expression)
+
+    /// A value that gets a name: it must not hold others, or it doubles with each name.
+    fn assigned(self, value: &Expr<'_>) -> Result<(), Fault> {
+        self.expression(value)?;
+        let holds =
+            |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(|item| self.is_literal(item)));
+        let fault = match value {
+            Expr::List(list) => holds(&[&list.items]),
+            Expr::Tuple(tuple) => holds(&[&tuple.items]),
+            Expr::Map(map) => holds(&[&map.keys, &map.values]),
+            _ => self.has_list(value),
+        };
+        if fault {
+            let reason = "a list or map with a name may hold texts, numbers and the like only";
+            return Err(Fault::at(value.span(), reason));
+        }
+        Ok(())
+    }
+
+    fn expression(self, value: &Expr<'_>) -> Result<(), Fault> {
+        self.0.add(1);
+        match value {
+            Expr::BinOp(of) => operation(of, value.span())?,
+            Expr::Call(call) => {
+                let known = match &call.expr {
+                    Expr::Var(name) => name.id == "range",
+                    Expr::GetAttr(of) => {
+                        matches!(&of.expr, Expr::Var(name) if name.id == "loop")
+                            && ["cycle", "changed"].contains(&of.name)
+                    }
+                    _ => false,
+                };
+                if !known {
+                    let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
+                    return Err(Fault::at(call.span(), reason));
+                }
+                each_by_itself(&call.args)?;
+            }
+            Expr::Filter(filter) => each_by_itself(&filter.args)?,
+            Expr::Test(test) => each_by_itself(&test.args)?,
+            _ => {}
+        }
+        parts(value).into_iter().try_for_each(|part| self.expression(part))
+    }
+
+    fn is_literal(self, value: &Expr<'_>) -> bool {
+        self.0.add(1);
+        let all = |items: &[Expr<'_>]| items.iter().all(|item| self.is_literal(item));
+        match value {
+            Expr::Const(_) => true,
+            Expr::List(list) => all(&list.items),
+            Expr::Tuple(tuple) => all(&tuple.items),
+            Expr::Map(map) => all(&map.keys) && all(&map.values),
+            _ => false,
+        }
+    }
+
+    /// Whether a list, tuple or map stands anywhere in it that holds more than literals.
+    fn has_list(self, value: &Expr<'_>) -> bool {
+        let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
+        list && !self.is_literal(value) || parts(value).into_iter().any(|part| self.has_list(part))
+    }
 }
 
 /// What is handed over as a whole list may be of any length.
@@ -197,22 +232,6 @@ fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
         )),
         _ => Ok(()),
     }
-}
-
-fn is_literal(value: &Expr<'_>) -> bool {
-    match value {
-        Expr::Const(_) => true,
-        Expr::List(list) => list.items.iter().all(is_literal),
-        Expr::Tuple(tuple) => tuple.items.iter().all(is_literal),
-        Expr::Map(map) => map.keys.iter().chain(&map.values).all(is_literal),
-        _ => false,
-    }
-}
-
-/// Whether a list, tuple or map stands anywhere in it that holds more than literals.
-fn has_list(value: &Expr<'_>) -> bool {
-    let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
-    list && !is_literal(value) || parts(value).into_iter().any(has_list)
 }
 
 /// The expressions that one is made of.

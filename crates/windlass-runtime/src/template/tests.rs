@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
-use windlass_core::doubling;
+use windlass_core::{Shape, Steps, doubling};
 
+use super::check::check_in_steps;
 use super::{MAX_TEXT_BYTES, Template, check};
 
 fn render(text: &str, input: &Value) -> Result<String, String> {
@@ -227,4 +228,43 @@ fn a_tag_far_out_in_a_long_line_is_an_error() {
     let fault = check(&far).unwrap_err();
     assert_eq!((fault.line, &*fault.reason), (2, "a line with tags has more than 65000 bytes"));
     assert!(check(&"x".repeat(65_001)).is_ok(), "a long line without tags is fine");
+}
+
+/// Checks and reads a template, and renders it for an input: the steps of all of it.
+fn cost(text: &str, input: &Value) -> u64 {
+    let steps = Steps::default();
+    if check_in_steps(text, &steps).is_ok() {
+        let template = Template::new(text).unwrap();
+        let rendered = template.counted(input).map_or(0, |(_, done)| done);
+        return steps.count() + 2 * text.len() as u64 + rendered;
+    }
+    steps.count()
+}
+
+#[test]
+fn reading_a_template_costs_its_length() {
+    let input = json!({ "name": "Ann", "tags": ["a", "b"] });
+    let shapes: [Shape; 13] = [
+        ("text", |n| "x".repeat(n)),
+        ("braces", |n| "{".repeat(n)),
+        ("comments", |n| "{# x #}".repeat(n)),
+        ("an open comment", |n| format!("{{#{}", "{#".repeat(n))),
+        ("an open tag", |n| format!("{{{{ {}", " ".repeat(n))),
+        ("an open text", |n| format!("{{{{ \"{}", "\\\"".repeat(n))),
+        ("raw", |n| "{% raw %}{{ x }}{% endraw %}".repeat(n)),
+        ("values", |n| "{{ input.name }}".repeat(n)),
+        ("filters", |n| "{{ input.name|upper|length }}".repeat(n)),
+        ("conditions", |n| "{% if input.name == 'Ann' %}x{% else %}y{% endif %}".repeat(n)),
+        ("nested conditions", |n| format!("{}{}", "{% if input %}".repeat(n), "{% endif %}".repeat(n))),
+        ("loops one after another", |n| "{% for tag in input.tags %}{{ tag }}{% endfor %}".repeat(n)),
+        ("names", |n| "{% set x = [1, [2, [3, [4]]]]|list %}".repeat(n)),
+    ];
+    for (what, shape) in shapes {
+        // Lines with tags have a bound of their own.
+        let lines = |n: usize| (0..n / 128).map(|_| shape(16)).collect::<Vec<_>>().join("\n");
+        doubling(|n| cost(&lines(n), &input)).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+    // The longest tag that is taken.
+    let nested = |n: usize| format!("{{% set x = {}1{}|list %}}", "[".repeat(n / 110), "]".repeat(n / 110));
+    doubling(|n| cost(&nested(n), &input)).unwrap_or_else(|fault| panic!("{fault}"));
 }
