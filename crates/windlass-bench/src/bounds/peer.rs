@@ -59,9 +59,10 @@ pub(super) fn stdio(kind: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Answers requests over HTTP with what `body` makes of theirs: the type and the text. Gives its address.
+/// Answers requests over HTTP with what `body` makes of theirs, which a GET has none of: the type and the text. Gives its
+/// address.
 pub(super) fn http(
-    body: impl Fn(&[u8]) -> Option<(&'static str, String)> + Clone + Send + 'static,
+    body: impl Fn(Option<&[u8]>) -> Option<(&'static str, String)> + Clone + Send + 'static,
 ) -> Outcome<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -78,7 +79,7 @@ pub(super) fn http(
 /// A tool server over HTTP, whose answers come as JSON or as events.
 pub(super) fn tool_server(kind: &'static str, events: bool) -> Outcome<String> {
     http(move |request| {
-        let answer = answer(&serde_json::from_slice(request).ok()?, kind)?;
+        let answer = answer(&serde_json::from_slice(request?).ok()?, kind)?;
         Some(if events {
             ("text/event-stream", format!("data: {answer}\n\n"))
         } else {
@@ -87,7 +88,10 @@ pub(super) fn tool_server(kind: &'static str, events: bool) -> Outcome<String> {
     })
 }
 
-fn serve(stream: &TcpStream, body: &impl Fn(&[u8]) -> Option<(&'static str, String)>) -> std::io::Result<()> {
+fn serve(
+    stream: &TcpStream,
+    body: &impl Fn(Option<&[u8]>) -> Option<(&'static str, String)>,
+) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let (mut length, mut post) = (0, false);
@@ -108,7 +112,7 @@ fn serve(stream: &TcpStream, body: &impl Fn(&[u8]) -> Option<(&'static str, Stri
         let mut request = vec![0; length];
         reader.read_exact(&mut request)?;
         let mut stream = stream;
-        match body(&request).filter(|_| post) {
+        match body(post.then_some(request.as_slice())) {
             Some((kind, text)) => {
                 let head = format!(
                     "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, HttpModel, HttpModelConfig, ModelRequest};
 use windlass::runtime::{AgentBuilder, DriveOptions};
+use windlass::tools::builtin::{Fetch, MAX_BODY};
 use windlass::tools::command::{CommandSettings, CommandTool};
 use windlass::tools::mcp::{Lifecycle, McpConfig, McpServer};
 use windlass::tools::{ToolContext, ToolResult};
-use windlass::{Agent, EventLog, Model, SqliteLog, Tool};
+use windlass::{Agent, EventLog, Model, SqliteLog, Tool, Tour};
 use windlass_core::{Answer, Content, MAX_CALLS, Part, ToolSpec, Usage};
 
 use super::replies::Unused;
@@ -213,6 +214,24 @@ async fn results() -> Outcome<()> {
     };
     let command = CommandTool::new(&settings, std::path::Path::new("/"))?;
     saying("a command that writes 49 MB", Agent::builder("command").tool(command), asks()).drive().await?;
+    page("<p>text <b>bold</b> &amp; more</p>").await?;
+    page("<a href=x").await?;
+    let tour = Agent::builder("tour").model("tour", Arc::new(Tour)).tool(echo()).build()?;
+    let prepared = tour.prepare(prose(REPLY), DriveOptions::default()).await?;
+    let waited = during(prepared.drive()).await;
+    row("the offline tour, asked 16 MiB", waited.took_ms, waited.longest_ms);
+    waited.output?;
+    Ok(())
+}
+
+/// A page of 1 MiB that is fetched.
+async fn page(piece: &'static str) -> Outcome<()> {
+    let text = piece.repeat(MAX_BODY / piece.len());
+    let url = peer::http(move |_| Some(("text/html", text.clone())))?;
+    let fetch = Fetch::new(&[url.trim_start_matches("http://").to_owned()])?;
+    let what = if piece.ends_with('>') { "a page of 1 MiB" } else { "a page of 1 MiB without an end" };
+    let asks = vec![call("fetch", json!({ "url": url }).to_string())];
+    saying(what, Agent::builder("page").tool(fetch), asks).drive().await?;
     Ok(())
 }
 
