@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::message::{Content, Message, Part, ToolMessage};
 use crate::open_call::OpenCall;
-use crate::outcome::CallOutcome;
+use crate::outcome::{CallOutcome, DeniedBy};
 use crate::policy::{Policy, Results};
 
 /// How many bytes of an unknown tool's name are shown to the model that called it.
@@ -182,16 +182,16 @@ fn failure_text(name: &str, outcome: &CallOutcome) -> Failure {
             let more = if shown.len() < name.len() { "…" } else { "" };
             Failure::Error(format!("Tool '{shown}{more}' not found{hint}"))
         }
-        CallOutcome::Denied { reason, by_policy: true } => Failure::Error(match reason {
+        CallOutcome::Denied { reason, by: DeniedBy::Policy } => Failure::Error(match reason {
             Some(pattern) => format!("Tool denied by policy: {name} (rule {pattern})"),
             None => format!("Tool denied by policy: {name}"),
         }),
-        CallOutcome::Denied { reason, by_policy: false } => Failure::Error(match reason {
+        CallOutcome::Denied { reason, by: DeniedBy::Person } => Failure::Error(match reason {
             Some(reason) => format!("The call of {name} was denied: {reason}"),
             None => format!("The call of {name} was denied."),
         }),
         CallOutcome::Skipped { reason } => Failure::Plain(format!("skipped: {reason}")),
-        CallOutcome::Interrupted { .. } => Failure::Plain("interrupted".to_owned()),
+        CallOutcome::Interrupted | CallOutcome::Abandoned => Failure::Plain("interrupted".to_owned()),
         CallOutcome::Unknown => Failure::Plain("outcome unknown".to_owned()),
     }
 }

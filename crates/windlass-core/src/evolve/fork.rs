@@ -86,7 +86,9 @@ impl State {
                 Phase::Acting(taken.collect())
             }
             Phase::Stepping { .. } if policy.hooks && !stopping => Phase::Stepping { seq },
-            _ => Phase::Between,
+            Phase::Asking | Phase::Stepping { .. } | Phase::Between | Phase::New | Phase::Ended(_) => {
+                Phase::Between
+            }
         };
     }
 }
@@ -100,10 +102,8 @@ fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
         return open;
     }
     if lost {
-        let child = match open.stage {
-            Stage::Delegated { run, .. } => Some(run),
-            _ => open.known().and_then(|known| known.child),
-        };
+        let begun = if let Stage::Delegated { run, .. } = open.stage { Some(run) } else { None };
+        let child = begun.or_else(|| open.known().and_then(|known| known.child));
         let (run, edited) = (open.keyed_by(own), open.edited.clone());
         open.in_base = Some(Arc::new(InBase { run, edited, child, outcome: None }));
     }
@@ -139,17 +139,22 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         // It was to begin once more, but has not.
         Stage::Queued | Stage::Held { .. } => Stage::Queued,
-        _ if started => Stage::Running { seq },
-        _ => Stage::Queued,
+        Stage::Asking
+        | Stage::Running { .. }
+        | Stage::Retrying { .. }
+        | Stage::Doubted { .. }
+        | Stage::Done(_) => {
+            if started {
+                Stage::Running { seq }
+            } else {
+                Stage::Queued
+            }
+        }
     };
     open
 }
 
 /// Whether a limit that was reached under the old policy is no higher under the new one.
 fn not_raised(kind: LimitKind, old: &Policy, new: &Policy) -> bool {
-    let max = |policy: &Policy| match kind {
-        LimitKind::Repetition => policy.repetition.map(|repetition| u64::from(repetition.stop_at)),
-        _ => policy.limit(kind),
-    };
-    max(new).is_some_and(|new| max(old).is_none_or(|old| new <= old))
+    new.most(kind).is_some_and(|new| old.most(kind).is_none_or(|old| new <= old))
 }

@@ -320,6 +320,12 @@ impl Policy {
         self.limits.get(&kind).map(|limit| limit.max)
     }
 
+    /// The number that a limit is reached at, of equal calls in a row too.
+    pub(crate) fn most(&self, kind: LimitKind) -> Option<u64> {
+        let repetition = self.repetition.filter(|_| kind == LimitKind::Repetition);
+        repetition.map(|repetition| u64::from(repetition.stop_at)).or_else(|| self.limit(kind))
+    }
+
     /// Sets a limit, in its kept unit; what follows when it is reached stays as it was.
     pub fn set_limit_value(&mut self, kind: LimitKind, max: u64) {
         let at_limit = self.limits.get(&kind).and_then(|limit| limit.at_limit.clone());

@@ -43,7 +43,7 @@ fn spend(value: &Value, depth: usize, values: &mut usize, bytes: &mut usize) -> 
                 spend(value, below, values, bytes)?;
             }
         }
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
     Ok(())
 }

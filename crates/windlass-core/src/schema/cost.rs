@@ -234,7 +234,7 @@ impl<'g> Counter<'g> {
             Value::Object(map) => {
                 map.values().try_fold(own, |all, item| Ok(all.saturating_add(self.size(item)?)))
             }
-            _ => Ok(own),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(own),
         }
     }
 
@@ -256,9 +256,9 @@ fn breadth(checked: Checked<'_>) -> u64 {
 }
 
 fn pattern_steps(pattern: Option<PatternCost>, checked: Checked<'_>) -> u64 {
-    match (pattern, checked) {
-        (Some(pattern), Checked::Name(text)) => pattern.steps(text.len()),
-        (Some(pattern), Checked::Value(Value::String(text))) => pattern.steps(text.len()),
-        _ => 0,
-    }
+    let text = match checked {
+        Checked::Name(text) => Some(text.len()),
+        Checked::Value(value) => value.as_str().map(str::len),
+    };
+    pattern.zip(text).map_or(0, |(pattern, length)| pattern.steps(length))
 }

@@ -132,7 +132,7 @@ impl<'s> Document<'s> {
             value = match value {
                 Value::Object(map) => map.get(&token)?,
                 Value::Array(items) => items.get(token.parse::<usize>().ok()?)?,
-                _ => return None,
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
             if let Value::Object(map) = value {
                 resource = self.within(map, resource);
@@ -153,7 +153,7 @@ impl<'s> Document<'s> {
                 let mut inner = map.iter().filter(|(key, _)| !DATA.contains(&key.as_str()));
                 inner.try_for_each(|(key, value)| self.scan(value, resource, NAMED.contains(&key.as_str())))
             }
-            _ => Ok(()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }
     }
 
@@ -221,6 +221,6 @@ pub(super) fn pointer_to(root: &Value, wanted: usize) -> Option<String> {
             .iter()
             .enumerate()
             .find_map(|(place, value)| Some(format!("/{place}{}", pointer_to(value, wanted)?))),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }

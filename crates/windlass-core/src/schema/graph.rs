@@ -84,9 +84,10 @@ pub(super) fn read<'s>(document: &Document<'s>) -> Result<(Graph, Found<'s>), Sc
     let mut nodes = Vec::new();
     // Each subschema is queued once; nodes are numbered in the order of the queue.
     while let Some(place) = reader.queue.get(nodes.len()).copied() {
-        let node = match place.value {
-            Value::Object(map) => reader.read(nodes.len(), place, map)?,
-            _ => Node { own: 1, ..Node::default() },
+        let node = if let Value::Object(map) = place.value {
+            reader.read(nodes.len(), place, map)?
+        } else {
+            Node { own: 1, ..Node::default() }
         };
         nodes.push(node);
     }
@@ -180,7 +181,7 @@ impl<'s> Reader<'_, 's> {
                     self.edge(node, part(name), Place { value, ..place });
                 }
             }
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
@@ -238,6 +239,6 @@ pub(super) fn size(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),
         Value::Object(map) => 1 + map.values().map(size).sum::<u64>(),
-        _ => 1,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     }
 }

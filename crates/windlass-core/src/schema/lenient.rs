@@ -50,7 +50,7 @@ impl Rewriter<'_, '_> {
         let map = match value {
             Value::Object(map) => map,
             Value::Array(items) => return items.iter().map(|item| self.schema(item)).collect(),
-            other => return other.clone(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return value.clone(),
         };
         let place = place_of(value);
         let mut out = Map::new();
@@ -59,11 +59,14 @@ impl Rewriter<'_, '_> {
         }
         for (key, value) in map.iter().filter(|(key, _)| !self.is_left_out(key, place, map)) {
             let key = if key == "oneOf" && self.is_lax_in(value) { "anyOf" } else { key };
-            let value = match key {
-                "patternProperties" => self.patterns(place, value),
-                _ if DATA.contains(&key) => value.clone(),
-                _ if NAMED.contains(&key) => self.named(value),
-                _ => self.schema(value),
+            let value = if key == "patternProperties" {
+                self.patterns(place, value)
+            } else if DATA.contains(&key) {
+                value.clone()
+            } else if NAMED.contains(&key) {
+                self.named(value)
+            } else {
+                self.schema(value)
             };
             out.insert(key.to_owned(), value);
         }
@@ -91,21 +94,13 @@ impl Rewriter<'_, '_> {
     }
 
     fn is_lax_in(&self, value: &Value) -> bool {
-        match value {
-            Value::Array(items) => items.iter().any(|item| self.lax.contains(&place_of(item))),
-            value => self.lax.contains(&place_of(value)),
-        }
+        let Value::Array(items) = value else { return self.lax.contains(&place_of(value)) };
+        items.iter().any(|item| self.lax.contains(&place_of(item)))
     }
 
     fn named(&self, value: &Value) -> Value {
-        match value {
-            Value::Object(map) => map
-                .iter()
-                .map(|(name, value)| (name.clone(), self.schema(value)))
-                .collect::<Map<_, _>>()
-                .into(),
-            other => other.clone(),
-        }
+        let Value::Object(map) = value else { return value.clone() };
+        map.iter().map(|(name, value)| (name.clone(), self.schema(value))).collect::<Map<_, _>>().into()
     }
 
     /// A name that nobody checks may be any name, and its value any value.

@@ -84,7 +84,7 @@ impl<'s> Plain<'s> {
                 Some(cleaned.into())
             }
             Value::Array(items) => items.iter().map(|item| self.clean(item, false)).collect(),
-            other => Some(other.clone()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value.clone()),
         }
     }
 
@@ -127,7 +127,7 @@ fn size(value: &Value) -> usize {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(size).sum(),
         Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value)).sum(),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     };
     BYTES_PER_VALUE + inner
 }
@@ -138,7 +138,7 @@ fn refers(value: &Value) -> bool {
             (key == "$ref" && value.is_string()) || (!DEFINITIONS.contains(&key.as_str()) && refers(value))
         }),
         Value::Array(items) => items.iter().any(refers),
-        _ => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -160,10 +160,8 @@ pub(crate) fn resolved<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
             .flatten()
             .filter(|choice| choice.get("type") != Some(&"null".into()))
             .collect();
-        match real.as_slice() {
-            [only] => schema = only,
-            _ => break,
-        }
+        let [only] = real.as_slice() else { break };
+        schema = only;
     }
     schema
 }
