@@ -8,6 +8,15 @@ use crate::open_call::{InBase, OpenCall, Origin, Stage};
 use crate::policy::{LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
+/// Who began what was going on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Began {
+    /// The same agent.
+    Here,
+    /// Another agent: its word on what may run does not count here.
+    Elsewhere,
+}
+
 /// The event with which everything that was going on begins anew.
 #[derive(Clone, Copy)]
 struct NewBeginning {
@@ -15,8 +24,8 @@ struct NewBeginning {
     at: Millis,
     /// Its number.
     seq: u64,
-    /// Another agent began what was going on: its word on what may run does not count here.
-    foreign: bool,
+    /// Who began what was going on.
+    began: Began,
 }
 
 impl State {
@@ -35,7 +44,8 @@ impl State {
         self.conversation.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
         self.asks = base.asks.clone();
-        let begun = NewBeginning { at, seq, foreign: self.setup.agent != base.setup.agent };
+        let began = if self.setup.agent == base.setup.agent { Began::Here } else { Began::Elsewhere };
+        let begun = NewBeginning { at, seq, began };
         self.go_on_anew(&base.setup.policy, fork, base.run, begun);
     }
 
@@ -45,12 +55,17 @@ impl State {
         self.questions.open.clear();
         // Whoever adopts a run does so by hand.
         self.ledger.lost = 0;
-        self.go_on_anew(policy, &Fork::default(), self.run, NewBeginning { at, seq, foreign: true });
+        self.go_on_anew(
+            policy,
+            &Fork::default(),
+            self.run,
+            NewBeginning { at, seq, began: Began::Elsewhere },
+        );
     }
 
     /// Makes everything that was going on wait for its new beginning.
     fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
-        let NewBeginning { at, seq, foreign } = begun;
+        let NewBeginning { at, seq, began } = begun;
         let policy = self.setup.policy.clone();
         let holds = |kind| not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
@@ -59,7 +74,7 @@ impl State {
         };
         self.ending = std::mem::take(&mut self.ending).with_closing(closing);
         let stopping = self.stopping();
-        let again = foreign && !stopping;
+        let again = began == Began::Elsewhere && !stopping;
         if stopping {
             self.asks.clear();
         }

@@ -18,17 +18,26 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// A type that contains itself cannot be inlined: its reference stays, and with it the definitions. Where references
 /// multiply beyond [`MAX_PLAIN_VALUES`], all of them stay.
 pub fn plain_schema(schema: &Value) -> Value {
-    let mut inlining = Plain { root: schema, inlines: true, within: Vec::new(), left: MAX_PLAIN_VALUES };
+    let mut inlining =
+        Plain { root: schema, references: References::Inlined, within: Vec::new(), left: MAX_PLAIN_VALUES };
     inlining.whole().unwrap_or_else(|| {
-        let mut tidying = Plain { inlines: false, within: Vec::new(), left: usize::MAX, root: schema };
+        let mut tidying =
+            Plain { references: References::Kept, within: Vec::new(), left: usize::MAX, root: schema };
         tidying.whole().unwrap_or_else(|| schema.clone())
     })
+}
+
+/// What becomes of references that could be inlined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum References {
+    Inlined,
+    Kept,
 }
 
 /// The making of a plain schema.
 struct Plain<'s> {
     root: &'s Value,
-    inlines: bool,
+    references: References,
     /// The references that are being inlined.
     within: Vec<String>,
     /// How many more values there may be.
@@ -100,7 +109,7 @@ impl<'s> Plain<'s> {
     /// What a reference that is to be inlined stands for.
     fn target(&self, reference: &str) -> Option<&'s Value> {
         let open = self.within.len() >= MOST_NESTED || self.within.iter().any(|outer| outer == reference);
-        if open || !self.inlines {
+        if open || self.references == References::Kept {
             return None;
         }
         self.root.pointer(reference.strip_prefix('#')?)
