@@ -14,7 +14,7 @@ use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
-use crate::policy::LimitKind;
+use crate::policy::{Hooks, LimitKind, Repetition};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::{branch_message, tool_message};
@@ -97,12 +97,12 @@ impl State {
             Fact::LimitRaised(raised) => {
                 self.ending = Ending::None;
                 let policy = Arc::make_mut(&mut self.setup.policy);
-                match (raised.limit, &mut policy.repetition) {
-                    (LimitKind::Repetition, Some(repetition)) => {
+                match (raised.limit, &mut policy.calls.repetition) {
+                    (LimitKind::Repetition, Repetition::Watched(repetition)) => {
                         repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
                     }
                     (limit, _) => {
-                        if let Some(limit) = policy.limits.get_mut(&limit) {
+                        if let Some(limit) = policy.bounds.limits.get_mut(&limit) {
                             limit.max = raised.max;
                         }
                     }
@@ -341,7 +341,7 @@ impl State {
         let calls = std::mem::take(calls);
         let seq = self.version;
         // No hook is asked about a step that a limit or a cancel cut short.
-        let asked = self.setup.policy.hooks && !cut;
+        let asked = self.setup.policy.calls.hooks == Hooks::AfterSteps && !cut;
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for mut open in calls {

@@ -57,10 +57,8 @@ impl Amount {
             LimitKind::OutputTokens => self.output,
             LimitKind::CostUsd => self.cost,
             LimitKind::ModelCalls
-            | LimitKind::Iterations
             | LimitKind::ToolRounds
             | LimitKind::ToolCalls
-            | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
             | LimitKind::Repetition => 0,

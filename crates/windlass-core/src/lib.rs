@@ -30,6 +30,7 @@ mod results;
 mod schema;
 mod seals;
 mod secret;
+pub mod settings;
 mod shown;
 mod start;
 mod state;

@@ -16,7 +16,7 @@ pub struct LogLine {
 
 /// What the preset logs about an event; `state` is the state after it.
 pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
-    let log = &state.policy().texts.log;
+    let log = &state.policy().wording.log;
     let (template, warning) = match &event.fact {
         Fact::TurnStarted(turn)
             if turn.purpose == Purpose::Act

@@ -50,7 +50,7 @@ pub fn pending(state: &State) -> Vec<Action> {
             if matches!(state.phase, Phase::Calling(_) | Phase::Waiting { .. }) {
                 add(
                     closing.seq,
-                    Work::SetTimer { at: closing.at.saturating_add(state.setup.policy.grace_ms) },
+                    Work::SetTimer { at: closing.at.saturating_add(state.setup.policy.bounds.grace_ms) },
                 );
             }
         }

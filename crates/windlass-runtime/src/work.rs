@@ -53,9 +53,10 @@ pub(crate) struct ModelWork {
 pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) -> ModelRequest {
     let (state, policy) = (request.state, request.state.policy());
     let mut model = request.model.clone();
-    model.temperature = model.temperature.or(policy.temperature);
-    let fenced = (policy.wire_of(request.model) == Wire::Fenced).then_some(policy.results);
-    let (prompt, tools, choice) = match fenced {
+    model.temperature = model.temperature.or(policy.request.temperature);
+    let fenced =
+        (policy.wire_of(request.model) == Wire::Fenced).then(|| Arc::new(policy.wording.results.clone()));
+    let (prompt, tools, choice) = match &fenced {
         // The tools stand in the prompt, and no provider is told of them.
         Some(results) => {
             let offered: &[ToolSpec] =
@@ -66,12 +67,12 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
         None => (state.prompt().clone(), state.shown_tools().clone(), request.choice.clone()),
     };
     let response_schema = match state.output_schema() {
-        Some(schema) if policy.stop == Stop::Text => {
+        Some(schema) if policy.replies.stop == Stop::Text => {
             Some((OUTPUT_NAME.into(), Arc::new(plain_schema(schema))))
         }
         _ => None,
     };
-    let (history, prefix) = match policy.view {
+    let (history, prefix) = match policy.request.view {
         // One text that is made anew each time: there is no prefix to add to.
         View::Transcript => {
             (std::iter::once(Arc::new(transcript(state.history()))).collect(), PrefixCell::default())
@@ -86,7 +87,7 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
         tools,
         choice,
         response_schema,
-        cache: policy.cache.clone(),
+        cache: policy.request.cache.0.clone(),
         fenced,
         stream,
         prefix,

@@ -18,7 +18,7 @@ use crate::ids::{ActionId, CallId, Text};
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
-use crate::policy::{LimitKind, Malformed, Talk, Wire};
+use crate::policy::{LimitKind, Malformed, Talk, Turns, Wire};
 use crate::reply::{FailureKind, ModelFailure, Reply, StopReason, Usage};
 use crate::state::{Calling, Phase};
 use crate::steps::Steps;
@@ -46,7 +46,7 @@ impl Decision {
 
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn.number + 1;
-        let purpose = self.state.setup.policy.purpose;
+        let purpose = self.state.setup.policy.request.purpose;
         self.begin(TurnStarted { turn, purpose, model: 0, attempt: 1, again: false, choice, note });
     }
 
@@ -110,7 +110,7 @@ impl Decision {
                     calls = found;
                 }
             }
-            Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml => {}
+            Wire::Auto | Wire::Fenced | Wire::Native => {}
         }
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
@@ -158,7 +158,7 @@ impl Decision {
     }
 
     pub(super) fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
-        let texts = &self.state.setup.policy.texts;
+        let texts = &self.state.setup.policy.wording.texts;
         match stop {
             StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
             StopReason::Refused => Some((Rejection::Refused, FailKind::Refused, texts.refused.clone())),
@@ -189,22 +189,22 @@ impl Decision {
             return;
         }
         let policy = &self.state.setup.policy;
-        let prompt = match policy.talk {
+        let prompt = match policy.replies.talk {
             Talk::Answer => None,
-            Talk::Remind(most) => Some((most, policy.texts.reminder.clone())),
+            Talk::Remind(most) => Some((most, policy.wording.texts.reminder.clone())),
             Talk::Clarify(most) => text
                 .as_deref()
                 .is_none_or(|text| text.trim().is_empty())
-                .then(|| (most, policy.texts.clarification.clone())),
-            Talk::Correct(most) => {
-                (self.state.conversation.outputs == 0).then(|| (most, policy.texts.correction.clone()))
-            }
+                .then(|| (most, policy.wording.texts.clarification.clone())),
+            Talk::Correct(most) => (self.state.conversation.outputs == 0)
+                .then(|| (most, policy.wording.texts.correction.clone())),
         };
         match prompt {
             None => self.answered_with(text),
             Some((most, _)) if self.state.streaks.prompts >= most => {
-                let texts = &policy.texts;
-                let error = if policy.single_turn { &texts.no_call_at_once } else { &texts.no_call };
+                let texts = &policy.wording.texts;
+                let error =
+                    if policy.bounds.turns == Turns::One { &texts.no_call_at_once } else { &texts.no_call };
                 let error = fill(error, "{n}", &most.to_string());
                 self.fail(FailKind::NoCall, error.into());
             }
@@ -245,7 +245,7 @@ impl Decision {
         // In a fork some of the turn's faults may have been recorded already.
         let some = self.state.turn.malformed > 0;
         let before = self.state.streaks.malformed.saturating_sub(u32::from(some));
-        let verdict = match self.state.setup.policy.malformed {
+        let verdict = match self.state.setup.policy.replies.malformed {
             Malformed::FeedBack(most) => before >= most,
             Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),
             Malformed::Fail => true,
@@ -259,7 +259,7 @@ impl Decision {
             self.finish_call(call.clone(), outcome.clone());
         }
         self.skip_all("the run ended");
-        if self.state.setup.policy.malformed == Malformed::Answer {
+        if self.state.setup.policy.replies.malformed == Malformed::Answer {
             self.answered_with(raw);
         } else {
             let first = faults.iter().find_map(|(_, outcome)| match outcome {

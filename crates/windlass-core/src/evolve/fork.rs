@@ -6,7 +6,7 @@ use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
 use crate::message::Message;
 use crate::open_call::{InBase, OpenCall, Stage};
-use crate::policy::{LimitKind, Policy};
+use crate::policy::{Hooks, LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
 impl State {
@@ -67,7 +67,7 @@ impl State {
             // What a hook over there has asked for, the hook here is asked again.
             Phase::Acting(calls) if again && calls.iter().any(OpenCall::by_hook) => {
                 self.turn.branched.clear();
-                if policy.hooks { Phase::Stepping { seq } } else { Phase::Between }
+                if policy.calls.hooks == Hooks::AfterSteps { Phase::Stepping { seq } } else { Phase::Between }
             }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
@@ -79,7 +79,9 @@ impl State {
                 });
                 Phase::Acting(taken.collect())
             }
-            Phase::Stepping { .. } if policy.hooks && !stopping => Phase::Stepping { seq },
+            Phase::Stepping { .. } if policy.calls.hooks == Hooks::AfterSteps && !stopping => {
+                Phase::Stepping { seq }
+            }
             _ => Phase::Between,
         };
     }
@@ -142,7 +144,9 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
 /// Whether a limit that was reached under the old policy is no higher under the new one.
 fn not_raised(kind: LimitKind, old: &Policy, new: &Policy) -> bool {
     let max = |policy: &Policy| match kind {
-        LimitKind::Repetition => policy.repetition.map(|repetition| u64::from(repetition.stop_at)),
+        LimitKind::Repetition => {
+            policy.calls.repetition.watched().map(|repetition| u64::from(repetition.stop_at))
+        }
         _ => policy.limit(kind),
     };
     max(new).is_some_and(|new| max(old).is_none_or(|old| new <= old))

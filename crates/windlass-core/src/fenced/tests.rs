@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{blocks_in, fenced_message, fenced_prompt};
 use crate::message::{AssistantMessage, Message};
-use crate::policy::Results;
+use crate::policy::{Preset, Results};
 use crate::steps::{Shape, Steps, doubling};
 use crate::tool::{ToolKind, ToolSpec};
 
@@ -85,7 +85,7 @@ fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
     let mut gone = agent.clone();
     (gone.name, gone.offered, gone.unreachable) = ("writer".into(), false, true);
     let prompt = [Arc::new(Message::system("Be brief.")), Arc::new(Message::user("example"))];
-    let written = fenced_prompt(&prompt, &[tool, agent, gone], Results::Kaos);
+    let written = fenced_prompt(&prompt, &[tool, agent, gone], &Preset::TEXT.policy().wording.results);
     let Message::System { text } = &*written[0] else { panic!("{written:?}") };
     assert_eq!(
         &**text,
@@ -99,7 +99,7 @@ fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
          Wait for the agent's response before providing your final answer."
     );
     assert_eq!(*written[1], Message::user("example"));
-    assert_eq!(fenced_prompt(&prompt[1..], &[], Results::Kaos), prompt[1..]);
+    assert_eq!(fenced_prompt(&prompt[1..], &[], &Results::default()), prompt[1..]);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_native_call_is_written_as_its_block() {
         crate::message::ToolCall { name: "add".into(), args: "{\"a\":1}".into(), ..Default::default() };
     let said =
         AssistantMessage { text: Some("So:".into()), calls: vec![call], ..AssistantMessage::default() };
-    let written = fenced_message(&Message::Assistant(said), Results::Plain).into_owned();
+    let written = fenced_message(&Message::Assistant(said), &Results::default()).into_owned();
     let block = "So:\n\n```tool_call\n{\"tool\":\"add\",\"arguments\":{\"a\":1}}\n```";
     assert_eq!(written, Message::assistant(block));
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Fact, FailKind, Input, MAX_CALLS, Policy, Preset, ReplyCall, State, Status, Usage,
-    What, accept, evolve, replay,
+    ActionId, CallOutcome, Fact, FailKind, Input, MAX_CALLS, Preset, ReplyCall, State, Status, Usage, What,
+    accept, evolve, replay,
 };
 
 use crate::world::{self, BEGINNING};
 
 /// What follows from a reply with these calls, after the start.
 fn after(calls: Vec<ReplyCall>) -> (State, Vec<Fact>) {
-    let policy = Policy::preset(Preset::Chat).unwrap();
+    let policy = Preset::CHAT.policy();
     let start = world::start(policy, &Arc::new(world::tools()));
     let begun = State::new(world::run_id());
     let begun = accept(&begun, start).unwrap().iter().fold(begun, evolve);

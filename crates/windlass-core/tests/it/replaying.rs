@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallOutcome, Event, Fact, Input, Policy, Preset, Reply, State, What, Work, accept, evolve, pending,
-    rebuild, replay,
+    CallOutcome, Event, Fact, Input, Preset, Reply, State, What, Work, accept, evolve, pending, rebuild,
+    replay,
 };
 
 use crate::world::{self, BEGINNING};
 
 /// A run whose model calls `read` and then answers: its appends.
 fn appends() -> Vec<Vec<Event>> {
-    let policy = Policy::preset(Preset::Chat).unwrap();
+    let policy = Preset::CHAT.policy();
     let mut state = State::new(world::run_id());
     let mut appends = Vec::new();
     let mut input = Some(world::start(policy, &Arc::new(world::tools())));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AssistantMessage, Event, Fact, Input, Message, Policy, Preset, RunInput, State, Steered, StopReason,
+    AssistantMessage, Event, Fact, Input, Message, Preset, RunInput, State, Steered, StopReason,
     TurnCompleted, Usage, What, accept, evolve,
 };
 
@@ -14,7 +14,7 @@ const MESSAGES: usize = 10_000;
 
 /// A run whose conversation begins with so many messages.
 fn long_run() -> (State, Vec<Arc<Message>>) {
-    let policy = Policy::preset(Preset::Chat).unwrap();
+    let policy = Preset::CHAT.policy();
     let mut input = world::start(policy, &Arc::new(world::tools()));
     let messages: Vec<_> = (0..MESSAGES).map(|n| Arc::new(Message::user(format!("message {n}")))).collect();
     if let What::Start(start) = &mut input.what {

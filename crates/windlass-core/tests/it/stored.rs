@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Content, Fact, Input, Message, Part, Policy, Preset, READ_RESULT, Ref, RunInput,
+    ActionId, CallOutcome, Content, Fact, Input, Message, Part, Preset, READ_RESULT, Ref, Results, RunInput,
     State, Usage, What, accept, evolve,
 };
 
@@ -25,7 +25,7 @@ fn offered(state: &State) -> bool {
 
 fn begun(input: Option<Content>) -> State {
     let mut state = State::new(world::run_id());
-    let mut start = world::start(Policy::preset(Preset::Chat).unwrap(), &Arc::new(world::tools()));
+    let mut start = world::start(Preset::CHAT.policy(), &Arc::new(world::tools()));
     if let (What::Start(start), Some(content)) = (&mut start.what, input) {
         start.input = RunInput::Messages(vec![Arc::new(Message::User { content })]);
     }
@@ -85,10 +85,10 @@ fn e35_a_fact_says_which_payloads_it_needs() {
 
 #[test]
 fn e35_swiftagentkits_wrapper_keeps_a_stored_result_stored() {
-    let mut settings = serde_json::Map::new();
-    settings.insert("results".to_owned(), "announced".into());
+    let mut policy = Preset::CHAT.policy();
+    policy.wording.results = Results::announced();
     let mut state = State::new(world::run_id());
-    take(&mut state, world::start(Policy::from_settings(&settings).unwrap(), &Arc::new(world::tools())).what);
+    take(&mut state, world::start(policy, &Arc::new(world::tools())).what);
     let reply = world::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
     let action = ActionId { run: state.run(), seq: 2 };
     take(&mut state, What::Replied { action, reply: Box::new(reply) });

@@ -32,7 +32,7 @@ pub struct Dialect {
 struct Encoded {
     dialect: Dialect,
     prompt: Arc<Vec<Arc<Message>>>,
-    fenced: Option<Results>,
+    fenced: Option<Arc<Results>>,
     edits: u64,
     /// How many messages of the history are in `messages`, and the last of them.
     count: usize,
@@ -114,7 +114,7 @@ impl Encoded {
         let mut encoded = Self {
             dialect: dialect.clone(),
             prompt: request.prompt.clone(),
-            fenced: request.fenced,
+            fenced: request.fenced.clone(),
             edits: request.history.edits(),
             count: 0,
             last: None,

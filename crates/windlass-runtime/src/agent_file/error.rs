@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use windlass_core::PolicyError;
 
 use crate::yaml::{Place, YamlError};
 
@@ -31,16 +30,6 @@ pub enum AgentFileError {
     /// It is no YAML, or something in it does not fit.
     #[error(transparent)]
     Invalid(#[from] YamlError),
-    /// Something in its `loop` section does not fit.
-    #[error("{file}:{}:{}: {policy}", place.line, place.column)]
-    Policy {
-        /// The file.
-        file: String,
-        /// Where.
-        place: Place,
-        /// What.
-        policy: PolicyError,
-    },
     /// It asks for something that this version cannot do yet.
     #[error("{file}:{}:{}: `{path}: {value}` is not available in this version", place.line, place.column)]
     Later {
@@ -62,7 +51,6 @@ impl AgentFileError {
             Self::Read { .. } => "agent.read",
             Self::NotText { .. } => "agent.not_text",
             Self::Invalid(error) => error.code(),
-            Self::Policy { policy, .. } => policy.code(),
             Self::Later { .. } => "agent.later",
         }
     }
@@ -73,7 +61,6 @@ impl AgentFileError {
             Self::Read { .. } => None,
             Self::NotText { .. } => Some("save the file as UTF-8".to_owned()),
             Self::Invalid(error) => error.help(),
-            Self::Policy { policy, .. } => policy.help(),
             Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
         }
     }
@@ -83,7 +70,7 @@ impl AgentFileError {
         match self {
             Self::Read { .. } | Self::NotText { .. } => None,
             Self::Invalid(error) => Some(error.place()),
-            Self::Policy { place, .. } | Self::Later { place, .. } => Some(*place),
+            Self::Later { place, .. } => Some(*place),
         }
     }
 }

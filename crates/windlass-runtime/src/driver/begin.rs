@@ -113,7 +113,7 @@ impl Driver {
         let open = self.state.open_call(call)?;
         let policy = self.state.policy();
         let spec = self.state.target(open);
-        let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
+        let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.calls.tool_ms);
         let args = open.value();
         let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
             Some(ToolKind::Read) => {
@@ -132,7 +132,7 @@ impl Driver {
             context,
             args,
             timeout_ms,
-            grace_ms: policy.grace_ms,
+            grace_ms: policy.bounds.grace_ms,
             world: self.agent.world().clone(),
         })
     }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use windlass_core::{Memory, RunId, SessionId, Text};
+use windlass_core::{MemoryBounds, RunId, SessionId, Text};
 use windlass_runtime::start_of;
 use windlass_store::{EventLog as _, RunFilter, RunSummary, SqliteLog};
 
@@ -92,8 +92,8 @@ pub(super) async fn sessions(log: &SqliteLog) -> Result<Vec<Session>, Failure> {
 }
 
 /// The bounds that the loop of a run has.
-pub(super) async fn memory(log: &SqliteLog, run: RunId) -> Result<Option<Memory>, Failure> {
-    Ok(start_of(log, run).await?.policy.memory.clone())
+pub(super) async fn memory(log: &SqliteLog, run: RunId) -> Result<Option<MemoryBounds>, Failure> {
+    Ok(start_of(log, run).await?.policy.past.memory.bounds())
 }
 
 /// The sessions that are still held after these runs (the oldest first) of one agent: whenever a new one would be too
