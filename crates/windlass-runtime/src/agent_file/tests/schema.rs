@@ -202,7 +202,3 @@ fn closed_maps(schema: &Value, place: &str, found: &mut BTreeSet<String>) {
         closed_maps(value, &format!("{place}/{step}"), found);
     }
 }
-#[test]
-fn print_schema() {
-    std::fs::write("/tmp/schema.json", serde_json::to_string_pretty(&schema()).unwrap()).unwrap();
-}
