@@ -98,6 +98,6 @@ pub(crate) async fn models(log: &dyn EventLog, run: RunId) -> Result<Vec<String>
 
 /// The time, in milliseconds since the Unix epoch.
 pub(crate) fn now() -> u64 {
-    use windlass_runtime::World as _;
-    windlass_runtime::SystemWorld.now()
+    use windlass_runtime::Environment as _;
+    windlass_runtime::SystemEnvironment.now()
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use windlass_core::{LimitKind, RunId, RunStanding, Status};
+use windlass_core::{LimitKind, RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
@@ -47,7 +47,7 @@ pub(crate) async fn drive(
             }
         }
     };
-    if let (RunStanding::Running, Some(stopped)) = (ended.standing(), stopped.get()) {
+    if let (RunState::Running, Some(stopped)) = (ended.standing(), stopped.get()) {
         return Err(left(run, words, stopped.exit()));
     }
     if all_shown {
@@ -140,12 +140,12 @@ fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
 pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
     let id = run.id();
     match run.standing() {
-        RunStanding::Ended(status) => match exit_of(status) {
+        RunState::Ended(status) => match exit_of(status) {
             Exit::Good => Ok(Exit::Good),
             exit => Err(ended(run, status, exit, words)),
         },
-        RunStanding::Suspended => Err(suspended(run, words)),
-        RunStanding::Running => Err(left(id, words, Exit::Cancelled)),
+        RunState::Suspended => Err(suspended(run, words)),
+        RunState::Running => Err(left(id, words, Exit::Cancelled)),
     }
 }
 

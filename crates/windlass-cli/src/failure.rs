@@ -255,8 +255,8 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error {
             Error::Log(source) => return source.into(),
-            Error::Refused(ref violation) => {
-                return Self::new(Exit::Failed, violation.to_string()).maybe_hint(error.help());
+            Error::Refused(ref invalid) => {
+                return Self::new(Exit::Failed, invalid.to_string()).maybe_hint(error.help());
             }
             Error::AgentChanged { .. }
             | Error::BadImport { .. }

@@ -19,25 +19,25 @@ pub struct Action {
     /// Its identity: stays the same as long as the same work is wanted.
     pub id: ActionId,
     /// What to do.
-    pub work: Work,
+    pub work: ActionKind,
 }
 
 /// What an [`Action`] asks for. Requests and arguments are built from the state when the work starts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Work {
-    /// Ask the model ([`State::request`](crate::State::request)); ends with [`What::Replied`] or [`What::ModelFailed`].
+pub enum ActionKind {
+    /// Ask the model ([`State::request`](crate::State::request)); ends with [`InputKind::Replied`] or [`InputKind::ModelFailed`].
     CallModel {
         /// What the call is for.
         purpose: Purpose,
     },
-    /// Run a tool ([`State::open_call`](crate::State::open_call)); ends with [`What::CallEnded`].
+    /// Run a tool ([`State::open_call`](crate::State::open_call)); ends with [`InputKind::CallEnded`].
     RunTool {
         /// The call.
         call: CallId,
         /// Which try this is, from 1.
         attempt: u32,
     },
-    /// Let another agent do a task; ends with [`What::Delegated`], or with a question of it ([`What::DelegateAsks`]).
+    /// Let another agent do a task; ends with [`InputKind::Delegated`], or with a question of it ([`InputKind::DelegateAsks`]).
     Delegate {
         /// The call.
         call: CallId,
@@ -48,20 +48,20 @@ pub enum Work {
         /// Whether it is only brought to its end: nothing of it goes on.
         stop: bool,
     },
-    /// Find out whether a call happened before a crash; ends with [`What::Checked`].
+    /// Find out whether a call happened before a crash; ends with [`InputKind::Checked`].
     CheckCall {
         /// The call.
         call: CallId,
     },
     /// Ask the agent's hook what is to change after a step ([`State::step`](crate::State::step)); ends with
-    /// [`What::Stepped`]. A hook that was asked when the process died is asked again.
+    /// [`InputKind::Stepped`]. A hook that was asked when the process died is asked again.
     RunHook,
-    /// Put a question to a person; ends with [`What::Answered`]. May wait for ever.
+    /// Put a question to a person; ends with [`InputKind::Answered`]. May wait for ever.
     Ask {
         /// The question.
         question: QuestionId,
     },
-    /// Wake the run at a time; ends with [`What::TimerFired`].
+    /// Wake the run at a time; ends with [`InputKind::TimerFired`].
     SetTimer {
         /// When, in the time of inputs.
         at: Millis,
@@ -74,7 +74,7 @@ pub struct Input {
     /// When it came.
     pub at: Millis,
     /// What came.
-    pub what: What,
+    pub what: InputKind,
 }
 
 /// What a tool's check found out about a call that had started when the process died.
@@ -120,7 +120,7 @@ pub enum HookEnd {
 /// What came from outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum InputKind {
     /// Start the run.
     Start(Box<RunStarted>),
     /// A holder takes the run over: offered first after a restart.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::action::What;
+use crate::action::InputKind;
 use crate::open_call::Stage;
 use crate::state::{Phase, State};
 
@@ -96,7 +96,7 @@ impl State {
 
 macro_rules! inputs {
     ($($pattern:pat => $name:ident),+ $(,)?) => {
-        impl What {
+        impl InputKind {
             /// The names of all kinds of inputs, in the order of their definition.
             pub const KINDS: &'static [&'static str] = &[$(stringify!($name)),+];
 
@@ -130,7 +130,7 @@ inputs! {
 }
 
 impl StateKind {
-    /// Why an input of that kind ([`What::KINDS`]) never fits a state of this kind; `None`: it may.
+    /// Why an input of that kind ([`InputKind::KINDS`]) never fits a state of this kind; `None`: it may.
     pub fn refuses(self, input: &str) -> Option<&'static str> {
         use StateKind::{
             Asked, Calling, Cancelling, Checking, Closing, Cutting, Ended, Hook, LimitAsked, NotStarted,

@@ -12,6 +12,7 @@ mod forms;
 mod gate;
 mod history;
 mod ids;
+mod invalid_input;
 mod json;
 mod kind;
 mod ledger;
@@ -39,7 +40,6 @@ mod stored;
 mod tool;
 mod transcript;
 mod upcast;
-mod violation;
 mod xml;
 
 #[cfg(test)]
@@ -58,6 +58,7 @@ pub use fenced::{fenced_message, fenced_prompt};
 pub use forking::{Fork, StartedCall};
 pub use history::*;
 pub use ids::*;
+pub use invalid_input::InvalidInput;
 pub use json::MAX_VALUES;
 pub use kind::StateKind;
 pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
@@ -81,10 +82,9 @@ pub use secret::{
     mask_url_parts,
 };
 pub use shown::{shown_name, shown_value};
-pub use state::{Branched, OpenQuestion, Request, RunStanding, State};
+pub use state::{Branched, OpenQuestion, Request, RunState, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
 pub use transcript::{SUMMARY_PROMPT, transcript};
-pub use violation::Violation;
 pub use xml::{from_xml, to_xml, xml_form};

@@ -1,6 +1,6 @@
 //! `pending`: the whole set of work that should be going on now.
 
-use crate::action::{Action, Work};
+use crate::action::{Action, ActionKind};
 use crate::open_call::Stage;
 use crate::policy::LimitKind;
 use crate::state::{Phase, State};
@@ -16,19 +16,19 @@ pub fn pending(state: &State) -> Vec<Action> {
     }
     let mut add = |seq, work| actions.push(Action { id: state.action(seq), work });
     match &state.phase {
-        Phase::Calling(calling) => add(calling.seq, Work::CallModel { purpose: calling.purpose }),
-        Phase::Waiting { seq, at, .. } => add(*seq, Work::SetTimer { at: *at }),
+        Phase::Calling(calling) => add(calling.seq, ActionKind::CallModel { purpose: calling.purpose }),
+        Phase::Waiting { seq, at, .. } => add(*seq, ActionKind::SetTimer { at: *at }),
         Phase::Acting(calls) => {
             for open in calls {
                 let call = open.call.id.clone();
                 match &open.stage {
-                    Stage::Running { seq } => add(*seq, Work::RunTool { call, attempt: open.attempt }),
+                    Stage::Running { seq } => add(*seq, ActionKind::RunTool { call, attempt: open.attempt }),
                     Stage::Delegated { seq, run, answer, stop } => {
                         let answer = answer.clone();
-                        add(*seq, Work::Delegate { call, run: *run, answer, stop: *stop });
+                        add(*seq, ActionKind::Delegate { call, run: *run, answer, stop: *stop });
                     }
-                    Stage::Retrying { seq, at } => add(*seq, Work::SetTimer { at: *at }),
-                    Stage::Doubted { seq, asked: false } => add(*seq, Work::CheckCall { call }),
+                    Stage::Retrying { seq, at } => add(*seq, ActionKind::SetTimer { at: *at }),
+                    Stage::Doubted { seq, asked: false } => add(*seq, ActionKind::CheckCall { call }),
                     Stage::Queued
                     | Stage::Held { .. }
                     | Stage::Asking
@@ -38,11 +38,11 @@ pub fn pending(state: &State) -> Vec<Action> {
                 }
             }
         }
-        Phase::Stepping { seq } => add(*seq, Work::RunHook),
+        Phase::Stepping { seq } => add(*seq, ActionKind::RunHook),
         Phase::New | Phase::Between | Phase::Ended(_) => {}
     }
     for question in &state.questions.open {
-        add(question.seq, Work::Ask { question: question.id.clone() });
+        add(question.seq, ActionKind::Ask { question: question.id.clone() });
     }
     match (state.ending.closing(), state.deadline()) {
         (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
@@ -50,11 +50,13 @@ pub fn pending(state: &State) -> Vec<Action> {
             if matches!(state.phase, Phase::Calling(_) | Phase::Waiting { .. }) {
                 add(
                     closing.seq,
-                    Work::SetTimer { at: closing.at.saturating_add(state.setup.policy.bounds.grace_ms) },
+                    ActionKind::SetTimer {
+                        at: closing.at.saturating_add(state.setup.policy.bounds.grace_ms),
+                    },
                 );
             }
         }
-        (_, Some(at)) => add(state.clock.deadline_seq, Work::SetTimer { at }),
+        (_, Some(at)) => add(state.clock.deadline_seq, ActionKind::SetTimer { at }),
         _ => {}
     }
     actions
@@ -65,7 +67,8 @@ pub fn pending(state: &State) -> Vec<Action> {
 fn stops(state: &State) -> impl Iterator<Item = Action> {
     state.open_calls().filter_map(|open| match &open.stage {
         Stage::Delegated { seq, run, stop: true, .. } => {
-            let work = Work::Delegate { call: open.call.id.clone(), run: *run, answer: None, stop: true };
+            let work =
+                ActionKind::Delegate { call: open.call.id.clone(), run: *run, answer: None, stop: true };
             Some(Action { id: state.action(*seq), work })
         }
         _ => None,

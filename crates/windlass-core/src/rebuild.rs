@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::action::{Found, HookEnd, Input, StepEdits, What, Work};
+use crate::action::{ActionKind, Found, HookEnd, Input, InputKind, StepEdits};
 use crate::decide::{RAW_OUTPUT, decide};
 use crate::event::{
     CallHeld, CallStarted, DelegationFinished, Event, Fact, InputRequested, RunEnded, TurnCompleted,
@@ -59,7 +59,7 @@ pub fn replay(state: &State, events: &[Event]) -> Result<State, Box<Difference>>
     for input in rebuild(state, events) {
         let (found, next, reason) = match decide(state, input) {
             Ok((found, next)) => (found, Some(next), None),
-            Err(violation) => (Vec::new(), None, Some(violation.to_string())),
+            Err(invalid) => (Vec::new(), None, Some(invalid.to_string())),
         };
         let same = events.iter().zip(&found).take_while(|(one, other)| one == other).count();
         match next {
@@ -80,16 +80,21 @@ pub fn replay(state: &State, events: &[Event]) -> Result<State, Box<Difference>>
     ))
 }
 
-fn causes(state: &State, events: &[Event]) -> Vec<What> {
+fn causes(state: &State, events: &[Event]) -> Vec<InputKind> {
     let Some(first) = events.first() else { return Vec::new() };
     match &first.fact {
-        Fact::RunStarted(start) => vec![What::Start(Box::new(start.clone()))],
+        Fact::RunStarted(start) => vec![InputKind::Start(Box::new(start.clone()))],
         Fact::RunResumed(resumed) => {
             let (holder, epoch, by_hand) = (resumed.holder.clone(), resumed.epoch, resumed.by_hand);
             if let Some(Fact::Adjusted(adjusted)) = events.get(1).map(|event| &event.fact) {
-                return vec![What::Adopted { holder, epoch, adjusted: Box::new(adjusted.clone()), by_hand }];
+                return vec![InputKind::Adopted {
+                    holder,
+                    epoch,
+                    adjusted: Box::new(adjusted.clone()),
+                    by_hand,
+                }];
             }
-            vec![What::Resumed { holder, epoch, by_hand }]
+            vec![InputKind::Resumed { holder, epoch, by_hand }]
         }
         Fact::TurnCompleted(turn) => replied(state, turn),
         // The two ways in which a turn fails: its call did, or its time was over.
@@ -114,17 +119,17 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
         }
         Fact::DelegationFinished(finished) => delegated(state, finished).into_iter().collect(),
         Fact::InputReceived(received) => {
-            vec![What::Answered { question: received.question.clone(), answer: received.answer.clone() }]
+            vec![InputKind::Answered { question: received.question.clone(), answer: received.answer.clone() }]
         }
-        Fact::Steered(steered) => vec![What::Steer { text: steered.text.clone() }],
+        Fact::Steered(steered) => vec![InputKind::Steer { text: steered.text.clone() }],
         Fact::Adjusted(adjusted) => {
             let (tools, seals) = (adjusted.tools.clone(), adjusted.seals.clone());
-            tools.into_iter().map(|tools| What::ToolsChanged { tools, seals: seals.clone() }).collect()
+            tools.into_iter().map(|tools| InputKind::ToolsChanged { tools, seals: seals.clone() }).collect()
         }
-        Fact::CancelRequested(request) => vec![What::Cancel { reason: request.reason.clone() }],
+        Fact::CancelRequested(request) => vec![InputKind::Cancel { reason: request.reason.clone() }],
         // Another agent had a question when it was to stop: what it was plays no part any more.
         Fact::DelegationStarted(started) => {
-            let asked = |action| What::DelegateAsks {
+            let asked = |action| InputKind::DelegateAsks {
                 action,
                 question: "".into(),
                 kind: QuestionKind::Clarify,
@@ -143,13 +148,14 @@ fn causes(state: &State, events: &[Event]) -> Vec<What> {
     }
 }
 
-fn timers(state: &State) -> Vec<What> {
-    let timers = pending(state).into_iter().filter(|action| matches!(action.work, Work::SetTimer { .. }));
-    timers.map(|action| What::TimerFired { action: action.id }).collect()
+fn timers(state: &State) -> Vec<InputKind> {
+    let timers =
+        pending(state).into_iter().filter(|action| matches!(action.work, ActionKind::SetTimer { .. }));
+    timers.map(|action| InputKind::TimerFired { action: action.id }).collect()
 }
 
 /// The reply of a turn: its calls were native, or stood in the text.
-fn replied(state: &State, turn: &TurnCompleted) -> Vec<What> {
+fn replied(state: &State, turn: &TurnCompleted) -> Vec<InputKind> {
     let Phase::Calling(calling) = &state.phase else { return Vec::new() };
     let action = state.action(calling.seq);
     let reply = |text: &Option<_>, calls| {
@@ -163,8 +169,8 @@ fn replied(state: &State, turn: &TurnCompleted) -> Vec<What> {
         };
         let reply = Box::new(reply);
         match turn.objection.clone() {
-            Some(objection) => What::Objected { action, reply, objection },
-            None => What::Replied { action, reply },
+            Some(objection) => InputKind::Objected { action, reply, objection },
+            None => InputKind::Replied { action, reply },
         }
     };
     let native = turn.calls.iter().map(|call| ReplyCall {
@@ -187,7 +193,7 @@ fn model_failed(state: &State, event: &Event, failed: &TurnFailed) -> Vec<Input>
     let Phase::Calling(calling) = &state.phase else { return Vec::new() };
     let action = state.action(calling.seq);
     let input = |jitter: u64| {
-        let what = What::ModelFailed {
+        let what = InputKind::ModelFailed {
             action,
             failure: Box::new(failed.failure.clone()),
             jitter: u16::try_from(jitter).unwrap_or(u16::MAX),
@@ -211,24 +217,24 @@ fn model_failed(state: &State, event: &Event, failed: &TurnFailed) -> Vec<Input>
     inputs
 }
 
-fn ended(state: &State, call: &CallId, outcome: &crate::outcome::CallOutcome) -> Option<What> {
+fn ended(state: &State, call: &CallId, outcome: &crate::outcome::CallOutcome) -> Option<InputKind> {
     match state.open_call(call)?.stage {
         Stage::Running { seq } => {
-            Some(What::CallEnded { action: state.action(seq), outcome: outcome.clone() })
+            Some(InputKind::CallEnded { action: state.action(seq), outcome: outcome.clone() })
         }
         _ => None,
     }
 }
 
-fn checked(state: &State, call: &CallId, found: Found) -> Option<What> {
+fn checked(state: &State, call: &CallId, found: Found) -> Option<InputKind> {
     match state.open_call(call)?.stage {
-        Stage::Doubted { seq, asked: false } => Some(What::Checked { action: state.action(seq), found }),
+        Stage::Doubted { seq, asked: false } => Some(InputKind::Checked { action: state.action(seq), found }),
         _ => None,
     }
 }
 
 /// What a hook made of a step: its edits stand in the events, and its end in the run's.
-fn stepped(state: &State, events: &[Event]) -> Option<What> {
+fn stepped(state: &State, events: &[Event]) -> Option<InputKind> {
     let Phase::Stepping { seq } = state.phase else { return None };
     let mut edits = StepEdits::default();
     for event in events {
@@ -242,7 +248,7 @@ fn stepped(state: &State, events: &[Event]) -> Option<What> {
             _ => {}
         }
     }
-    Some(What::Stepped { action: state.action(seq), edits: Box::new(edits) })
+    Some(InputKind::Stepped { action: state.action(seq), edits: Box::new(edits) })
 }
 
 fn hook_end(end: &RunEnded) -> Option<HookEnd> {
@@ -267,14 +273,14 @@ fn delegation(state: &State, call: &CallId) -> Option<ActionId> {
     }
 }
 
-fn delegated(state: &State, finished: &DelegationFinished) -> Option<What> {
+fn delegated(state: &State, finished: &DelegationFinished) -> Option<InputKind> {
     let action = delegation(state, &finished.call)?;
     let (outcome, usage, cost) = (finished.outcome.clone(), finished.usage, finished.cost);
-    Some(What::Delegated { action, outcome, usage, cost })
+    Some(InputKind::Delegated { action, outcome, usage, cost })
 }
 
-fn delegate_asks(state: &State, asked: &InputRequested) -> Option<What> {
-    Some(What::DelegateAsks {
+fn delegate_asks(state: &State, asked: &InputRequested) -> Option<InputKind> {
+    Some(InputKind::DelegateAsks {
         action: delegation(state, asked.call.as_ref()?)?,
         question: asked.child.clone()?,
         kind: asked.kind,

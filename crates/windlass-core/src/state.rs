@@ -88,7 +88,7 @@ pub(crate) struct Calling {
 
 /// How a run stands as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunStanding {
+pub enum RunState {
     /// There is work to do.
     Running,
     /// Only people can bring it on.
@@ -243,9 +243,9 @@ impl State {
     }
 
     /// How the run stands as a whole.
-    pub fn standing(&self) -> RunStanding {
+    pub fn standing(&self) -> RunState {
         if let Some(end) = self.ended() {
-            return RunStanding::Ended(end.status);
+            return RunState::Ended(end.status);
         }
         let waits = match &self.phase {
             Phase::New
@@ -264,7 +264,7 @@ impl State {
                 | Stage::Done(_) => true,
             }),
         };
-        if waits && !self.questions.open.is_empty() { RunStanding::Suspended } else { RunStanding::Running }
+        if waits && !self.questions.open.is_empty() { RunState::Suspended } else { RunState::Running }
     }
 
     /// The call of that id, while its turn is going on.

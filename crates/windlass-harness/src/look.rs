@@ -112,7 +112,7 @@ fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
         return Err("the fold of the events is another state than the one that was loaded".to_owned());
     }
     let name = match look.state.standing() {
-        windlass_core::RunStanding::Ended(status) => status.name(),
+        windlass_core::RunState::Ended(status) => status.name(),
         _ => "running or suspended",
     };
     let listed = line.standing.name();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use windlass_core::{State, evolve};
 use windlass_runtime::in_full;
-use windlass_store::{Append, Batch, EventLog, Fence, Holder, SqliteLog, Standing};
+use windlass_store::{Append, Batch, EventLog, Fence, Holder, RunState, SqliteLog};
 use windlass_testing::appends_of_case;
 use windlass_testing::fixture::FixtureFile;
 
@@ -221,13 +221,13 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
     for batch in batches {
         state = batch.events.iter().fold(state, evolve);
         let standing = match state.ended() {
-            Some(end) => Standing::Ended(end.status),
-            None => Standing::Running,
+            Some(end) => RunState::Ended(end.status),
+            None => RunState::Running,
         };
         if !held {
             fence = log.hold(run, &fence.holder).await.map_err(|error| in_full(&error))?;
         }
-        held = standing == Standing::Running;
+        held = standing == RunState::Running;
         let append = Append {
             run,
             expected: batch.first - 1,

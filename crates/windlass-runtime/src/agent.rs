@@ -20,11 +20,11 @@ use crate::binding::Written;
 use crate::branches::{Above, OwnBranch};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::hooks::{OutputChecks, StepHook};
 use crate::input::RunMessages;
 use crate::source::{ToolSource, together};
-use crate::world::World;
 
 /// An agent. Cloning shares it.
 #[derive(Clone)]
@@ -66,7 +66,7 @@ pub(crate) struct Inner {
     /// The prices of all models that a run of it may ask, those included that only a hook chooses.
     pub(crate) prices: Arc<BTreeMap<Text, Prices>>,
     pub(crate) log: Arc<dyn EventLog>,
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) environment: Arc<dyn Environment>,
     pub(crate) holder: Holder,
 }
 
@@ -129,7 +129,7 @@ impl Inner {
             models: self.models.clone(),
             choices: self.choices.clone(),
             log: self.log.clone(),
-            world: self.world.clone(),
+            environment: self.environment.clone(),
             holder: self.holder.clone(),
         }
     }
@@ -289,8 +289,8 @@ impl Agent {
         &self.inner.log
     }
 
-    pub(crate) fn world(&self) -> &Arc<dyn World> {
-        &self.inner.world
+    pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
+        &self.inner.environment
     }
 
     /// Under which name this process holds the runs that it drives.

@@ -23,13 +23,13 @@ use crate::binding::{Written, parts_of, sealed};
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::changes::reachable;
 use crate::delegates::Delegate;
+use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
 use crate::prices::{check_prices, prices_of};
 use crate::schemas::take_in;
 use crate::settings::SettingsError;
 use crate::source::ToolSource;
-use crate::world::{SystemWorld, World};
 use crate::yaml::{Field, Node};
 use digests::with_branches;
 
@@ -63,7 +63,7 @@ pub struct AgentBuilder {
     /// The names of models that were chosen here and now: `auto` in the file.
     chosen: Vec<Text>,
     log: Option<Arc<dyn EventLog>>,
-    world: Arc<dyn World>,
+    environment: Arc<dyn Environment>,
 }
 
 impl AgentBuilder {
@@ -92,7 +92,7 @@ impl AgentBuilder {
             written: Written::default(),
             chosen: Vec::new(),
             log: None,
-            world: Arc::new(SystemWorld),
+            environment: Arc::new(SystemEnvironment),
         }
     }
 
@@ -281,9 +281,9 @@ impl AgentBuilder {
         self
     }
 
-    /// Time, ids and chance. Default: [`SystemWorld`].
-    pub fn world(mut self, world: Arc<dyn World>) -> Self {
-        self.world = world;
+    /// Time, ids and chance. Default: [`SystemEnvironment`].
+    pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
+        self.environment = environment;
         self
     }
 
@@ -328,7 +328,7 @@ impl AgentBuilder {
         let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
         let identity = identity.map(|digest| with_branches(digest, &branches));
         let [digest, identity] = identity;
-        let salt = self.world.salt();
+        let salt = self.environment.salt();
         let parts = parts_of(&all, &self.delegates, &branches, None, &self.written);
         let seals = sealed(&salt, &parts);
         let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));
@@ -361,7 +361,7 @@ impl AgentBuilder {
             choices: Arc::new(choices),
             wires: Arc::default(),
             log,
-            world: self.world,
+            environment: self.environment,
             holder: holder(),
         }))
     }
@@ -376,7 +376,7 @@ impl AgentBuilder {
                 agent.models.clone_from(&self.models);
             }
             agent.known.extend(self.known.iter().cloned());
-            agent.world = self.world.clone();
+            agent.environment = self.environment.clone();
             agent.log = Some(log.clone());
             let agent = agent.build()?;
             let same = |first: Text, second: Text, name: &Text| Error::SameName {

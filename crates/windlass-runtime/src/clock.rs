@@ -6,7 +6,7 @@
 use windlass_core::{Millis, RunId};
 use windlass_store::Wake;
 
-use crate::world::World;
+use crate::environment::Environment;
 
 /// By how much a run's time is ahead of the world's, in milliseconds. The world's clock goes forward only, so this is found
 /// once, when a run is taken up.
@@ -17,13 +17,13 @@ pub(crate) struct RunClock {
 
 impl RunClock {
     /// The clock of a run that has seen that time.
-    pub(crate) fn after(seen: Millis, world: &dyn World) -> Self {
-        Self { ahead_ms: seen.saturating_sub(world.now()) }
+    pub(crate) fn after(seen: Millis, environment: &dyn Environment) -> Self {
+        Self { ahead_ms: seen.saturating_sub(environment.now()) }
     }
 
     /// The run's time.
-    pub(crate) fn now(self, world: &dyn World) -> Millis {
-        world.now().saturating_add(self.ahead_ms)
+    pub(crate) fn now(self, environment: &dyn Environment) -> Millis {
+        environment.now().saturating_add(self.ahead_ms)
     }
 
     /// What the world's clock says at a time of the run.
@@ -32,8 +32,8 @@ impl RunClock {
     }
 
     /// For who lists runs: when the run goes on by itself, by the clock of the world.
-    pub(crate) fn wake(self, at: Millis, world: &dyn World) -> Wake {
-        Wake { from: world.now(), at: self.in_world(at) }
+    pub(crate) fn wake(self, at: Millis, environment: &dyn Environment) -> Wake {
+        Wake { from: environment.now(), at: self.in_world(at) }
     }
 }
 
@@ -42,8 +42,8 @@ const BELOW_TIME: u32 = 80;
 
 /// A fresh id for a run on a base. It comes after the base's, also where the clock was set back since: the last run of a
 /// session is the one whose id is greatest.
-pub(crate) fn new_run(world: &dyn World, base: Option<RunId>) -> RunId {
-    let fresh = world.new_run();
+pub(crate) fn new_run(environment: &dyn Environment, base: Option<RunId>) -> RunId {
+    let fresh = environment.new_run();
     match base {
         Some(base) if fresh <= base => {
             let time = (base.0.as_u128() >> BELOW_TIME).saturating_add(1) << BELOW_TIME;
@@ -59,17 +59,18 @@ mod tests {
     use windlass_core::RunId;
 
     use super::new_run;
-    use crate::world::{SystemWorld, World as _};
+    use crate::environment::{Environment as _, SystemEnvironment};
 
     #[test]
     fn an_id_comes_after_its_base_whatever_the_clock_says() {
-        let before = SystemWorld.new_run();
-        assert!(new_run(&SystemWorld, Some(before)) > before);
+        let before = SystemEnvironment.new_run();
+        assert!(new_run(&SystemEnvironment, Some(before)) > before);
         // The base was made a thousand years from now.
         let later = RunId::from_number(before.0.as_u128() + (32_000_000_000_000 << 80));
-        let (first, second) = (new_run(&SystemWorld, Some(later)), new_run(&SystemWorld, Some(later)));
+        let (first, second) =
+            (new_run(&SystemEnvironment, Some(later)), new_run(&SystemEnvironment, Some(later)));
         assert!(first > later && second > later && first != second);
         assert_eq!(first.0.get_version_num(), 7);
-        assert!(new_run(&SystemWorld, Some(first)) > first);
+        assert!(new_run(&SystemEnvironment, Some(first)) > first);
     }
 }

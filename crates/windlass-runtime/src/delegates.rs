@@ -8,8 +8,8 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    CallOutcome, InputReceived, Message, OpenQuestion, RunId, RunInput, State, Status, ToolKind, ToolSpec,
-    Usage, What, fenced_message,
+    CallOutcome, InputKind, InputReceived, Message, OpenQuestion, RunId, RunInput, State, Status, ToolKind,
+    ToolSpec, Usage, fenced_message,
 };
 use windlass_store::{EventLog, StoreError};
 use windlass_tools::Bound;
@@ -173,7 +173,7 @@ pub(crate) async fn carry_on(
             return Ok(Some(run));
         }
         if let Some(InputReceived { question, answer }) = &task.answer {
-            let what = What::Answered { question: question.clone(), answer: answer.clone() };
+            let what = InputKind::Answered { question: question.clone(), answer: answer.clone() };
             // A question that was answered already needs no answer: the process died after it was.
             match agent.post(task.run, what).await {
                 Ok(()) | Err(Error::Refused(_)) => {}
@@ -188,7 +188,7 @@ pub(crate) async fn carry_on(
     };
     let prepared = prepared.leaving_with(&task.leave);
     let handle = prepared.handle();
-    let stop = || What::Cancel { reason: Some("the parent run stopped it".into()) };
+    let stop = || InputKind::Cancel { reason: Some("the parent run stopped it".into()) };
     if task.cancel.is_cancelled() {
         // It hears of that before any of its work begins again.
         handle.send_now(stop());

@@ -16,16 +16,16 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, Hooks, Input, OpenCall, RunId, RunStanding, State, ToolKind, ToolSpec, Violation, What,
+    Event, Fact, Hooks, Input, InputKind, InvalidInput, OpenCall, RunId, RunState, State, ToolKind, ToolSpec,
     decide, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
-use windlass_store::{Append, Batch, Fence, PostId, Posted, Standing, StoreError};
+use windlass_store::{Append, Batch, Fence, PostId, Posted, RunState, StoreError};
 
 use crate::agent::Agent;
 use crate::clock::RunClock;
 use crate::error::Error;
-use crate::hold::{Broken, Hold};
+use crate::lease::{Broken, RunLease};
 use crate::masking::mask_input;
 use crate::people::People;
 use crate::posts::Posts;
@@ -45,8 +45,8 @@ const WRONG_ANSWERS: u32 = 100;
 
 /// Something that somebody in this process sends to a run, and where the answer goes.
 pub(crate) struct Sent {
-    pub(crate) what: What,
-    pub(crate) reply: Option<oneshot::Sender<Result<(), Violation>>>,
+    pub(crate) what: InputKind,
+    pub(crate) reply: Option<oneshot::Sender<Result<(), InvalidInput>>>,
 }
 
 /// Ends when the tools of a source have changed.
@@ -56,7 +56,7 @@ type Changes = BoxFuture<'static, Vec<watch::Receiver<u64>>>;
 pub(crate) struct Driver {
     agent: Agent,
     state: State,
-    hold: Hold,
+    lease: RunLease,
     people: Option<Arc<dyn People>>,
     wrong_answers: u32,
     wait_for_timers: bool,
@@ -71,7 +71,7 @@ pub(crate) struct Driver {
     inbox: mpsc::Receiver<Box<Sent>>,
     posts: Posts,
     changes: Option<Changes>,
-    first: Option<What>,
+    first: Option<InputKind>,
     /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,
     /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
@@ -85,7 +85,7 @@ enum Next {
     Sent(Box<Sent>),
     Posted(Result<Vec<Posted>, StoreError>),
     ToolsChanged,
-    Ended(What),
+    Ended(InputKind),
     /// The person at hand is gone.
     Alone,
     /// The run is to be laid down.
@@ -103,7 +103,7 @@ impl Driver {
         agent: Agent,
         state: State,
         fence: Fence,
-        first: Option<What>,
+        first: Option<InputKind>,
         options: DriveOptions,
     ) -> Self {
         let (sender, inbox) = mpsc::channel(INBOX);
@@ -115,7 +115,7 @@ impl Driver {
             changes,
             agent,
             state,
-            hold: Hold::new(log.clone(), run, fence),
+            lease: RunLease::new(log.clone(), run, fence),
             people: options.people,
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
@@ -175,11 +175,11 @@ impl Driver {
 
     async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
-            if matches!(first, What::Resumed { .. } | What::Adopted { .. }) {
+            if matches!(first, InputKind::Resumed { .. } | InputKind::Adopted { .. }) {
                 self.stop_left_behind().await;
             }
             self.take(first, None).await?.map_err(Error::Refused)?;
-            self.clock = RunClock::after(self.state.clock(), &**self.agent.world());
+            self.clock = RunClock::after(self.state.clock(), &**self.agent.environment());
             self.adjust().await?;
         }
         while !self.state.is_finished() {
@@ -233,14 +233,14 @@ impl Driver {
             self.posts.seen(post.id);
             if self.take(post.what, Some(post.id)).await?.is_err() && !self.state.is_finished() {
                 // A refused post stays refused: it must not wait there for ever (E28).
-                self.agent.log().discard(self.state.run(), post.id, self.hold.fence()).await?;
+                self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
             }
         }
         Ok(())
     }
 
-    async fn take_end(&mut self, what: What) -> Result<(), Error> {
-        let answer = matches!(what, What::Answered { .. });
+    async fn take_end(&mut self, what: InputKind) -> Result<(), Error> {
+        let answer = matches!(what, InputKind::Answered { .. });
         // The work that has ended may have changed the tools, and the next request must offer them.
         self.adjust_now().await?;
         // A late end of work that is no longer wanted is a violation of no consequence.
@@ -265,7 +265,7 @@ impl Driver {
         let seals = self.agent.changed_seals(self.state.seals());
         let differs = !Arc::ptr_eq(&tools, known) && tools != *known;
         if !self.state.is_finished() && (differs || seals.is_some()) {
-            drop(self.take(What::ToolsChanged { tools, seals }, None).await?);
+            drop(self.take(InputKind::ToolsChanged { tools, seals }, None).await?);
         }
         Ok(())
     }
@@ -284,14 +284,14 @@ impl Driver {
             self.posted(posts).await?;
             return Ok(false);
         }
-        let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.world()));
-        self.hold.park(wake).await?;
+        let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.environment()));
+        self.lease.park(wake).await?;
         // Whoever posted until here may have seen that the run is held, and relies on its holder.
-        if self.posts.now().await?.is_empty() || !self.hold.take_again(self.agent.holder()).await? {
+        if self.posts.now().await?.is_empty() || !self.lease.take_again(self.agent.holder()).await? {
             return Ok(true);
         }
-        let Fence { holder, epoch } = self.hold.fence().clone();
-        self.take(What::Resumed { holder: holder.0, epoch, by_hand: false }, None)
+        let Fence { holder, epoch } = self.lease.fence().clone();
+        self.take(InputKind::Resumed { holder: holder.0, epoch, by_hand: false }, None)
             .await?
             .map_err(Error::Refused)?;
         Ok(false)
@@ -302,28 +302,28 @@ impl Driver {
     /// Boxed while it lasts: a run that waits for a model must not hold the room that an append takes.
     fn take(
         &mut self,
-        what: What,
+        what: InputKind,
         uses: Option<PostId>,
-    ) -> BoxFuture<'_, Result<Result<(), Violation>, Error>> {
+    ) -> BoxFuture<'_, Result<Result<(), InvalidInput>, Error>> {
         Box::pin(self.take_now(what, uses))
     }
 
     async fn take_now(
         &mut self,
-        mut what: What,
+        mut what: InputKind,
         uses: Option<PostId>,
-    ) -> Result<Result<(), Violation>, Error> {
+    ) -> Result<Result<(), InvalidInput>, Error> {
         mask_input(&mut what);
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
-        let at = self.clock.now(&**self.agent.world());
+        let at = self.clock.now(&**self.agent.environment());
         let what = self.agent.checks().look_at(&self.state, at, what);
-        let replied = if let What::Replied { action, .. } = what { Some(action) } else { None };
+        let replied = if let InputKind::Replied { action, .. } = what { Some(action) } else { None };
         let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
             Ok((events, next)) => (events.into(), next),
-            Err(violation) => {
-                let shared = Arc::new(violation.clone());
-                self.publisher.send(Update::Refused { violation: shared });
-                return Ok(Err(violation));
+            Err(invalid) => {
+                let shared = Arc::new(invalid.clone());
+                self.publisher.send(Update::Refused { invalid: shared });
+                return Ok(Err(invalid));
             }
         };
         debug_assert_eq!(
@@ -332,14 +332,14 @@ impl Driver {
             "the state is the fold of its events"
         );
         let run = next.run();
-        let (expected, fence) = (self.state.version(), self.hold.fence().clone());
+        let (expected, fence) = (self.state.version(), self.lease.fence().clone());
         let standing = standing(&next);
         self.agent
             .log()
             .append(Append { run, expected, events: events.clone(), fence, uses, standing })
             .await?;
         if next.is_finished() {
-            self.hold.ended();
+            self.lease.ended();
         }
         let output = next.ended().and_then(|end| end.output.as_ref());
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
@@ -359,14 +359,14 @@ impl Driver {
     }
 
     /// Above how many bytes what an input brings is stored apart. What `read_result` gives is bounded already.
-    fn spill_bytes(&self, what: &What) -> u64 {
+    fn spill_bytes(&self, what: &InputKind) -> u64 {
         let reads = |action| {
             let tool = self.state.running_call(action).and_then(|open| self.state.tool(&open.call.name));
             tool.is_some_and(|tool| tool.kind == ToolKind::Read)
         };
         match what {
-            What::Start(start) => start.policy.spill_bytes(),
-            What::CallEnded { action, .. } if reads(*action) => u64::MAX,
+            InputKind::Start(start) => start.policy.spill_bytes(),
+            InputKind::CallEnded { action, .. } if reads(*action) => u64::MAX,
             _ => self.state.policy().spill_bytes(),
         }
     }
@@ -406,9 +406,9 @@ impl Driver {
 
     /// Whether nothing here can bring the run on: it waits for somebody outside.
     fn parked(&self) -> bool {
-        let suspended = self.state.standing() == RunStanding::Suspended;
+        let suspended = self.state.standing() == RunState::Suspended;
         // A timer that is due already must not be left for whoever looks next.
-        let until = if self.wait_for_timers { u64::MAX } else { self.clock.now(&**self.agent.world()) };
+        let until = if self.wait_for_timers { u64::MAX } else { self.clock.now(&**self.agent.environment()) };
         suspended && !self.slots.busy() && !self.slots.due(until)
     }
 
@@ -473,10 +473,10 @@ fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Pol
 }
 
 /// How the log lists the run.
-fn standing(state: &State) -> Standing {
+fn standing(state: &State) -> RunState {
     match state.standing() {
-        RunStanding::Ended(status) => Standing::Ended(status),
+        RunState::Ended(status) => RunState::Ended(status),
         // It is suspended, and its hold given up, by `park`: once the driver really leaves.
-        RunStanding::Running | RunStanding::Suspended => Standing::Running,
+        RunState::Running | RunState::Suspended => RunState::Running,
     }
 }

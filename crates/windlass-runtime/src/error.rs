@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use windlass_core::{LOST_ATTEMPTS, RunId, SessionId, Status, Text, Violation};
+use windlass_core::{InvalidInput, LOST_ATTEMPTS, RunId, SessionId, Status, Text};
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
@@ -137,7 +137,7 @@ pub enum Error {
     Log(#[source] StoreError),
     /// An input did not fit the run.
     #[error("refused")]
-    Refused(#[source] Violation),
+    Refused(#[source] InvalidInput),
     /// The run's agent is another one, or has changed since.
     #[error("{}", other_agent(*run, expected, found, changes))]
     AgentChanged {

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Base, CallId, Event, Fact, Fork as Forked, RunId, RunInput, RunStarted, State, Usage, What,
+    Base, CallId, Event, Fact, Fork as Forked, InputKind, RunId, RunInput, RunStarted, State, Usage,
 };
 use windlass_store::EventLog;
 
@@ -91,9 +91,9 @@ impl Agent {
         saved.tool_calls += kept.count() as u64;
         let start = self.forked(&base, fact, &fork, &options).await?;
         let state = State::on_base(start.run, &base);
-        let first = What::Start(Box::new(start));
+        let first = InputKind::Start(Box::new(start));
         // What cannot be started is refused before anything is made of it.
-        let input = windlass_core::Input { at: self.world().now(), what: first.clone() };
+        let input = windlass_core::Input { at: self.environment().now(), what: first.clone() };
         windlass_core::accept(&state, input).map_err(Error::Refused)?;
         Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
     }
@@ -116,7 +116,7 @@ impl Agent {
         fork: &ForkOptions,
         options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
-        let run = clock::new_run(&**self.world(), Some(base.run()));
+        let run = clock::new_run(&**self.environment(), Some(base.run()));
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
             run,

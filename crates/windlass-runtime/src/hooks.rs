@@ -10,8 +10,8 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value};
 use windlass_core::{
-    Adjusted, Branched, CallId, CallOutcome, Content, HookEnd, Input, Merge, Message, Millis, ModelChoice,
-    Prices, Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, What, decide,
+    Adjusted, Branched, CallId, CallOutcome, Content, HookEnd, Input, InputKind, Merge, Message, Millis,
+    ModelChoice, Prices, Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, decide,
 };
 
 /// Somebody who is asked after the tools of each step.
@@ -273,17 +273,17 @@ impl OutputChecks {
     }
 
     /// A reply with what the checks have against the output that the run would end with.
-    pub(crate) fn look_at(&self, state: &State, at: Millis, what: What) -> What {
-        let What::Replied { action, reply } = what else { return what };
-        let replied = What::Replied { action, reply };
+    pub(crate) fn look_at(&self, state: &State, at: Millis, what: InputKind) -> InputKind {
+        let InputKind::Replied { action, reply } = what else { return what };
+        let replied = InputKind::Replied { action, reply };
         if self.0.is_empty() {
             return replied;
         }
         let end = decide(state, Input { at, what: replied.clone() }).ok();
         let output = end.as_ref().and_then(|(_, next)| next.ended()?.output.as_ref());
         match (output.and_then(|output| self.objection(output)), replied) {
-            (Some(objection), What::Replied { action, reply }) => {
-                What::Objected { action, reply, objection: objection.into() }
+            (Some(objection), InputKind::Replied { action, reply }) => {
+                InputKind::Objected { action, reply, objection: objection.into() }
             }
             (_, replied) => replied,
         }

@@ -3,8 +3,8 @@
 //! An imported run's agent is marked ([`AgentRef::imported`](windlass_core::AgentRef::imported)), so that no agent here is
 //! that one: whoever goes on with it must name an agent, whose policy and tools then apply.
 
-use windlass_core::{AgentRef, Event, Fact, RunId, RunStanding, State, evolve, replay};
-use windlass_store::{Append, Batch, EventLog, Fence, Holder, Standing, StoreError};
+use windlass_core::{AgentRef, Event, Fact, RunId, RunState, State, evolve, replay};
+use windlass_store::{Append, Batch, EventLog, Fence, Holder, RunState, StoreError};
 
 use crate::error::Error;
 use crate::load::load_until;
@@ -177,16 +177,16 @@ async fn write(log: &dyn EventLog, holder: &Holder, state: &State, batches: Vec<
     let last = batches.last().map_or(0, Batch::last);
     for batch in batches {
         let standing = match state.standing() {
-            RunStanding::Ended(status) if batch.last() == last => Standing::Ended(status),
-            _ => Standing::Running,
+            RunState::Ended(status) if batch.last() == last => RunState::Ended(status),
+            _ => RunState::Running,
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
         log.append(Append { run, expected, events: batch.events, fence, uses: None, standing }).await?;
     }
     match state.standing() {
-        RunStanding::Ended(_) => {}
-        RunStanding::Suspended => log.park(run, &fence).await?,
-        RunStanding::Running => log.release(run, &fence).await?,
+        RunState::Ended(_) => {}
+        RunState::Suspended => log.park(run, &fence).await?,
+        RunState::Running => log.release(run, &fence).await?,
     }
     Ok(())
 }

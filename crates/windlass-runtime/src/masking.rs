@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use windlass_core::{
-    CallOutcome, Content, Found, Masker, Media, MediaSource, ModelFailure, Part, Reply, StreamMask, Text,
-    What, mask,
+    CallOutcome, Content, Found, InputKind, Masker, Media, MediaSource, ModelFailure, Part, Reply,
+    StreamMask, Text, mask,
 };
 use windlass_models::{Delta, Deltas};
 
@@ -19,31 +19,31 @@ use windlass_models::{Delta, Deltas};
 const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
 
 /// Masks what comes from models, tools and other agents.
-pub(crate) fn mask_input(what: &mut What) {
+pub(crate) fn mask_input(what: &mut InputKind) {
     if Masker::of_process().is_empty() {
         return;
     }
     match what {
-        What::Replied { reply, .. } | What::Objected { reply, .. } => mask_reply(reply),
-        What::ModelFailed { failure, .. } => hide(&mut failure.message),
-        What::CallEnded { outcome, .. }
-        | What::Delegated { outcome, .. }
-        | What::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
-        What::DelegateAsks { text, suggestions, .. } => {
+        InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => mask_reply(reply),
+        InputKind::ModelFailed { failure, .. } => hide(&mut failure.message),
+        InputKind::CallEnded { outcome, .. }
+        | InputKind::Delegated { outcome, .. }
+        | InputKind::Checked { found: Found::Happened(outcome), .. } => mask_outcome(outcome),
+        InputKind::DelegateAsks { text, suggestions, .. } => {
             hide(text);
             suggestions.iter_mut().for_each(hide);
         }
-        What::Checked { .. }
-        | What::Start(_)
-        | What::Resumed { .. }
-        | What::Adopted { .. }
-        | What::Stepped { .. }
-        | What::Answered { .. }
-        | What::Steer { .. }
-        | What::Cancel { .. }
+        InputKind::Checked { .. }
+        | InputKind::Start(_)
+        | InputKind::Resumed { .. }
+        | InputKind::Adopted { .. }
+        | InputKind::Stepped { .. }
+        | InputKind::Answered { .. }
+        | InputKind::Steer { .. }
+        | InputKind::Cancel { .. }
         // Tool servers mask their tools when they list them.
-        | What::ToolsChanged { .. }
-        | What::TimerFired { .. } => {}
+        | InputKind::ToolsChanged { .. }
+        | InputKind::TimerFired { .. } => {}
     }
 }
 

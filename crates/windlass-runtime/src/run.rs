@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Answer, Input, LimitKind, Memory, Message, OpenQuestion, QuestionId, RunId, RunInput, RunStanding,
-    SessionId, State, Status, Text, Usage, Violation, What, accept,
+    Answer, Input, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId, RunId,
+    RunInput, RunState, SessionId, State, Status, Text, Usage, accept,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -44,7 +44,7 @@ impl Run {
     }
 
     /// How it stands.
-    pub fn standing(&self) -> RunStanding {
+    pub fn standing(&self) -> RunState {
         self.state.standing()
     }
 
@@ -171,7 +171,7 @@ impl RunHandle {
     /// # Errors
     /// The run has ended, or is being stopped already.
     pub async fn cancel(&self, reason: Option<Text>) -> Result<(), Error> {
-        self.send(What::Cancel { reason }).await
+        self.send(InputKind::Cancel { reason }).await
     }
 
     /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
@@ -186,7 +186,7 @@ impl RunHandle {
     /// # Errors
     /// The run has ended, or is being stopped.
     pub async fn steer(&self, text: impl Into<Text>) -> Result<(), Error> {
-        self.send(What::Steer { text: text.into() }).await
+        self.send(InputKind::Steer { text: text.into() }).await
     }
 
     /// Answers a question.
@@ -194,14 +194,14 @@ impl RunHandle {
     /// # Errors
     /// The question is not open, or the answer does not fit it.
     pub async fn answer(&self, question: QuestionId, answer: Answer) -> Result<(), Error> {
-        self.send(What::Answered { question, answer }).await
+        self.send(InputKind::Answered { question, answer }).await
     }
 
     /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.
     ///
     /// # Errors
     /// The input does not fit the run.
-    pub async fn send(&self, what: What) -> Result<(), Error> {
+    pub async fn send(&self, what: InputKind) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
         if self.sender.send(Box::new(Sent { what: what.clone(), reply: Some(reply) })).await.is_err() {
             return self.agent.post(self.run, what).await;
@@ -214,7 +214,7 @@ impl RunHandle {
     }
 
     /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
-    pub fn send_now(&self, what: What) {
+    pub fn send_now(&self, what: InputKind) {
         // A full or closed inbox means that the run is over or swamped; nobody waits for this one.
         let _unsent = self.sender.try_send(Box::new(Sent { what, reply: None }));
     }
@@ -268,12 +268,12 @@ impl Agent {
         if input.is_empty() {
             return Err(self.bad_input("there is no message in it".to_owned()));
         }
-        let run = clock::new_run(&**self.world(), base.map(State::run));
+        let run = clock::new_run(&**self.environment(), base.map(State::run));
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
         let start = self.start(run, input, session, base)?;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
-        Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+        Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
 
     /// Prepares a run that does a task of another one, under an id that the other one gave it; a branch goes on from a
@@ -291,7 +291,7 @@ impl Agent {
         let run = task.run;
         let mut start = self.start(run, input, None, base)?;
         start.parent = Some(task.parent);
-        let start = What::Start(Box::new(start));
+        let start = InputKind::Start(Box::new(start));
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(start), self.first_fence(), options))
     }
@@ -312,7 +312,7 @@ impl Agent {
         let mut raised = Vec::new();
         for (limit, number) in limits {
             let refused = |reached: String| {
-                Error::Refused(Violation::NotRaised { limit: *limit, reached, found: number.to_string() })
+                Error::Refused(InvalidInput::NotRaised { limit: *limit, reached, found: number.to_string() })
             };
             let max = limit.keep(*number).ok_or_else(|| refused("0".to_owned()))?;
             let before = base.policy().limit(*limit).unwrap_or(0);
@@ -322,22 +322,22 @@ impl Agent {
             raised.push((*limit, max));
         }
         let session = base.session().cloned();
-        let fresh = clock::new_run(&**self.world(), Some(run));
+        let fresh = clock::new_run(&**self.environment(), Some(run));
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
         start.policy = Self::raised(base.policy(), &raised);
         check_prices(self.name(), &start.policy, start.models.iter())?;
         let state = State::on_base(fresh, &base);
-        Ok(self.driver(state, Some(What::Start(Box::new(start))), self.first_fence(), options))
+        Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
 
     /// Leaves an input for whoever holds the run, after looking whether it fits the run as it stands.
     ///
     /// # Errors
     /// The input does not fit the run.
-    pub async fn post(&self, run: RunId, what: What) -> Result<(), Error> {
-        post(&**self.log(), run, self.world().now(), what).await
+    pub async fn post(&self, run: RunId, what: InputKind) -> Result<(), Error> {
+        post(&**self.log(), run, self.environment().now(), what).await
     }
 
     /// The end of a session's last run, if it has one.
@@ -359,7 +359,7 @@ impl Agent {
     pub(crate) fn driver(
         &self,
         state: State,
-        first: Option<What>,
+        first: Option<InputKind>,
         fence: Fence,
         options: DriveOptions,
     ) -> Prepared {
@@ -375,7 +375,12 @@ impl Agent {
 ///
 /// # Errors
 /// The input does not fit the run, or the log failed.
-pub async fn post(log: &dyn windlass_store::EventLog, run: RunId, at: u64, what: What) -> Result<(), Error> {
+pub async fn post(
+    log: &dyn windlass_store::EventLog,
+    run: RunId,
+    at: u64,
+    what: InputKind,
+) -> Result<(), Error> {
     let state = load(log, run).await?;
     accept(&state, Input { at, what: what.clone() }).map_err(Error::Refused)?;
     log.post(run, at, what).await?;

@@ -49,8 +49,8 @@ pub(crate) async fn end(agent: &Agent, used: Vec<ServiceUse>) {
 
 /// What the future gives, unless it panics or takes too long.
 async fn within<T>(agent: &Agent, ms: u64, future: impl Future<Output = T>) -> Result<T, String> {
-    let world = agent.world();
-    let late = world.sleep_until(world.now().saturating_add(ms));
+    let environment = agent.environment();
+    let late = environment.sleep_until(environment.now().saturating_add(ms));
     let caught = std::pin::pin!(AssertUnwindSafe(future).catch_unwind());
     match select(caught, late).await {
         Either::Left((Ok(given), _)) => Ok(given),

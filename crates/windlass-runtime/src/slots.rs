@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Action, ActionId, Millis, What, Work};
+use windlass_core::{Action, ActionId, ActionKind, InputKind, Millis};
 
 /// A piece of work that is going on.
 pub(crate) struct Slot {
     pub(crate) action: Action,
     /// `None`: whoever was to do the work gave up, and nothing follows.
-    pub(crate) future: BoxFuture<'static, Option<What>>,
+    pub(crate) future: BoxFuture<'static, Option<InputKind>>,
     pub(crate) cancel: CancellationToken,
     /// Set once the work was asked to stop.
     pub(crate) stopping: bool,
@@ -53,12 +53,12 @@ impl Slots {
                 return true;
             }
             match slot.action.work {
-                Work::SetTimer { .. } | Work::Ask { .. } => false,
-                Work::CallModel { .. }
-                | Work::RunTool { .. }
-                | Work::Delegate { .. }
-                | Work::RunHook
-                | Work::CheckCall { .. } => {
+                ActionKind::SetTimer { .. } | ActionKind::Ask { .. } => false,
+                ActionKind::CallModel { .. }
+                | ActionKind::RunTool { .. }
+                | ActionKind::Delegate { .. }
+                | ActionKind::RunHook
+                | ActionKind::CheckCall { .. } => {
                     slot.stopping = true;
                     slot.cancel.cancel();
                     true
@@ -72,9 +72,9 @@ impl Slots {
     pub(crate) fn lay_down(&mut self) {
         self.slots.retain_mut(|slot| {
             match slot.action.work {
-                Work::SetTimer { .. } | Work::Ask { .. } | Work::RunHook => return false,
-                Work::Delegate { .. } => {}
-                Work::CallModel { .. } | Work::RunTool { .. } | Work::CheckCall { .. } => {
+                ActionKind::SetTimer { .. } | ActionKind::Ask { .. } | ActionKind::RunHook => return false,
+                ActionKind::Delegate { .. } => {}
+                ActionKind::CallModel { .. } | ActionKind::RunTool { .. } | ActionKind::CheckCall { .. } => {
                     slot.cancel.cancel();
                 }
             }
@@ -85,18 +85,18 @@ impl Slots {
 
     /// Whether work other than timers is going on.
     pub(crate) fn busy(&self) -> bool {
-        self.slots.iter().any(|slot| !matches!(slot.action.work, Work::SetTimer { .. }))
+        self.slots.iter().any(|slot| !matches!(slot.action.work, ActionKind::SetTimer { .. }))
     }
 
     /// Whether a timer fires until then.
     pub(crate) fn due(&self, until: Millis) -> bool {
-        self.slots.iter().any(|slot| matches!(slot.action.work, Work::SetTimer { at } if at <= until))
+        self.slots.iter().any(|slot| matches!(slot.action.work, ActionKind::SetTimer { at } if at <= until))
     }
 
     /// When the first timer fires.
     pub(crate) fn next_timer(&self) -> Option<Millis> {
         let timers = self.slots.iter().filter_map(|slot| match slot.action.work {
-            Work::SetTimer { at } => Some(at),
+            ActionKind::SetTimer { at } => Some(at),
             _ => None,
         });
         timers.min()
@@ -108,7 +108,7 @@ impl Slots {
     }
 
     /// The next work that ends, in the order in which it was started where several have.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<What>> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<InputKind>> {
         for place in 0..self.slots.len() {
             let Some(slot) = self.slots.get_mut(place) else { break };
             if let Poll::Ready(what) = Pin::new(&mut slot.future).poll(context) {

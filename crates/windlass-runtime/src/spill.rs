@@ -4,23 +4,23 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallOutcome, Content, Found, Media, MediaSource, Message, Part, Ref, RunInput, Text, What, shortened,
+    CallOutcome, Content, Found, InputKind, Media, MediaSource, Message, Part, Ref, RunInput, Text, shortened,
 };
 use windlass_store::{EventLog, StoreError};
 
 /// Stores what is longer than `most` bytes and puts references in its place.
-pub(crate) async fn spill(log: &dyn EventLog, most: u64, what: &mut What) -> Result<(), StoreError> {
+pub(crate) async fn spill(log: &dyn EventLog, most: u64, what: &mut InputKind) -> Result<(), StoreError> {
     match what {
-        What::Start(start) => {
+        InputKind::Start(start) => {
             if let RunInput::Messages(messages) = &mut start.input {
                 for message in messages.iter_mut().filter(|message| is_long(message, most)) {
                     spill_message(log, most, Arc::make_mut(message)).await?;
                 }
             }
         }
-        What::CallEnded { outcome, .. }
-        | What::Delegated { outcome, .. }
-        | What::Checked { found: Found::Happened(outcome), .. } => {
+        InputKind::CallEnded { outcome, .. }
+        | InputKind::Delegated { outcome, .. }
+        | InputKind::Checked { found: Found::Happened(outcome), .. } => {
             spill_outcome(log, most, outcome).await?;
         }
         _ => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Adjusted, AgentRef, RunId, RunInput, State, Violation, What};
+use windlass_core::{Adjusted, AgentRef, InputKind, InvalidInput, RunId, RunInput, State};
 use windlass_store::Fence;
 
 use crate::agent::Agent;
@@ -30,7 +30,7 @@ impl Agent {
 
     /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
     /// and instructions apply.
-    async fn taken_over(&self, how: (RunId, bool, bool), fence: &Fence) -> Result<(State, What), Error> {
+    async fn taken_over(&self, how: (RunId, bool, bool), fence: &Fence) -> Result<(State, InputKind), Error> {
         let (run, changed, by_hand) = how;
         let state = self.checked_state(run, changed).await?;
         refuse_given_up(&**self.log(), &state, by_hand).await?;
@@ -38,8 +38,8 @@ impl Agent {
         if !state.agent().is_some_and(AgentRef::is_imported) {
             // What has changed must be known before anything begins again that was allowed as it was.
             let first = match self.changed_since(&state) {
-                Some(adjusted) => What::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand },
-                None => What::Resumed { holder, epoch, by_hand },
+                Some(adjusted) => InputKind::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand },
+                None => InputKind::Resumed { holder, epoch, by_hand },
             };
             return Ok((state, first));
         }
@@ -56,7 +56,7 @@ impl Agent {
             models: Some(self.known_models(None)),
             prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
         };
-        Ok((state, What::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand }))
+        Ok((state, InputKind::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand }))
     }
 
     /// Whether this agent may go on with a run: `changed` allows another one than it began with.
@@ -70,8 +70,8 @@ impl Agent {
     async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
         let state = load(&**self.log(), run).await?;
         if let Some(end) = state.ended() {
-            let violation = Violation::Ended { run, status: end.status, found: "a take-over" };
-            return Err(Error::Refused(violation));
+            let invalid = InvalidInput::Ended { run, status: end.status, found: "a take-over" };
+            return Err(Error::Refused(invalid));
         }
         match self.check_agent(&state) {
             // Whoever goes on with a run from elsewhere does so with models of their own.

@@ -18,7 +18,7 @@ use futures_core::future::BoxFuture;
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, Status as SpanStatus, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue, global};
-use windlass_core::{Action, Event, Fact, LimitKind, State, Status, Text, What};
+use windlass_core::{Action, Event, Fact, InputKind, LimitKind, State, Status, Text};
 
 use crate::agent::Agent;
 use meters::meters;
@@ -57,12 +57,12 @@ pub(crate) struct RunTrace {
 impl RunTrace {
     /// Begins to tell of a run, if anybody wants to know. What a run says of its own trace when it is taken over again
     /// comes before what the process has going on.
-    pub(crate) fn begin(agent: &Agent, state: &State, first: &mut Option<What>) -> Option<Self> {
+    pub(crate) fn begin(agent: &Agent, state: &State, first: &mut Option<InputKind>) -> Option<Self> {
         if !ON.load(Ordering::Relaxed) {
             return None;
         }
         let (session, policy) = match first {
-            Some(What::Start(start)) => (start.session.clone(), start.policy.clone()),
+            Some(InputKind::Start(start)) => (start.session.clone(), start.policy.clone()),
             _ => (state.session().cloned(), state.policy().clone()),
         };
         let above = state.trace().map_or_else(Context::current, |parent| {
@@ -83,14 +83,14 @@ impl RunTrace {
             attributes.push(KeyValue::new("agent.max_steps", i64::try_from(most).unwrap_or(i64::MAX)));
         }
         let run = span(&above, "agent.agentic_loop".to_owned(), SpanKind::Internal, attributes);
-        if let Some(What::Start(start)) = first {
+        if let Some(InputKind::Start(start)) = first {
             start.trace = traceparent(&run);
         }
         Some(Self {
             agent: agent.name().clone(),
             run,
             step: None,
-            begun_at: agent.world().now(),
+            begun_at: agent.environment().now(),
             ended: false,
         })
     }
@@ -147,16 +147,17 @@ impl RunTrace {
         &self,
         action: &Action,
         state: &State,
-        world: &std::sync::Arc<dyn crate::world::World>,
-        future: BoxFuture<'static, Option<What>>,
-    ) -> BoxFuture<'static, Option<What>> {
+        environment: &std::sync::Arc<dyn crate::environment::Environment>,
+        future: BoxFuture<'static, Option<InputKind>>,
+    ) -> BoxFuture<'static, Option<InputKind>> {
         let Some(told) = Told::of(action, state) else {
             return Box::pin(future.with_context(self.context().clone()));
         };
         let mut attributes = told.attributes();
         attributes.push(self.label());
         let context = span(self.context(), told.span_name(), SpanKind::Client, attributes);
-        let (below, label, world, begun) = (context.clone(), self.label(), world.clone(), world.now());
+        let (below, label, environment, begun) =
+            (context.clone(), self.label(), environment.clone(), environment.now());
         let work = async move {
             let end = future.await;
             let error = end.as_ref().and_then(|what| Told::ended(&context, what));
@@ -164,7 +165,7 @@ impl RunTrace {
             finish(&context, error);
             told.measure(
                 &[label, KeyValue::new("success", good)],
-                world.now().saturating_sub(begun),
+                environment.now().saturating_sub(begun),
                 end.as_ref(),
             );
             end

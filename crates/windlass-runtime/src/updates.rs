@@ -62,7 +62,7 @@ pub enum Update {
     /// An input was refused: somebody sent something that did not fit. The run goes on.
     Refused {
         /// Why.
-        violation: Arc<windlass_core::Violation>,
+        invalid: Arc<windlass_core::InvalidInput>,
     },
 }
 

@@ -12,20 +12,21 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, CallId, CallOutcome, FailureKind, Found, ModelFailure, OpenQuestion, Prices, Request, State,
-    Stop, Text, ToolChoice, ToolSpec, Usage, View, What, Wire, fenced_prompt, plain_schema, transcript,
+    ActionId, CallId, CallOutcome, FailureKind, Found, InputKind, ModelFailure, OpenQuestion, Prices,
+    Request, State, Stop, Text, ToolChoice, ToolSpec, Usage, View, Wire, fenced_prompt, plain_schema,
+    transcript,
 };
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_store::StoreError;
 use windlass_tools::{Lease, Tool, ToolContext, ToolResult};
 
 use crate::delegates::TaskEnd;
+use crate::environment::Environment;
 use crate::hooks::{self, Step, StepHook};
 use crate::masking::masked;
 use crate::partial::Partial;
 use crate::people::People;
 use crate::updates::{Publisher, Update};
-use crate::world::World;
 
 /// Bytes of a token, by rule of thumb, where a provider sent no count.
 const BYTES_A_TOKEN: u64 = 4;
@@ -45,7 +46,7 @@ pub(crate) struct ModelWork {
     pub(crate) publisher: Publisher,
     /// `None`: nobody listens, or the run has no output.
     pub(crate) partial: Option<Partial>,
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) environment: Arc<dyn Environment>,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -95,8 +96,8 @@ pub(crate) fn request(request: &Request<'_>, prefix: &PrefixCell, stream: bool) 
 }
 
 impl ModelWork {
-    pub(crate) async fn run(self) -> What {
-        let Self { action, model, request, publisher, mut partial, world, cancel } = self;
+    pub(crate) async fn run(self) -> InputKind {
+        let Self { action, model, request, publisher, mut partial, environment, cancel } = self;
         let name = request.model.name.clone();
         let fail = |kind, message: &str| failure(&name, kind, message);
         let mut spent = Spent { sent: sent(&request), received: 0, counted: false };
@@ -139,14 +140,14 @@ impl ModelWork {
                 }
                 Some(Err(failure)) => break failure,
                 None if taken == 0 => break fail(FailureKind::Cut, "the stream ended before anything came"),
-                None => return What::Replied { action, reply: Box::new(assembler.finish()) },
+                None => return InputKind::Replied { action, reply: Box::new(assembler.finish()) },
             }
         };
         let failure = ModelFailure { usage: spent.paid(&failure, &assembler), ..failure };
         if shown {
             publisher.send(Update::Void { action });
         }
-        What::ModelFailed { action, failure: Box::new(failure), jitter: world.chance() }
+        InputKind::ModelFailed { action, failure: Box::new(failure), jitter: environment.chance() }
     }
 }
 
@@ -302,7 +303,7 @@ pub(crate) struct ToolWork {
     pub(crate) args: serde_json::Value,
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) environment: Arc<dyn Environment>,
 }
 
 /// What a tool is told of the call. The key is the same for every try, also in a fork.
@@ -318,15 +319,18 @@ pub(crate) fn context(
 }
 
 impl ToolWork {
-    pub(crate) async fn run(self) -> What {
-        let Self { action, tool, context, args, timeout_ms, grace_ms, world } = self;
+    pub(crate) async fn run(self) -> InputKind {
+        let Self { action, tool, context, args, timeout_ms, grace_ms, environment } = self;
         let Some(tool) = tool else {
-            return What::CallEnded { action, outcome: CallOutcome::UnknownTool { nearest: Vec::new() } };
+            return InputKind::CallEnded {
+                action,
+                outcome: CallOutcome::UnknownTool { nearest: Vec::new() },
+            };
         };
         let cancelled = context.cancelled.clone();
         if cancelled.is_cancelled() {
             // It was stopped before it began: nothing of it is done.
-            return What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
+            return InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
         }
         let call = AssertUnwindSafe(async {
             // The process may have been stopped since the start was made durable, and the run taken over.
@@ -335,7 +339,7 @@ impl ToolWork {
         });
         let call = call.catch_unwind();
         pin_mut!(call);
-        let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
+        let deadline = environment.sleep_until(environment.now().saturating_add(timeout_ms));
         let stopped = cancelled.cancelled();
         pin_mut!(stopped);
         let outcome = match select(&mut call, select(deadline, stopped)).await {
@@ -343,11 +347,13 @@ impl ToolWork {
             Either::Right((Either::Left(_), _)) => {
                 // Out of time: it is asked to stop, and has its grace for that; its late result no longer counts.
                 cancelled.cancel();
-                select(&mut call, world.sleep_until(world.now().saturating_add(grace_ms))).await;
+                select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms))).await;
                 CallOutcome::TimedOut { after_ms: timeout_ms }
             }
             Either::Right((Either::Right(_), _)) => {
-                match select(&mut call, world.sleep_until(world.now().saturating_add(grace_ms))).await {
+                match select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms)))
+                    .await
+                {
                     // It came to its end all the same: its result is kept, since it happened.
                     Either::Left((Ok(Ok(content)), _)) => CallOutcome::Ok { content },
                     Either::Left(_) => CallOutcome::Interrupted { abandoned: false },
@@ -355,22 +361,22 @@ impl ToolWork {
                 }
             }
         };
-        What::CallEnded { action, outcome }
+        InputKind::CallEnded { action, outcome }
     }
 
     /// Asks the tool whether a call happened before a crash.
-    pub(crate) async fn check(self) -> What {
-        let Self { action, tool, context, args, timeout_ms, grace_ms, world } = self;
+    pub(crate) async fn check(self) -> InputKind {
+        let Self { action, tool, context, args, timeout_ms, grace_ms, environment } = self;
         let found = match tool {
             None => Found::Unsure,
             Some(tool) => {
                 let cancelled = context.cancelled.clone();
                 let check = AssertUnwindSafe(async { tool.check(context, args).await }).catch_unwind();
                 pin_mut!(check);
-                let deadline = world.sleep_until(world.now().saturating_add(timeout_ms));
+                let deadline = environment.sleep_until(environment.now().saturating_add(timeout_ms));
                 let overdue = async {
                     cancelled.cancelled().await;
-                    world.sleep_until(world.now().saturating_add(grace_ms)).await;
+                    environment.sleep_until(environment.now().saturating_add(grace_ms)).await;
                 };
                 pin_mut!(overdue);
                 match select(check, select(deadline, overdue)).await {
@@ -380,7 +386,7 @@ impl ToolWork {
                 }
             }
         };
-        What::Checked { action, found }
+        InputKind::Checked { action, found }
     }
 }
 
@@ -397,12 +403,12 @@ fn outcome(ended: Result<ToolResult, Box<dyn Any + Send>>) -> CallOutcome {
 }
 
 /// Puts a question to the person at hand. `None`: that person left or panicked, and the question stays open.
-pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<What> {
+pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<InputKind> {
     let id = question.id.clone();
     let answer =
         AssertUnwindSafe(async { people.ask_or_leave(&state, &question).await }).catch_unwind().await;
     match answer {
-        Ok(answer) => answer.map(|answer| What::Answered { question: id, answer }),
+        Ok(answer) => answer.map(|answer| InputKind::Answered { question: id, answer }),
         Err(panic) => {
             tracing::error!(run = %state.run(), "whoever was asked panicked: {}", words(&*panic));
             None
@@ -421,7 +427,7 @@ pub(crate) async fn ask_hook(
     hook: Option<Arc<dyn StepHook>>,
     state: State,
     prices: Arc<BTreeMap<Text, Prices>>,
-) -> What {
+) -> InputKind {
     let answer = match hook {
         Some(hook) => {
             let asked = AssertUnwindSafe(async { hook.on_step(Step::of(&state)).await }).catch_unwind().await;
@@ -430,7 +436,7 @@ pub(crate) async fn ask_hook(
         // Whoever resumes a run with an agent that has no hook goes on without one.
         None => Ok(Step::of(&state)),
     };
-    What::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
+    InputKind::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
 }
 
 /// Lets another agent do a task. `None`: it was laid down.
@@ -440,7 +446,7 @@ pub(crate) async fn ask_hook(
 pub(crate) async fn delegate(
     action: ActionId,
     end: Option<BoxFuture<'static, TaskEnd>>,
-) -> Result<Option<What>, Arc<StoreError>> {
+) -> Result<Option<InputKind>, Arc<StoreError>> {
     let failed = |message: String| TaskEnd::Done {
         outcome: CallOutcome::Error { kind: None, message: message.into() },
         usage: Usage::default(),
@@ -456,8 +462,8 @@ pub(crate) async fn delegate(
     Ok(Some(match end {
         TaskEnd::LogFailed(error) => return Err(error),
         TaskEnd::Left => return Ok(None),
-        TaskEnd::Done { outcome, usage, cost } => What::Delegated { action, outcome, usage, cost },
-        TaskEnd::Asks(asked) => What::DelegateAsks {
+        TaskEnd::Done { outcome, usage, cost } => InputKind::Delegated { action, outcome, usage, cost },
+        TaskEnd::Asks(asked) => InputKind::DelegateAsks {
             action,
             question: asked.id,
             kind: asked.kind,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures_util::future::try_join_all;
 use windlass_core::{Event, Fact, RunId};
-use windlass_store::{Append, EventLog, Fence, Holder, MemoryLog, SqliteLog, Standing, StoreError};
+use windlass_store::{Append, EventLog, Fence, Holder, MemoryLog, RunState, SqliteLog, StoreError};
 
 /// Bytes of text in each appended event.
 const TEXT: usize = 1_024;
@@ -67,7 +67,7 @@ async fn one_run(log: Arc<dyn EventLog>, number: u64, appends: u64) -> Result<()
     let fence = Fence { holder: Holder("example".into()), epoch: 1 };
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let standing = Standing::Running;
+        let standing = RunState::Running;
         log.append(Append { run, expected: step * 2, events, fence: fence.clone(), uses: None, standing })
             .await?;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use windlass_core::{Event, Millis, RunId, SessionId, Status, Text, What};
+use windlass_core::{Event, InputKind, Millis, RunId, SessionId, Status, Text};
 
 use crate::error::StoreError;
 
@@ -58,7 +58,7 @@ pub struct Fence {
 
 /// How a run stands after an append, for listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RunState {
     /// Work is going on, or would be if somebody held the run.
     Running,
     /// It waits for a person, a peer or a timer.
@@ -67,7 +67,7 @@ pub enum Standing {
     Ended(Status),
 }
 
-impl Standing {
+impl RunState {
     /// The name that [`RunFilter::status`] is compared with: `running`, `suspended`, or the status' name.
     pub fn name(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ pub struct Append {
     pub uses: Option<PostId>,
     /// How the run stands then. `Ended` and `Suspended` give up the hold in the same step; `Ended` empties the inbox, since
     /// nothing in it can be used any more.
-    pub standing: Standing,
+    pub standing: RunState,
 }
 
 /// The place of a posted input in a run's inbox: ascending.
@@ -108,7 +108,7 @@ pub struct Posted {
     /// When it was posted, in milliseconds since the epoch.
     pub at: Millis,
     /// What.
-    pub what: What,
+    pub what: InputKind,
 }
 
 /// When a suspended run goes on by itself, by the clock of who gives it up, in milliseconds since the epoch.
@@ -156,7 +156,7 @@ pub struct RunSummary {
     /// The run that started it.
     pub parent: Option<RunId>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: RunState,
     /// How many events it has.
     pub version: u64,
     /// When it began.
@@ -187,7 +187,7 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     fn follow(&self, run: RunId, from: u64) -> Batches;
 
     /// Leaves an input for whoever holds the run, now or later.
-    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>>;
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>>;
 
     /// What is in the inbox after that place, in order.
     fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>>;

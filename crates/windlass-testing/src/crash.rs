@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Event, Millis, RunId, Text, What};
+use windlass_core::{Event, InputKind, Millis, RunId, Text};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     StoreError, Wake,
@@ -178,7 +178,7 @@ impl EventLog for CrashLog {
         self.inner.follow(run, from)
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         self.inner.post(run, at, what)
     }
 

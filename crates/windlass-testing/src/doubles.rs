@@ -15,12 +15,12 @@ use futures_core::future::BoxFuture;
 use futures_util::future::{Either, select};
 use serde_json::Value;
 use windlass_core::{CallOutcome, ToolSpec};
-use windlass_runtime::World;
+use windlass_runtime::Environment;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::fixture::{During, ScriptedTool, ToolCheck, ToolEnd};
 use crate::script::{Execution, Script, Timed};
-use crate::sim::{SimWorld, step_aside};
+use crate::sim::{SimEnvironment, step_aside};
 
 /// A scripted tool.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct ScriptedToolDouble {
     pub(crate) spec: ToolSpec,
     pub(crate) tool: ScriptedTool,
     pub(crate) script: Script,
-    pub(crate) world: SimWorld,
+    pub(crate) environment: SimEnvironment,
 }
 
 /// While a call is going on: if it is lost in a crash, it did not happen.
@@ -83,8 +83,8 @@ impl ScriptedToolDouble {
         let work = async {
             if step.sleep_ms > 0 {
                 let work = Timed::Tool(key.clone(), place);
-                let due = self.script.lock().due(work, self.world.now(), step.sleep_ms);
-                self.world.sleep_until(due).await;
+                let due = self.script.lock().due(work, self.environment.now(), step.sleep_ms);
+                self.environment.sleep_until(due).await;
             }
             if step.end == ToolEnd::Hang {
                 std::future::pending::<()>().await;

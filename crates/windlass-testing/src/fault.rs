@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId, Text, What};
+use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, StoreError, Wake,
 };
@@ -148,7 +148,7 @@ impl EventLog for FaultLog {
         self.inner.follow(run, from)
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> Answer<'_, PostId> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
         Box::pin(async move {
             self.check()?;
             self.inner.post(run, at, what).await

@@ -5,7 +5,7 @@
 //! - [`FaultLog`]: a log that fails at the nth append, fills up ([`FaultLog::room`]), is slow or wholly broken;
 //! - [`CrashLog`]: the process dies right after a chosen event;
 //! - [`VolatileLog`]: the power goes, and what was not synced is lost;
-//! - [`SimWorld`]: a clock that jumps forward ([`SimWorld::jump`]) and back ([`SimWorld::jump_back`]);
+//! - [`SimEnvironment`]: a clock that jumps forward ([`SimEnvironment::jump`]) and back ([`SimEnvironment::jump_back`]);
 //! - [`run_and_kill`]: a real process that is killed at a chosen [`Moment`];
 //! - [`hostile`]: a model server and a tool server that attack their client.
 
@@ -32,5 +32,5 @@ pub use runner::{
     CaseFailure, CaseReport, RunnerOptions, Visited, appends_of_case, cancel_everywhere, run_case,
     steer_everywhere,
 };
-pub use sim::{BEGINNING, SimWorld, step_aside};
+pub use sim::{BEGINNING, SimEnvironment, step_aside};
 pub use volatile::VolatileLog;

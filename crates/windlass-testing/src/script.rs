@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, Millis, QuestionId, RunId, What};
+use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, InputKind, Millis, QuestionId, RunId};
 use windlass_models::mock;
-use windlass_runtime::{RunHandle, World};
+use windlass_runtime::{Environment, RunHandle};
 use windlass_store::EventLog;
 use windlass_tools::SharedService;
 use windlass_tools::memory::Memory;
@@ -15,7 +15,7 @@ use windlass_tools::memory::Memory;
 use crate::crash::CrashLog;
 use crate::fixture::{Cancel, Case, During, HumanAnswer, ModelEntry, Peer, ScriptedTool, SentRequest, Steer};
 use crate::schedule::Turns;
-use crate::sim::SimWorld;
+use crate::sim::SimEnvironment;
 
 /// The shared memory of a pass over a case: it survives simulated crashes.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub(crate) struct GivenTask {
 #[derive(Clone, Debug)]
 pub(crate) struct PostOffice {
     pub(crate) log: Arc<CrashLog>,
-    pub(crate) world: SimWorld,
+    pub(crate) environment: SimEnvironment,
 }
 
 /// Work that takes scripted time.
@@ -126,7 +126,7 @@ pub(crate) struct Inner {
     pub(crate) problem: Option<String>,
     pub(crate) handle: Option<RunHandle>,
     /// What was said to the current run from outside, in order.
-    pub(crate) said: Vec<What>,
+    pub(crate) said: Vec<InputKind>,
     /// The person's answer that a question was given last, in process.
     pub(crate) answered: BTreeMap<QuestionId, usize>,
     /// The place of the answer that an open question will have.
@@ -288,13 +288,13 @@ impl Inner {
     }
 
     /// Steers or cancels the run. Who does that and hears of no success does it again after a restart.
-    fn say(&mut self, what: What) {
+    fn say(&mut self, what: InputKind) {
         self.said.push(what.clone());
         self.send(what);
     }
 
     /// Says again what the log does not have. What was left in the durable inbox is not lost.
-    pub(crate) fn say_again(&self, logged: impl Fn(&What) -> usize) {
+    pub(crate) fn say_again(&self, logged: impl Fn(&InputKind) -> usize) {
         if self.post.is_some() {
             return;
         }
@@ -309,11 +309,11 @@ impl Inner {
     }
 
     /// Sends something to the run as from outside.
-    pub(crate) fn send(&self, what: What) {
+    pub(crate) fn send(&self, what: InputKind) {
         match (&self.handle, &self.post) {
             (Some(handle), Some(office)) => {
                 // The log is in memory: a post is done at once. One that comes too late is nobody's loss.
-                let post = office.log.post(handle.id(), office.world.now(), what);
+                let post = office.log.post(handle.id(), office.environment.now(), what);
                 let _late = post.now_or_never();
             }
             (Some(handle), None) => handle.send_now(what),
@@ -322,7 +322,7 @@ impl Inner {
     }
 
     /// Sends something that must be refused. It never goes by post: there it would lie until it fits after all.
-    pub(crate) fn send_wrong(&self, what: What) {
+    pub(crate) fn send_wrong(&self, what: InputKind) {
         if let Some(handle) = &self.handle {
             handle.send_now(what);
         }
@@ -339,7 +339,7 @@ impl Inner {
             Some(Fact::CancelRequested(_)) if root && self.post.is_none() => {
                 // Whoever cancels sees that nothing comes of it, and does it again when the work is repeated.
                 self.cancel = self.cancelled.take();
-                self.said.retain(|what| !matches!(what, What::Cancel { .. }));
+                self.said.retain(|what| !matches!(what, InputKind::Cancel { .. }));
             }
             Some(Fact::InputReceived(received)) if root => {
                 let place = self.answered.get(&received.question).copied();
@@ -391,21 +391,21 @@ impl Inner {
         let hit = self.cancel.is_some_and(|cancel| cancel.during == during && cancel.call == call);
         if hit {
             self.cancelled = self.cancel.take();
-            self.say(What::Cancel { reason: None });
+            self.say(InputKind::Cancel { reason: None });
         }
         hit
     }
 
     /// Cancels the run, once.
     pub(crate) fn cancel_now(&mut self) {
-        if !self.said.iter().any(|what| matches!(what, What::Cancel { .. })) {
-            self.say(What::Cancel { reason: None });
+        if !self.said.iter().any(|what| matches!(what, InputKind::Cancel { .. })) {
+            self.say(InputKind::Cancel { reason: None });
         }
     }
 
     /// Says something to the run, once.
     pub(crate) fn steer_now(&mut self, text: &str) {
-        let what = What::Steer { text: text.into() };
+        let what = InputKind::Steer { text: text.into() };
         if !self.said.contains(&what) {
             self.say(what);
         }
@@ -418,7 +418,7 @@ impl Inner {
             .partition(|steer| steer.before_model_call == call + 1);
         self.steer = later;
         for steer in &now {
-            self.say(What::Steer { text: steer.text.as_str().into() });
+            self.say(InputKind::Steer { text: steer.text.as_str().into() });
         }
         !now.is_empty()
     }

@@ -10,14 +10,14 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_core::future::BoxFuture;
 use windlass_core::{Millis, RunId, Text};
-use windlass_runtime::World;
+use windlass_runtime::Environment;
 
 /// The time at which every simulated world begins (2023-11-14T22:13:20Z), in milliseconds since the Unix epoch.
 pub const BEGINNING: Millis = 1_700_000_000_000;
 
 /// A simulated world. Cloning shares it.
 #[derive(Clone, Debug)]
-pub struct SimWorld {
+pub struct SimEnvironment {
     inner: Arc<Mutex<Inner>>,
 }
 
@@ -29,14 +29,14 @@ struct Inner {
     next_run: u128,
 }
 
-impl Default for SimWorld {
+impl Default for SimEnvironment {
     fn default() -> Self {
         let inner = Inner { now: BEGINNING, timers: BTreeMap::new(), next_timer: 0, next_run: 1 };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 }
 
-impl SimWorld {
+impl SimEnvironment {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,13 +99,13 @@ impl Wake for Flag {
     }
 }
 
-impl World for SimWorld {
+impl Environment for SimEnvironment {
     fn now(&self) -> Millis {
         self.lock().now
     }
 
     fn sleep_until(&self, at: Millis) -> BoxFuture<'static, ()> {
-        Box::pin(Sleep { world: self.clone(), at, key: None })
+        Box::pin(Sleep { environment: self.clone(), at, key: None })
     }
 
     fn new_run(&self) -> RunId {
@@ -125,7 +125,7 @@ impl World for SimWorld {
 }
 
 struct Sleep {
-    world: SimWorld,
+    environment: SimEnvironment,
     at: Millis,
     key: Option<(Millis, u64)>,
 }
@@ -134,8 +134,8 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let world = self.world.clone();
-        let mut inner = world.lock();
+        let environment = self.environment.clone();
+        let mut inner = environment.lock();
         if let Some(key) = self.key.take() {
             inner.timers.remove(&key);
         }
@@ -153,7 +153,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
-            self.world.lock().timers.remove(&key);
+            self.environment.lock().timers.remove(&key);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use windlass_core::{Millis, RunId, Text, What};
+use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     StoreError, Wake,
@@ -15,8 +15,8 @@ use windlass_store::{
 #[derive(Clone, Debug)]
 enum Change {
     Append(Append),
-    Post(RunId, Millis, What),
-    Hold(RunId, Holder),
+    Post(RunId, Millis, InputKind),
+    Lease(RunId, Holder),
     Release(RunId, Fence),
     Park(RunId, Fence, Option<Wake>),
     Discard(RunId, PostId, Fence),
@@ -80,7 +80,7 @@ impl VolatileLog {
         for change in &state.synced {
             match change {
                 Change::Append(append) if append.expected == 0 => holders.push(append.fence.holder.clone()),
-                Change::Hold(_, holder) => {
+                Change::Lease(_, holder) => {
                     // It was taken from somebody who was dead then.
                     for holder in &holders {
                         log.forget_holder(holder);
@@ -130,7 +130,7 @@ impl VolatileLog {
 enum Done {
     Nothing,
     Post(PostId),
-    Hold(Fence),
+    Lease(Fence),
     Put(Text),
 }
 
@@ -141,7 +141,9 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
         Change::Post(run, at, what) => {
             log.post(run, at, what).now_or_never().map(|post| post.map(Done::Post))
         }
-        Change::Hold(run, holder) => log.hold(run, &holder).now_or_never().map(|fence| fence.map(Done::Hold)),
+        Change::Lease(run, holder) => {
+            log.hold(run, &holder).now_or_never().map(|fence| fence.map(Done::Lease))
+        }
         Change::Release(run, fence) => {
             log.release(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
@@ -175,11 +177,11 @@ impl EventLog for VolatileLog {
         self.log().follow(run, from)
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> Answer<'_, PostId> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
         Box::pin(async move {
             match self.change(Change::Post(run, at, what))? {
                 Done::Post(post) => Ok(post),
-                Done::Nothing | Done::Hold(_) | Done::Put(_) => Err(unexpected()),
+                Done::Nothing | Done::Lease(_) | Done::Put(_) => Err(unexpected()),
             }
         })
     }
@@ -201,7 +203,7 @@ impl EventLog for VolatileLog {
         Box::pin(async move {
             match self.change(Change::Put(bytes))? {
                 Done::Put(name) => Ok(name),
-                Done::Nothing | Done::Post(_) | Done::Hold(_) => Err(unexpected()),
+                Done::Nothing | Done::Post(_) | Done::Lease(_) => Err(unexpected()),
             }
         })
     }
@@ -214,8 +216,8 @@ impl EventLog for VolatileLog {
     fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
-            match self.change(Change::Hold(run, holder))? {
-                Done::Hold(fence) => Ok(fence),
+            match self.change(Change::Lease(run, holder))? {
+                Done::Lease(fence) => Ok(fence),
                 Done::Nothing | Done::Post(_) | Done::Put(_) => Err(unexpected()),
             }
         })

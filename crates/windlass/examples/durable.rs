@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let agent = agent(log.clone())?;
         let approve = windlass::core::Answer::Approve;
         agent
-            .post(summary.run, windlass::core::What::Answered { question: "q1".into(), answer: approve })
+            .post(summary.run, windlass::core::InputKind::Answered { question: "q1".into(), answer: approve })
             .await?;
         let run = agent.resume(summary.run, false, DriveOptions::default()).await?.drive().await?;
         println!("run {} answered: {}", run.id(), run.text().unwrap_or_default());

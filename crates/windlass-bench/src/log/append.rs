@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use windlass::core::{Event, Fact, RunId};
-use windlass::store::{Append, Fence, Holder, Standing};
+use windlass::store::{Append, Fence, Holder, RunState};
 use windlass::{EventLog, MemoryLog, SqliteLog};
 
 use super::{Options, Outcome, agent, cpu_s};
@@ -70,7 +70,7 @@ async fn appending(
     ];
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let (fence, standing) = (fence.clone(), Standing::Running);
+        let (fence, standing) = (fence.clone(), RunState::Running);
         log.append(Append { run, expected: step * 2, events, fence, uses: None, standing }).await?;
     }
     Ok(())

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
-use windlass::core::{Answer, Event, Fact, RunId, What};
+use windlass::core::{Answer, Event, Fact, InputKind, RunId};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::{DriveOptions, load};
-use windlass::store::{Append, Durability, Fence, RunFilter, SqliteOptions, Standing, StoreError};
+use windlass::store::{Append, Durability, Fence, RunFilter, RunState, SqliteOptions, StoreError};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
 
@@ -113,7 +113,7 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
             for events in sample {
                 let events = as_run(run, events);
                 let count = events.len() as u64;
-                let standing = Standing::Running;
+                let standing = RunState::Running;
                 log.append(Append { run, expected, events, fence: fence.clone(), uses: None, standing })
                     .await?;
                 expected += count;
@@ -140,7 +140,7 @@ async fn wake(log: &Arc<SqliteLog>, runs: u64) -> Outcome<Value> {
     let agent = agent(Arc::clone(log) as Arc<dyn EventLog>)?;
     let begun = Instant::now();
     for run in &chosen {
-        let answer = What::Answered { question: "q1".into(), answer: Answer::Text("red".into()) };
+        let answer = InputKind::Answered { question: "q1".into(), answer: Answer::Text("red".into()) };
         agent.post(*run, answer).await?;
         let ended = agent.resume(*run, true, DriveOptions::default()).await?.drive().await?;
         if ended.text() != Some("done") {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use windlass_core::{RunId, SessionId, Usage};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
-use windlass_store::{RunFilter, Standing};
+use windlass_store::{RunFilter, RunState};
 
 use crate::agents;
 use crate::asking::Terminal;
@@ -222,7 +222,7 @@ impl Chat {
     async fn unfinished(&mut self) -> Result<(), Failure> {
         let filter = RunFilter { session: Some(self.session.clone()), limit: 1, ..RunFilter::default() };
         let Some(last) = self.agent.log().list(filter).await?.into_iter().next() else { return Ok(()) };
-        if matches!(last.standing, Standing::Ended(_)) {
+        if matches!(last.standing, RunState::Ended(_)) {
             return Ok(());
         }
         let state = load(&**self.agent.log(), last.run).await?;

@@ -3,7 +3,7 @@
 use std::io;
 
 use serde_json::{Value, json};
-use windlass_core::{Event, OpenQuestion, RunStanding};
+use windlass_core::{Event, OpenQuestion, RunState};
 use windlass_runtime::{Run, Update};
 
 use crate::failure::Failure;
@@ -40,8 +40,8 @@ impl Writer {
             }
             Update::Void { action } => json!({ "type": "void", "action": action.seq }),
             Update::Log(line) => json!({ "type": "log", "warning": line.warning, "text": line.text }),
-            Update::Refused { violation } => {
-                json!({ "type": "refused", "code": violation.code(), "message": violation.to_string() })
+            Update::Refused { invalid } => {
+                json!({ "type": "refused", "code": invalid.code(), "message": invalid.to_string() })
             }
             Update::Events(_) => {
                 super::each(update, |number, fact| self.event(number, fact));
@@ -62,9 +62,9 @@ pub(crate) fn event(number: u64, event: &Event) -> Value {
 pub(crate) fn run(run: &Run, failure: Option<&Failure>) -> Value {
     let state = run.state();
     let standing = match run.standing() {
-        RunStanding::Running => "running".to_owned(),
-        RunStanding::Suspended => "suspended".to_owned(),
-        RunStanding::Ended(status) => status.to_string(),
+        RunState::Running => "running".to_owned(),
+        RunState::Suspended => "suspended".to_owned(),
+        RunState::Ended(status) => status.to_string(),
     };
     let counters = state.counters();
     json!({

@@ -120,7 +120,7 @@ impl Plain {
             }
             Update::Log(line) if self.verbose => self.remark(&cut(&line.text, usize::MAX)),
             Update::Void { .. } | Update::Call { .. } | Update::Partial { .. } | Update::Log(_) => {}
-            Update::Refused { violation } => self.warn(&format!("refused: {violation}")),
+            Update::Refused { invalid } => self.warn(&format!("refused: {invalid}")),
             Update::Events(_) => super::each(update, |_, event| self.event(event)),
         }
     }

@@ -14,14 +14,14 @@ mod turns;
 pub use turns::MAX_CALLS;
 
 use self::admission::again;
-use crate::action::{Input, What};
+use crate::action::{Input, InputKind};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
+use crate::invalid_input::InvalidInput;
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
 use crate::state::{Phase, State};
-use crate::violation::Violation;
 
 /// Stands before what a model or hook gave as output, in the error of a run that failed for it.
 pub(crate) const RAW_OUTPUT: &str = "\nraw output: ";
@@ -30,7 +30,7 @@ pub(crate) const RAW_OUTPUT: &str = "\nraw output: ";
 ///
 /// # Errors
 /// The input does not fit (late, double, unknown, malformed): the state stays as it is and the run goes on.
-pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
+pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
     decide(state, input).map(|(events, _)| events)
 }
 
@@ -38,7 +38,7 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, Violation> {
 ///
 /// # Errors
 /// As for [`accept`].
-pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Violation> {
+pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), InvalidInput> {
     // The clock is the latest seen: a run's time never goes back, wherever its inputs come from. A clock that still lies behind
     // goes on by as much as it did when the run was taken over last.
     let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
@@ -61,13 +61,13 @@ struct Decision {
     objection: Option<Text>,
 }
 
-type Decided = Result<(), Violation>;
+type Decided = Result<(), InvalidInput>;
 
 impl Decision {
-    fn decide(&mut self, what: What) -> Decided {
+    fn decide(&mut self, what: InputKind) -> Decided {
         self.check_stage(&what)?;
         match what {
-            What::Start(start) => {
+            InputKind::Start(start) => {
                 let fork = matches!(start.input, RunInput::Fork(_));
                 self.record(*start);
                 if fork {
@@ -77,12 +77,12 @@ impl Decision {
                 }
                 Ok(())
             }
-            What::Resumed { holder, epoch, by_hand } => {
+            InputKind::Resumed { holder, epoch, by_hand } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
                 self.resume();
                 Ok(())
             }
-            What::Adopted { holder, epoch, adjusted, by_hand } => {
+            InputKind::Adopted { holder, epoch, adjusted, by_hand } => {
                 let adopted = adjusted.agent.is_some();
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
                 self.record(*adjusted);
@@ -93,52 +93,54 @@ impl Decision {
                 }
                 Ok(())
             }
-            What::Replied { action, reply } => self.replied(action, *reply),
-            What::Objected { action, reply, objection } => {
+            InputKind::Replied { action, reply } => self.replied(action, *reply),
+            InputKind::Objected { action, reply, objection } => {
                 self.objection = Some(objection);
                 self.replied(action, *reply)
             }
-            What::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
-            What::CallEnded { action, outcome } => self.call_ended(action, outcome),
-            What::Delegated { action, outcome, usage, cost } => {
+            InputKind::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
+            InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
+            InputKind::Delegated { action, outcome, usage, cost } => {
                 self.delegation_ended(action, outcome, usage, cost)
             }
-            What::DelegateAsks { action, question, kind, text, suggestions } => {
+            InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
                 let asked = InputRequested { question, kind, call: None, text, suggestions, child: None };
                 self.delegate_asks(action, asked)
             }
-            What::Checked { action, found } => self.checked(action, found),
-            What::Stepped { action, edits } => self.stepped(action, *edits),
-            What::Answered { question, answer } => self.answered(&question, answer),
-            What::Steer { text } => {
+            InputKind::Checked { action, found } => self.checked(action, found),
+            InputKind::Stepped { action, edits } => self.stepped(action, *edits),
+            InputKind::Answered { question, answer } => self.answered(&question, answer),
+            InputKind::Steer { text } => {
                 if self.state.stopping() {
-                    return Err(Violation::Stopping { run: self.state.run, found: "a steering message" });
+                    return Err(InvalidInput::Stopping { run: self.state.run, found: "a steering message" });
                 }
                 self.record(Steered { text });
                 Ok(())
             }
-            What::Cancel { reason } => self.cancel(CancelRequested { reason }),
-            What::ToolsChanged { tools, seals } => {
+            InputKind::Cancel { reason } => self.cancel(CancelRequested { reason }),
+            InputKind::ToolsChanged { tools, seals } => {
                 self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
                 Ok(())
             }
-            What::TimerFired { action } => self.timer_fired(action),
+            InputKind::TimerFired { action } => self.timer_fired(action),
         }
     }
 
-    fn check_stage(&self, what: &What) -> Decided {
+    fn check_stage(&self, what: &InputKind) -> Decided {
         let run = self.state.run;
         match (&self.state.phase, what) {
-            (Phase::New, What::Start(start)) => match (&start.input, &self.state.below) {
-                (RunInput::Fork(_), None) => Err(Violation::NothingToFork { run }),
+            (Phase::New, InputKind::Start(start)) => match (&start.input, &self.state.below) {
+                (RunInput::Fork(_), None) => Err(InvalidInput::NothingToFork { run }),
                 (RunInput::Fork(_), Some(base)) if base.is_finished() || base.version == 0 => {
-                    Err(Violation::NothingToFork { run: base.run })
+                    Err(InvalidInput::NothingToFork { run: base.run })
                 }
                 _ => Ok(()),
             },
-            (Phase::New, _) => Err(Violation::NotStarted { run }),
-            (Phase::Ended(end), _) => Err(Violation::Ended { run, status: end.status, found: name_of(what) }),
-            (_, What::Start(_)) => Err(Violation::AlreadyStarted { run }),
+            (Phase::New, _) => Err(InvalidInput::NotStarted { run }),
+            (Phase::Ended(end), _) => {
+                Err(InvalidInput::Ended { run, status: end.status, found: name_of(what) })
+            }
+            (_, InputKind::Start(_)) => Err(InvalidInput::AlreadyStarted { run }),
             _ => Ok(()),
         }
     }
@@ -152,7 +154,7 @@ impl Decision {
 
     fn cancel(&mut self, request: CancelRequested) -> Decided {
         if self.state.ending.is_cancel() {
-            return Err(Violation::Stopping { run: self.state.run, found: "another request to cancel" });
+            return Err(InvalidInput::Stopping { run: self.state.run, found: "another request to cancel" });
         }
         self.record(request);
         self.close_idle_calls();
@@ -212,8 +214,8 @@ impl Decision {
         }
     }
 
-    fn unknown(&self, found: ActionId) -> Violation {
-        Violation::UnknownAction {
+    fn unknown(&self, found: ActionId) -> InvalidInput {
+        InvalidInput::UnknownAction {
             found,
             expected: pending(&self.state).into_iter().map(|action| action.id).collect(),
         }
@@ -221,25 +223,25 @@ impl Decision {
 }
 
 fn due(due: Millis, found: Millis) -> Decided {
-    if found < due { Err(Violation::EarlyTimer { due, found }) } else { Ok(()) }
+    if found < due { Err(InvalidInput::EarlyTimer { due, found }) } else { Ok(()) }
 }
 
-fn name_of(what: &What) -> &'static str {
+fn name_of(what: &InputKind) -> &'static str {
     match what {
-        What::Start(_) => "a start",
-        What::Resumed { .. } => "a take-over",
-        What::Adopted { .. } => "an adoption",
-        What::Replied { .. } | What::Objected { .. } => "a model's reply",
-        What::ModelFailed { .. } => "a model's failure",
-        What::CallEnded { .. } => "a call's end",
-        What::Delegated { .. } => "a delegate's end",
-        What::DelegateAsks { .. } => "a delegate's question",
-        What::Checked { .. } => "a check's result",
-        What::Stepped { .. } => "a hook's edits",
-        What::Answered { .. } => "an answer",
-        What::Steer { .. } => "a steering message",
-        What::Cancel { .. } => "a request to cancel",
-        What::ToolsChanged { .. } => "changed tools",
-        What::TimerFired { .. } => "a timer",
+        InputKind::Start(_) => "a start",
+        InputKind::Resumed { .. } => "a take-over",
+        InputKind::Adopted { .. } => "an adoption",
+        InputKind::Replied { .. } | InputKind::Objected { .. } => "a model's reply",
+        InputKind::ModelFailed { .. } => "a model's failure",
+        InputKind::CallEnded { .. } => "a call's end",
+        InputKind::Delegated { .. } => "a delegate's end",
+        InputKind::DelegateAsks { .. } => "a delegate's question",
+        InputKind::Checked { .. } => "a check's result",
+        InputKind::Stepped { .. } => "a hook's edits",
+        InputKind::Answered { .. } => "an answer",
+        InputKind::Steer { .. } => "a steering message",
+        InputKind::Cancel { .. } => "a request to cancel",
+        InputKind::ToolsChanged { .. } => "changed tools",
+        InputKind::TimerFired { .. } => "a timer",
     }
 }

@@ -6,24 +6,28 @@ use super::{Decided, Decision};
 use crate::args::check_args;
 use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
 use crate::ids::QuestionId;
+use crate::invalid_input::InvalidInput;
 use crate::message::Content;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, Status};
 use crate::policy::LimitKind;
 use crate::question::{Answer, QuestionKind};
 use crate::state::OpenQuestion;
-use crate::violation::Violation;
 
 impl Decision {
     pub(super) fn answered(&mut self, question: &QuestionId, answer: Answer) -> Decided {
         let Some(open) = self.state.questions.open.iter().find(|open| open.id == *question).cloned() else {
-            return Err(Violation::UnknownQuestion {
+            return Err(InvalidInput::UnknownQuestion {
                 found: question.clone(),
                 expected: self.state.questions.open.iter().map(|open| open.id.clone()).collect(),
             });
         };
         if !answer.fits(open.kind) {
-            return Err(Violation::WrongAnswer { question: open.id, kind: open.kind, found: answer.name() });
+            return Err(InvalidInput::WrongAnswer {
+                question: open.id,
+                kind: open.kind,
+                found: answer.name(),
+            });
         }
         let call = open.call.as_ref().and_then(|call| self.state.open_call(call)).cloned();
         if let Some(call) = call.as_ref().filter(|call| matches!(call.stage, Stage::DelegateAsks { .. })) {
@@ -35,7 +39,7 @@ impl Decision {
             return self.limit_answered(open.id, limit, answer);
         }
         let Some(call) = call else {
-            return Err(Violation::UnknownQuestion { found: open.id, expected: Vec::new() });
+            return Err(InvalidInput::UnknownQuestion { found: open.id, expected: Vec::new() });
         };
         self.call_answered(&open, &call, answer)?;
         self.go_on();
@@ -73,7 +77,9 @@ impl Decision {
 
     fn check_edited(&self, call: &OpenCall, args: &Value) -> Decided {
         let Some(tool) = self.state.target(call) else { return Ok(()) };
-        check_args(tool, &args.to_string()).map(|_| ()).map_err(|message| Violation::BadArguments { message })
+        check_args(tool, &args.to_string())
+            .map(|_| ())
+            .map_err(|message| InvalidInput::BadArguments { message })
     }
 
     /// Whether a call is no longer what a person was asked about, or has allowed.
@@ -89,7 +95,7 @@ impl Decision {
                 let max = limit.keep(*number).filter(|max| *max > reached);
                 let Some(max) = max else {
                     let (reached, found) = (limit.show(reached), number.to_string());
-                    return Err(Violation::NotRaised { limit, reached, found });
+                    return Err(InvalidInput::NotRaised { limit, reached, found });
                 };
                 Some(max)
             }

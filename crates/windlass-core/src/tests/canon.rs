@@ -8,7 +8,7 @@ use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::open_call::Stage;
 use crate::state::{Phase, State, Toolbox};
-use crate::{ActionId, Work};
+use crate::{ActionId, ActionKind};
 
 /// Numbers of events in the order in which they are met: only which are equal matters, not what they are.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub(super) fn canon(scenario: &Scenario, node: &Node) -> u64 {
     let state = bare(scenario, &node.state);
     let mut names = Names::default();
     let state = renamed(state, &mut names);
-    let work: BTreeMap<u64, &Work> = node
+    let work: BTreeMap<u64, &ActionKind> = node
         .begun
         .iter()
         .map(|(&ActionId { mut seq, .. }, work)| {

@@ -9,12 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::canon::canon;
+use super::environment::BEGINNING;
 use super::monitor::Monitor;
 use super::moves::{Left, Move, misfits, moves};
 use super::scenarios::{Depth, Family, Scenario, scenarios};
-use super::world::BEGINNING;
 use crate::state::State;
-use crate::{ActionId, Event, Fact, Input, StateKind, What, Work, accept, decide, evolve, pending, replay};
+use crate::{
+    ActionId, ActionKind, Event, Fact, Input, InputKind, StateKind, accept, decide, evolve, pending, replay,
+};
 
 /// The most states of one scenario: beyond that its bounds are too wide.
 const MOST_STATES: usize = 500_000;
@@ -24,7 +26,7 @@ const MOST_STATES: usize = 500_000;
 pub(super) struct Node {
     pub(super) state: State,
     /// Work that was begun and whose end has not come yet: wanted, or being stopped.
-    pub(super) begun: BTreeMap<ActionId, Work>,
+    pub(super) begun: BTreeMap<ActionId, ActionKind>,
     pub(super) left: Left,
     pub(super) monitor: Monitor,
     pub(super) now: u64,
@@ -62,7 +64,7 @@ pub(super) struct Seen {
 fn explore(scenario: &Scenario, seen: &mut Seen) {
     let mut search = Search::default();
     let first = Node {
-        state: State::new(super::world::run_id()),
+        state: State::new(super::environment::run_id()),
         begun: BTreeMap::new(),
         left: scenario.left,
         monitor: Monitor::default(),
@@ -71,7 +73,7 @@ fn explore(scenario: &Scenario, seen: &mut Seen) {
     search.nodes.push(first);
     search.ways.push(None);
     search.sources.push(Vec::new());
-    let start = Input { at: BEGINNING, what: What::Start(Box::new(scenario.start())) };
+    let start = Input { at: BEGINNING, what: InputKind::Start(Box::new(scenario.start())) };
     search.go(scenario, 0, Move { input: start, left: scenario.left, crash: false }, seen);
     let mut next = 1;
     while next < search.nodes.len() {
@@ -160,7 +162,7 @@ impl Search {
         let mut text = format!("{}: {fault}\n", scenario.name);
         for way in ways.iter().rev() {
             let what = match &way.input.what {
-                What::Start(_) => "Start".to_owned(),
+                InputKind::Start(_) => "Start".to_owned(),
                 other => format!("{other:?}"),
             };
             let _ = writeln!(text, "  at {} {what}", way.input.at - BEGINNING);
@@ -182,7 +184,7 @@ impl Search {
 fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     let before = node.state.clone();
     let (events, state) = decide(&before, step.input.clone())
-        .map_err(|violation| format!("an input that fits is refused: {violation}"))?;
+        .map_err(|invalid| format!("an input that fits is refused: {invalid}"))?;
     let again = accept(&before, step.input.clone());
     if again.as_ref() != Ok(&events) {
         return Err("the same input gives other facts".to_owned());
@@ -205,7 +207,10 @@ fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     node.begun.retain(|id, work| {
         done != Some(*id)
             && (wanted.iter().any(|action| action.id == *id)
-                || !matches!(work, Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook))
+                || !matches!(
+                    work,
+                    ActionKind::Ask { .. } | ActionKind::SetTimer { .. } | ActionKind::RunHook
+                ))
     });
     node.begun.extend(wanted.into_iter().map(|action| (action.id, action.work)));
     if node.begun.is_empty() && !state.is_finished() {
@@ -221,16 +226,16 @@ fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
 }
 
 /// The action whose end this is.
-fn ended(what: &What) -> Option<ActionId> {
+fn ended(what: &InputKind) -> Option<ActionId> {
     match what {
-        What::Replied { action, .. }
-        | What::ModelFailed { action, .. }
-        | What::CallEnded { action, .. }
-        | What::Delegated { action, .. }
-        | What::DelegateAsks { action, .. }
-        | What::Stepped { action, .. }
-        | What::Checked { action, .. }
-        | What::TimerFired { action } => Some(*action),
+        InputKind::Replied { action, .. }
+        | InputKind::ModelFailed { action, .. }
+        | InputKind::CallEnded { action, .. }
+        | InputKind::Delegated { action, .. }
+        | InputKind::DelegateAsks { action, .. }
+        | InputKind::Stepped { action, .. }
+        | InputKind::Checked { action, .. }
+        | InputKind::TimerFired { action } => Some(*action),
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
 //! Tests that need to see into a state: the exhaustive search.
 
+#[path = "../../tests/it/environment.rs"]
+mod environment;
 #[path = "../../tests/it/monitor.rs"]
 mod monitor;
-#[path = "../../tests/it/world.rs"]
-mod world;
 
 mod canon;
 mod explore;

@@ -3,8 +3,8 @@
 use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::{
-    ActionId, Adjusted, AgentRef, Answer, CallOutcome, FailureKind, Found, Input, ModelFailure, QuestionKind,
-    Usage, What, Work, pending,
+    ActionId, ActionKind, Adjusted, AgentRef, Answer, CallOutcome, FailureKind, Found, Input, InputKind,
+    ModelFailure, QuestionKind, Usage, pending,
 };
 
 /// How much may still happen.
@@ -48,7 +48,7 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     }
     let left = node.left;
     if left.crashes > 0 {
-        let what = What::Resumed { holder: "another".into(), epoch: 2, by_hand: false };
+        let what = InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand: false };
         let input = Input { at: node.now, what };
         let left = Left { crashes: left.crashes - 1, ..left };
         all.found.push(Move { input, left, crash: true });
@@ -59,21 +59,21 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
         for agent in [Some(agent), None] {
             let tools = scenario.tools.last().cloned();
             let adjusted = Box::new(Adjusted { tools, agent, ..Adjusted::default() });
-            let what = What::Adopted { holder: "elsewhere".into(), epoch: 3, adjusted, by_hand: false };
+            let what = InputKind::Adopted { holder: "elsewhere".into(), epoch: 3, adjusted, by_hand: false };
             let left = Left { adoptions: left.adoptions - 1, ..left };
             all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
         }
     }
     if left.cancels > 0 && !node.state.ending.is_cancel() {
-        all.add(What::Cancel { reason: None }, Left { cancels: left.cancels - 1, ..left });
+        all.add(InputKind::Cancel { reason: None }, Left { cancels: left.cancels - 1, ..left });
     }
     if left.steers > 0 && !node.state.stopping() {
-        all.add(What::Steer { text: "Also this.".into() }, Left { steers: left.steers - 1, ..left });
+        all.add(InputKind::Steer { text: "Also this.".into() }, Left { steers: left.steers - 1, ..left });
     }
     if left.tool_changes > 0 {
         for tools in scenario.tools.iter().skip(1) {
             let left = Left { tool_changes: left.tool_changes - 1, ..left };
-            all.add(What::ToolsChanged { tools: tools.clone(), seals: None }, left);
+            all.add(InputKind::ToolsChanged { tools: tools.clone(), seals: None }, left);
         }
     }
     all.found
@@ -86,60 +86,60 @@ struct Moves<'n> {
 }
 
 impl Moves<'_> {
-    fn add(&mut self, what: What, left: Left) {
+    fn add(&mut self, what: InputKind, left: Left) {
         self.found.push(Move { input: Input { at: self.node.now, what }, left, crash: false });
     }
 
     /// How a piece of work may end: as it likes, or because it was stopped.
-    fn ends(&mut self, action: ActionId, work: &Work, live: bool) {
+    fn ends(&mut self, action: ActionId, work: &ActionKind, live: bool) {
         let left = self.node.left;
         match work {
-            Work::CallModel { .. } => self.model_ends(action, live),
-            Work::RunTool { .. } => {
+            ActionKind::CallModel { .. } => self.model_ends(action, live),
+            ActionKind::RunTool { .. } => {
                 self.add(
-                    What::CallEnded { action, outcome: CallOutcome::Ok { content: "done".into() } },
+                    InputKind::CallEnded { action, outcome: CallOutcome::Ok { content: "done".into() } },
                     left,
                 );
                 if !live {
                     let outcome = CallOutcome::Interrupted { abandoned: true };
-                    self.add(What::CallEnded { action, outcome }, left);
+                    self.add(InputKind::CallEnded { action, outcome }, left);
                 }
                 if left.tool_failures > 0 {
                     let left = Left { tool_failures: left.tool_failures - 1, ..left };
                     let burnt = CallOutcome::Error { kind: None, message: "it burns".into() };
-                    self.add(What::CallEnded { action, outcome: burnt }, left);
+                    self.add(InputKind::CallEnded { action, outcome: burnt }, left);
                     self.add(
-                        What::CallEnded { action, outcome: CallOutcome::TimedOut { after_ms: 9 } },
+                        InputKind::CallEnded { action, outcome: CallOutcome::TimedOut { after_ms: 9 } },
                         left,
                     );
                 }
             }
-            Work::Delegate { .. } => self.delegate_ends(action, live),
-            Work::RunHook => {
+            ActionKind::Delegate { .. } => self.delegate_ends(action, live),
+            ActionKind::RunHook => {
                 for edits in &self.scenario.edits {
                     let branches = u8::from(!edits.branches.is_empty());
                     if branches <= left.branches {
                         let left = Left { branches: left.branches - branches, ..left };
-                        self.add(What::Stepped { action, edits: Box::new(edits.clone()) }, left);
+                        self.add(InputKind::Stepped { action, edits: Box::new(edits.clone()) }, left);
                     }
                 }
             }
-            Work::CheckCall { .. } => {
+            ActionKind::CheckCall { .. } => {
                 let happened = Found::Happened(CallOutcome::Ok { content: "paid".into() });
                 for found in [happened, Found::NotHappened, Found::Unsure] {
-                    self.add(What::Checked { action, found }, left);
+                    self.add(InputKind::Checked { action, found }, left);
                 }
             }
-            Work::Ask { question } => {
+            ActionKind::Ask { question } => {
                 let open = self.node.state.questions.open.iter().find(|open| open.id == *question);
                 for answer in open.map(|open| self.answers(open.kind)).unwrap_or_default() {
                     let raises = left.raises - u8::from(matches!(answer, Answer::Raise(_)));
-                    let what = What::Answered { question: question.clone(), answer };
+                    let what = InputKind::Answered { question: question.clone(), answer };
                     self.add(what, Left { raises, ..left });
                 }
             }
-            Work::SetTimer { at } => {
-                let input = Input { at: self.node.now.max(*at), what: What::TimerFired { action } };
+            ActionKind::SetTimer { at } => {
+                let input = Input { at: self.node.now.max(*at), what: InputKind::TimerFired { action } };
                 self.found.push(Move { input, left, crash: false });
             }
         }
@@ -148,7 +148,7 @@ impl Moves<'_> {
     fn delegate_ends(&mut self, action: ActionId, live: bool) {
         let left = self.node.left;
         let usage = Usage { input: 3, ..Usage::default() };
-        let ended = |outcome| What::Delegated { action, outcome, usage, cost: Some(0) };
+        let ended = |outcome| InputKind::Delegated { action, outcome, usage, cost: Some(0) };
         self.add(ended(CallOutcome::Ok { content: "delegated".into() }), left);
         if !live {
             self.add(ended(CallOutcome::Interrupted { abandoned: false }), left);
@@ -157,7 +157,7 @@ impl Moves<'_> {
             self.add(ended(CallOutcome::Error { kind: None, message: "it burns".into() }), left);
         }
         if left.questions > 0 {
-            let asks = What::DelegateAsks {
+            let asks = InputKind::DelegateAsks {
                 action,
                 question: "q1".into(),
                 kind: QuestionKind::Clarify,
@@ -173,7 +173,7 @@ impl Moves<'_> {
         let options = self.scenario.replies(left.replies);
         for reply in options.iter().take(if live { usize::MAX } else { 1 }) {
             let left = Left { replies: left.replies.saturating_add(1), ..left };
-            self.add(What::Replied { action, reply: Box::new(reply.clone()) }, left);
+            self.add(InputKind::Replied { action, reply: Box::new(reply.clone()) }, left);
         }
         if !live {
             self.add(failed(action, FailureKind::Cancelled), left);
@@ -208,7 +208,7 @@ impl Moves<'_> {
     }
 }
 
-fn failed(action: ActionId, kind: FailureKind) -> What {
+fn failed(action: ActionId, kind: FailureKind) -> InputKind {
     let failure = ModelFailure {
         kind,
         status: None,
@@ -217,17 +217,17 @@ fn failed(action: ActionId, kind: FailureKind) -> What {
         usage: Usage { input: 3, ..Usage::default() },
         model: "m1".into(),
     };
-    What::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
+    InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
 }
 
 /// What does not fit: work of another kind, of another run or none, questions that nobody asked, wrong answers.
-pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
+pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
     let state = &node.state;
-    let mut all = vec![What::Start(Box::new(scenario.start()))];
-    let reply = |action| What::Replied { action, reply: Box::default() };
-    let ended = |action| What::CallEnded { action, outcome: CallOutcome::Unknown };
-    let checked = |action| What::Checked { action, found: Found::Unsure };
-    let fired = |action| What::TimerFired { action };
+    let mut all = vec![InputKind::Start(Box::new(scenario.start()))];
+    let reply = |action| InputKind::Replied { action, reply: Box::default() };
+    let ended = |action| InputKind::CallEnded { action, outcome: CallOutcome::Unknown };
+    let checked = |action| InputKind::Checked { action, found: Found::Unsure };
+    let fired = |action| InputKind::TimerFired { action };
     let nobody = ActionId { run: state.run, seq: state.version + 1 };
     let foreign = ActionId { run: crate::RunId::from_number(99), seq: 2 };
     for action in [nobody, foreign] {
@@ -237,13 +237,17 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
     for (id, work) in &node.begun {
         let foreign = ActionId { run: foreign.run, ..*id };
         match work {
-            Work::CallModel { .. } => all.extend([ended(*id), checked(*id), fired(*id), reply(foreign)]),
+            ActionKind::CallModel { .. } => {
+                all.extend([ended(*id), checked(*id), fired(*id), reply(foreign)]);
+            }
             // A delegate may end like any call, without a word of what it used.
-            Work::RunTool { .. } | Work::Delegate { .. } => {
+            ActionKind::RunTool { .. } | ActionKind::Delegate { .. } => {
                 all.extend([reply(*id), checked(*id), fired(*id), ended(foreign)]);
             }
-            Work::CheckCall { .. } => all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]),
-            Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook => {
+            ActionKind::CheckCall { .. } => {
+                all.extend([reply(*id), ended(*id), fired(*id), checked(foreign)]);
+            }
+            ActionKind::Ask { .. } | ActionKind::SetTimer { .. } | ActionKind::RunHook => {
                 all.extend([reply(*id), ended(*id), checked(*id), fired(foreign)]);
             }
         }
@@ -257,7 +261,7 @@ pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<What> {
             every
                 .iter()
                 .filter(|answer| open.is_none_or(|open| !answer.fits(open.kind)))
-                .map(|answer| What::Answered { question: question.clone(), answer: answer.clone() }),
+                .map(|answer| InputKind::Answered { question: question.clone(), answer: answer.clone() }),
         );
     }
     all

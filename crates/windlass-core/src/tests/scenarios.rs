@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::environment;
 use super::moves::Left;
-use super::world;
 use crate::policy::{
     AtLimit, Batch, Hooks, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Transport,
     Watched,
 };
-use crate::{Effect, HookEnd, Reply, RunStarted, StepEdits, StopReason, ToolKind, ToolSpec, Usage, What};
+use crate::{
+    Effect, HookEnd, InputKind, Reply, RunStarted, StepEdits, StopReason, ToolKind, ToolSpec, Usage,
+};
 
 /// One small world to look at in full.
 pub(super) struct Scenario {
@@ -33,7 +35,8 @@ impl Scenario {
     }
 
     pub(super) fn start(&self) -> RunStarted {
-        let What::Start(start) = world::start(Policy::clone(&self.policy), &self.tools[0]).what else {
+        let InputKind::Start(start) = environment::start(Policy::clone(&self.policy), &self.tools[0]).what
+        else {
             panic!("a start starts");
         };
         let typed = self.tools[0].iter().any(|tool| matches!(tool.kind, ToolKind::Finish(_)));
@@ -126,7 +129,7 @@ fn text(text: &str) -> Reply {
 
 fn calls(text: Option<&str>, names: &[&str]) -> Reply {
     let usage = Usage { input: TOKENS, output: TOKENS, ..Usage::default() };
-    world::reply(text, names.iter().map(|name| call(name)).collect(), usage)
+    environment::reply(text, names.iter().map(|name| call(name)).collect(), usage)
 }
 
 /// `name` or `name!`, a call whose arguments are no JSON.
@@ -138,7 +141,7 @@ fn call(name: &str) -> (&str, &str, Option<&'static str>) {
 }
 
 fn tools() -> Vec<Arc<Vec<ToolSpec>>> {
-    let mut tools = world::tools();
+    let mut tools = environment::tools();
     tools.retain(|tool| !matches!(tool.kind, ToolKind::Finish(_) | ToolKind::Delegate));
     let mut post = ToolSpec::new("post", "", json!({ "type": "object" }));
     post.effect = Effect::Once;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Action, ActionId, Adjusted, Answer, CallOutcome, Event, Fact, Input, Preset, Seals, State, ToolSpec,
-    Usage, What, Work, accept, evolve, pending, replay,
+    Action, ActionId, ActionKind, Adjusted, Answer, CallOutcome, Event, Fact, Input, InputKind, Preset,
+    Seals, State, ToolSpec, Usage, accept, evolve, pending, replay,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
-fn take(state: &mut State, what: What) -> Vec<Event> {
+fn take(state: &mut State, what: InputKind) -> Vec<Event> {
     let events = accept(state, Input { at: BEGINNING, what }).unwrap();
     *state = events.iter().fold(state.clone(), evolve);
     events
@@ -21,24 +21,24 @@ fn kinds(events: &[Event]) -> Vec<&'static str> {
 
 /// A run in which the tool `book` waits for a person.
 fn held() -> State {
-    let mut state = State::new(world::run_id());
-    let start = world::start(Preset::CHAT.policy(), &Arc::new(world::tools()));
+    let mut state = State::new(environment::run_id());
+    let start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));
     take(&mut state, start.what);
     let action = ActionId { run: state.run(), seq: 2 };
-    let reply = world::reply(None, vec![("book", "{\"seat\":7}", Some("a"))], Usage::default());
-    let events = take(&mut state, What::Replied { action, reply: Box::new(reply) });
+    let reply = environment::reply(None, vec![("book", "{\"seat\":7}", Some("a"))], Usage::default());
+    let events = take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
     assert_eq!(kinds(&events), ["TurnCompleted", "CallHeld", "InputRequested"]);
     state
 }
 
 fn answer(state: &mut State, question: &str, answer: Answer) -> Vec<Event> {
-    take(state, What::Answered { question: question.into(), answer })
+    take(state, InputKind::Answered { question: question.into(), answer })
 }
 
-fn changed(change: impl Fn(&mut ToolSpec)) -> What {
-    let mut tools = world::tools();
+fn changed(change: impl Fn(&mut ToolSpec)) -> InputKind {
+    let mut tools = environment::tools();
     tools.iter_mut().filter(|tool| *tool.name == *"book").for_each(change);
-    What::ToolsChanged { tools: Arc::new(tools), seals: None }
+    InputKind::ToolsChanged { tools: Arc::new(tools), seals: None }
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn e24_an_approval_of_what_has_changed_is_asked_for_anew() {
     let events = answer(&mut state, "q1", Answer::Approve);
     assert_eq!(kinds(&events), ["InputReceived", "CallHeld", "InputRequested"]);
     assert!(
-        pending(&state).iter().all(|action| !matches!(action.work, Work::RunTool { .. })),
+        pending(&state).iter().all(|action| !matches!(action.work, ActionKind::RunTool { .. })),
         "nothing runs"
     );
     let events = answer(&mut state, "q2", Answer::Approve);
@@ -75,11 +75,11 @@ fn e24_what_has_changed_can_still_be_denied() {
 fn e24_the_digest_depends_on_arguments_and_tool() {
     let digest = |state: &State, args: &str| {
         let mut state = state.clone();
-        let start = world::start(Preset::CHAT.policy(), &Arc::new(world::tools()));
+        let start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));
         take(&mut state, start.what);
         let action = ActionId { run: state.run(), seq: 2 };
-        let reply = world::reply(None, vec![("book", args, None)], Usage::default());
-        let events = take(&mut state, What::Replied { action, reply: Box::new(reply) });
+        let reply = environment::reply(None, vec![("book", args, None)], Usage::default());
+        let events = take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
         events
             .iter()
             .find_map(|event| match &event.fact {
@@ -88,7 +88,7 @@ fn e24_the_digest_depends_on_arguments_and_tool() {
             })
             .unwrap()
     };
-    let fresh = State::new(world::run_id());
+    let fresh = State::new(environment::run_id());
     assert_eq!(digest(&fresh, "{\"seat\":7}"), digest(&fresh, "{\"seat\":7}"));
     assert_ne!(digest(&fresh, "{\"seat\":7}"), digest(&fresh, "{\"seat\":8}"));
 }
@@ -102,13 +102,13 @@ fn seals(command: &str) -> Arc<Seals> {
     Arc::new(seals)
 }
 
-fn resealed(command: &str) -> What {
-    What::ToolsChanged { tools: Arc::new(approved_tools()), seals: Some(seals(command)) }
+fn resealed(command: &str) -> InputKind {
+    InputKind::ToolsChanged { tools: Arc::new(approved_tools()), seals: Some(seals(command)) }
 }
 
 /// The tools, of which `put` and `pay` must be allowed, too.
 fn approved_tools() -> Vec<ToolSpec> {
-    let mut tools = world::tools();
+    let mut tools = environment::tools();
     tools
         .iter_mut()
         .filter(|tool| ["put", "pay"].contains(&&*tool.name))
@@ -118,14 +118,15 @@ fn approved_tools() -> Vec<ToolSpec> {
 
 /// A run with seals in which that tool waits for a person.
 fn sealed(tool: &str) -> State {
-    let mut state = State::new(world::run_id());
-    let start = world::start(Preset::CHAT.policy(), &Arc::new(approved_tools()));
-    let What::Start(mut start) = start.what else { unreachable!() };
+    let mut state = State::new(environment::run_id());
+    let start = environment::start(Preset::CHAT.policy(), &Arc::new(approved_tools()));
+    let InputKind::Start(mut start) = start.what else { unreachable!() };
     start.seals = Some(seals("./good.sh"));
-    take(&mut state, What::Start(start));
+    take(&mut state, InputKind::Start(start));
     let action = ActionId { run: state.run(), seq: 2 };
-    let reply = world::reply(None, vec![(tool, "{\"seat\":7,\"seat\":8}", Some("a"))], Usage::default());
-    take(&mut state, What::Replied { action, reply: Box::new(reply) });
+    let reply =
+        environment::reply(None, vec![(tool, "{\"seat\":7,\"seat\":8}", Some("a"))], Usage::default());
+    take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
     state
 }
 
@@ -133,10 +134,10 @@ fn question(state: &State) -> &str {
     &state.questions()[0].text
 }
 
-fn take_over(command: &str) -> What {
+fn take_over(command: &str) -> InputKind {
     let (tools, seals) = (Some(Arc::new(approved_tools())), Some(seals(command)));
     let adjusted = Box::new(Adjusted { tools, seals, ..Adjusted::default() });
-    What::Adopted { holder: "another".into(), epoch: 2, adjusted, by_hand: false }
+    InputKind::Adopted { holder: "another".into(), epoch: 2, adjusted, by_hand: false }
 }
 
 #[test]
@@ -159,16 +160,16 @@ fn e24_the_next_try_of_what_was_allowed_is_held_if_it_has_changed() {
     let mut state = sealed("put");
     answer(&mut state, "q1", Answer::Approve);
     let action =
-        pending(&state).iter().find(|action| matches!(action.work, Work::RunTool { .. })).unwrap().id;
+        pending(&state).iter().find(|action| matches!(action.work, ActionKind::RunTool { .. })).unwrap().id;
     let outcome = CallOutcome::Error { kind: None, message: "busy".into() };
     take(&mut state, resealed("./evil.sh"));
-    assert_eq!(kinds(&take(&mut state, What::CallEnded { action, outcome })), ["CallRetried"]);
+    assert_eq!(kinds(&take(&mut state, InputKind::CallEnded { action, outcome })), ["CallRetried"]);
     let timer = |action: Action| match action.work {
-        Work::SetTimer { at } => Some((action.id, at)),
+        ActionKind::SetTimer { at } => Some((action.id, at)),
         _ => None,
     };
     let (action, at) = pending(&state).into_iter().find_map(timer).unwrap();
-    let events = accept(&state, Input { at, what: What::TimerFired { action } }).unwrap();
+    let events = accept(&state, Input { at, what: InputKind::TimerFired { action } }).unwrap();
     assert_eq!(kinds(&events), ["CallHeld", "InputRequested"]);
     assert!(replay(&state, &events).is_ok());
 }

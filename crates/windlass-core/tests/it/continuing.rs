@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallId, CallOutcome, Event, Fact, Input, Limit, LimitKind, Policy, Preset, RunId, RunInput,
-    State, Status, Usage, What, Work, accept, evolve, pending,
+    ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Limit, LimitKind, Policy,
+    Preset, RunId, RunInput, State, Status, Usage, accept, evolve, pending,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
 /// How long each model call and each tool takes, in milliseconds.
 const TAKES: u64 = 400;
@@ -26,26 +26,29 @@ fn drive(mut state: State, start: Input, turns: usize) -> (State, Vec<Event>) {
         }
         let wanted = pending(&state);
         let due = wanted.iter().find_map(|action| match action.work {
-            Work::SetTimer { at } if at <= now + TAKES => Some((at, What::TimerFired { action: action.id })),
+            ActionKind::SetTimer { at } if at <= now + TAKES => {
+                Some((at, InputKind::TimerFired { action: action.id }))
+            }
             _ => None,
         });
         let ends = wanted.into_iter().find_map(|action| {
             let id = action.id;
             match action.work {
-                Work::CallModel { .. } => {
+                ActionKind::CallModel { .. } => {
                     asked += 1;
                     let args = format!("{{\"n\":{asked}}}");
                     let calls = vec![("read", args.as_str(), None), ("put", args.as_str(), None)];
                     let usage = Usage { input: 10, output: 5, ..Usage::default() };
                     let calls = if asked < turns { calls } else { Vec::new() };
-                    Some(What::Replied {
+                    Some(InputKind::Replied {
                         action: id,
-                        reply: Box::new(world::reply(Some("Hm."), calls, usage)),
+                        reply: Box::new(environment::reply(Some("Hm."), calls, usage)),
                     })
                 }
-                Work::RunTool { .. } => {
-                    Some(What::CallEnded { action: id, outcome: CallOutcome::Ok { content: "done".into() } })
-                }
+                ActionKind::RunTool { .. } => Some(InputKind::CallEnded {
+                    action: id,
+                    outcome: CallOutcome::Ok { content: "done".into() },
+                }),
                 _ => None,
             }
         });
@@ -66,7 +69,7 @@ fn drive(mut state: State, start: Input, turns: usize) -> (State, Vec<Event>) {
 }
 
 /// The end of a call that is being stopped.
-fn stopped(state: &State, events: &[Event]) -> Option<What> {
+fn stopped(state: &State, events: &[Event]) -> Option<InputKind> {
     let finished = |call: &CallId| {
         events.iter().any(|event| matches!(&event.fact, Fact::CallFinished(done) if done.call == *call))
     };
@@ -76,7 +79,7 @@ fn stopped(state: &State, events: &[Event]) -> Option<What> {
         as u64
         + 1;
     let action = ActionId { run: state.run(), seq };
-    Some(What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } })
+    Some(InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } })
 }
 
 fn limited(kind: LimitKind, written: f64) -> Policy {
@@ -89,9 +92,9 @@ fn limited(kind: LimitKind, written: f64) -> Policy {
 /// Continues a run that ended at a limit with another policy.
 fn continued(base: &State, policy: Policy, turns: usize) -> (State, Vec<Event>) {
     let run = RunId::from_number(8);
-    let mut start = world::start(policy, base.tools());
+    let mut start = environment::start(policy, base.tools());
     start.at = BEGINNING + 1_000_000;
-    if let What::Start(started) = &mut start.what {
+    if let InputKind::Start(started) = &mut start.what {
         started.run = run;
         started.input = RunInput::Continue(base.carried());
     }
@@ -110,8 +113,8 @@ fn e2_each_limit_can_be_raised_and_the_run_goes_on() {
         (LimitKind::CostUsd, 0.000_05, 1.0),
         (LimitKind::Seconds, 2.0, 60.0),
     ] {
-        let first = world::start(limited(kind, cut), &Arc::new(world::tools()));
-        let (base, _) = drive(State::new(world::run_id()), first, 100);
+        let first = environment::start(limited(kind, cut), &Arc::new(environment::tools()));
+        let (base, _) = drive(State::new(environment::run_id()), first, 100);
         assert_eq!(base.ended().unwrap().status, Status::Limit(kind), "{kind}");
         let before = base.history().len();
 
@@ -138,8 +141,8 @@ fn e2_what_was_used_counts_against_the_higher_limit() {
         (LimitKind::CostUsd, 0.000_05, 0.000_07),
         (LimitKind::Seconds, 2.0, 3.0),
     ] {
-        let first = world::start(limited(kind, cut), &Arc::new(world::tools()));
-        let (base, _) = drive(State::new(world::run_id()), first, 100);
+        let first = environment::start(limited(kind, cut), &Arc::new(environment::tools()));
+        let (base, _) = drive(State::new(environment::run_id()), first, 100);
         let (state, events) = continued(&base, limited(kind, raised), 100);
         assert_eq!(state.ended().unwrap().status, Status::Limit(kind), "{kind}");
         let turns = events.iter().filter(|event| matches!(event.fact, Fact::TurnCompleted(_))).count();

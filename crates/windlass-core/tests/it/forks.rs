@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use windlass_core::{
-    ActionId, AgentRef, Base, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork, Input, Policy, RunId,
-    RunInput, RunStarted, State, Usage, What, Work, accept, evolve, pending, replay,
+    ActionId, ActionKind, AgentRef, Base, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork, Input,
+    InputKind, Policy, RunId, RunInput, RunStarted, State, Usage, accept, evolve, pending, replay,
 };
 
+use crate::environment::BEGINNING;
 use crate::generate::policies;
 use crate::machine::{Machine, stored};
 use crate::purse::Purse;
-use crate::world::BEGINNING;
 
 /// The fork's own policy, and what is said to it.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
         seals: None,
         trace: None,
     };
-    Input { at: BEGINNING + 1_000_000, what: What::Start(Box::new(started)) }
+    Input { at: BEGINNING + 1_000_000, what: InputKind::Start(Box::new(started)) }
 }
 
 /// Begins a fork after so many events of a run. `None`: the run had ended there.
@@ -105,7 +105,8 @@ pub(crate) fn holds(state: &State, before: &[Event], events: &[Event]) {
         }
     }
     let wanted = pending(state);
-    if state.is_finished() || wanted.iter().any(|action| matches!(action.work, Work::CallModel { .. })) {
+    if state.is_finished() || wanted.iter().any(|action| matches!(action.work, ActionKind::CallModel { .. }))
+    {
         assert!(open.values().all(|open| !open), "every call has its result: {open:?}");
         assert_eq!(state.history().fault(), None);
     }

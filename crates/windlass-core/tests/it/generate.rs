@@ -12,7 +12,7 @@ use windlass_core::{
     Splice, StepEdits, Stop, StopReason, Talk, Turns, Usage, Watched, Wire,
 };
 
-use crate::world;
+use crate::environment;
 
 /// One thing that may happen: what kind, and two numbers to choose by.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +184,7 @@ pub(crate) fn reply(step: Step) -> Reply {
         2 => StopReason::Filtered,
         _ => StopReason::Stop,
     };
-    Reply { stop, ..world::reply(text, calls, usage(step)) }
+    Reply { stop, ..environment::reply(text, calls, usage(step)) }
 }
 
 pub(crate) fn failure(step: Step) -> ModelFailure {

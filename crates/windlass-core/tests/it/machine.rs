@@ -7,15 +7,15 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
-    ActionId, CallOutcome, Event, Fact, FailureKind, Found, Input, LimitKind, ModelFailure, Policy, Preset,
-    QuestionId, State, ToolSpec, What, Work, accept, decide, evolve, pending, replay,
+    ActionId, ActionKind, CallOutcome, Event, Fact, FailureKind, Found, Input, InputKind, LimitKind,
+    ModelFailure, Policy, Preset, QuestionId, State, ToolSpec, accept, decide, evolve, pending, replay,
 };
 
+use crate::environment::{self, BEGINNING};
 use crate::forks;
 use crate::generate::{QUIET, Step, answer, edits, failure, found, outcome, policies, reply, steps};
 use crate::monitor::Monitor;
 use crate::purse::Purse;
-use crate::world::{self, BEGINNING};
 
 /// A run under test, with what a driver would know of it.
 pub(crate) struct Machine {
@@ -29,9 +29,9 @@ pub(crate) struct Machine {
     pub(crate) appends: Vec<usize>,
     tools: Arc<Vec<ToolSpec>>,
     /// Work that was begun and whose end has not come yet: wanted, or being stopped.
-    begun: BTreeMap<ActionId, Work>,
+    begun: BTreeMap<ActionId, ActionKind>,
     /// All work there ever was.
-    known: BTreeMap<ActionId, Work>,
+    known: BTreeMap<ActionId, ActionKind>,
     monitor: Monitor,
     pub(crate) purse: Option<Purse>,
     now: u64,
@@ -39,8 +39,8 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(policy: Policy) -> Self {
-        let tools = Arc::new(world::tools());
-        let (state, start) = (State::new(world::run_id()), world::start(policy, &tools));
+        let tools = Arc::new(environment::tools());
+        let (state, start) = (State::new(environment::run_id()), environment::start(policy, &tools));
         Self::begun_with(state, Vec::new(), &start, tools, Some(Purse::default()))
     }
 
@@ -111,10 +111,10 @@ impl Machine {
             still(id)
                 || matches!(
                     work,
-                    Work::CallModel { .. }
-                        | Work::RunTool { .. }
-                        | Work::Delegate { .. }
-                        | Work::CheckCall { .. }
+                    ActionKind::CallModel { .. }
+                        | ActionKind::RunTool { .. }
+                        | ActionKind::Delegate { .. }
+                        | ActionKind::CheckCall { .. }
                 )
         });
         self.begun.extend(wanted.iter().map(|action| (action.id, action.work.clone())));
@@ -132,8 +132,8 @@ impl Machine {
         };
         let what = match step.kind {
             0..180 => self.fitting(step),
-            180..190 => Some(What::Steer { text: format!("steer {}", step.pick).into() }),
-            190..193 => Some(What::Cancel { reason: None }),
+            180..190 => Some(InputKind::Steer { text: format!("steer {}", step.pick).into() }),
+            190..193 => Some(InputKind::Cancel { reason: None }),
             193..200 => Some(self.restarted()),
             200..205 => Some(self.changed_tools(step)),
             _ => self.unfitting(step),
@@ -144,106 +144,108 @@ impl Machine {
     }
 
     /// A restart: everything that was going on is lost.
-    fn restarted(&mut self) -> What {
+    fn restarted(&mut self) -> InputKind {
         self.begun.clear();
-        What::Resumed { holder: "another".into(), epoch: 2, by_hand: false }
+        InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand: false }
     }
 
-    fn changed_tools(&mut self, step: Step) -> What {
-        let mut tools = world::tools();
+    fn changed_tools(&mut self, step: Step) -> InputKind {
+        let mut tools = environment::tools();
         tools.remove(usize::from(step.pick) % tools.len());
         self.tools = Arc::new(tools);
-        What::ToolsChanged { tools: self.tools.clone(), seals: None }
+        InputKind::ToolsChanged { tools: self.tools.clone(), seals: None }
     }
 
     /// An input that some work which is going on may well bring.
-    fn fitting(&mut self, step: Step) -> Option<What> {
+    fn fitting(&mut self, step: Step) -> Option<InputKind> {
         let count = self.begun.len();
         let (id, work) = self.begun.iter().nth(usize::from(step.pick).checked_rem(count)?)?;
         let (id, work) = (*id, work.clone());
         let what = Self::end_of(id, &work, step);
         let wanted = pending(&self.state).iter().any(|action| action.id == id);
-        if wanted && let What::TimerFired { .. } = what {
+        if wanted && let InputKind::TimerFired { .. } = what {
             // A driver's timer is never early.
-            if let Work::SetTimer { at } = work {
+            if let ActionKind::SetTimer { at } = work {
                 self.now = self.now.max(at);
             }
         }
-        if !matches!(work, Work::Ask { .. }) {
+        if !matches!(work, ActionKind::Ask { .. }) {
             self.begun.remove(&id);
         }
         Some(self.looked_at(what, step))
     }
 
     /// What the agent's own check makes of a reply that would end the run with an output: half of them it refuses.
-    fn looked_at(&self, what: What, step: Step) -> What {
-        let What::Replied { action, reply } = what else { return what };
-        let replied = What::Replied { action, reply };
+    fn looked_at(&self, what: InputKind, step: Step) -> InputKind {
+        let InputKind::Replied { action, reply } = what else { return what };
+        let replied = InputKind::Replied { action, reply };
         let end = decide(&self.state, Input { at: self.now, what: replied.clone() }).ok();
         let output = end.is_some_and(|(_, next)| next.ended().is_some_and(|end| end.output.is_some()));
         match replied {
-            What::Replied { action, reply } if output && step.waits.is_multiple_of(2) => {
-                What::Objected { action, reply, objection: "n is odd".into() }
+            InputKind::Replied { action, reply } if output && step.waits.is_multiple_of(2) => {
+                InputKind::Objected { action, reply, objection: "n is odd".into() }
             }
             replied => replied,
         }
     }
 
-    fn end_of(action: ActionId, work: &Work, step: Step) -> What {
+    fn end_of(action: ActionId, work: &ActionKind, step: Step) -> InputKind {
         match work {
-            Work::CallModel { .. } if step.more.is_multiple_of(5) => {
-                What::ModelFailed { action, failure: Box::new(failure(step)), jitter: step.more % 1_200 }
+            ActionKind::CallModel { .. } if step.more.is_multiple_of(5) => {
+                InputKind::ModelFailed { action, failure: Box::new(failure(step)), jitter: step.more % 1_200 }
             }
-            Work::CallModel { .. } => What::Replied { action, reply: Box::new(reply(step)) },
-            Work::RunTool { .. } => What::CallEnded { action, outcome: outcome(step) },
-            Work::Delegate { .. } if step.more.is_multiple_of(4) => What::DelegateAsks {
+            ActionKind::CallModel { .. } => InputKind::Replied { action, reply: Box::new(reply(step)) },
+            ActionKind::RunTool { .. } => InputKind::CallEnded { action, outcome: outcome(step) },
+            ActionKind::Delegate { .. } if step.more.is_multiple_of(4) => InputKind::DelegateAsks {
                 action,
                 question: QuestionId::from("q1"),
                 kind: windlass_core::QuestionKind::Clarify,
                 text: "which?".into(),
                 suggestions: Vec::new(),
             },
-            Work::Delegate { .. } => What::Delegated {
+            ActionKind::Delegate { .. } => InputKind::Delegated {
                 action,
                 outcome: outcome(step),
                 usage: windlass_core::Usage { input: 3, output: 1, ..Default::default() },
                 cost: Some(0),
             },
-            Work::RunHook => What::Stepped { action, edits: Box::new(edits(step)) },
-            Work::CheckCall { .. } => What::Checked { action, found: found(step) },
-            Work::Ask { question } => What::Answered { question: question.clone(), answer: answer(step) },
-            Work::SetTimer { .. } => What::TimerFired { action },
+            ActionKind::RunHook => InputKind::Stepped { action, edits: Box::new(edits(step)) },
+            ActionKind::CheckCall { .. } => InputKind::Checked { action, found: found(step) },
+            ActionKind::Ask { question } => {
+                InputKind::Answered { question: question.clone(), answer: answer(step) }
+            }
+            ActionKind::SetTimer { .. } => InputKind::TimerFired { action },
         }
     }
 
     /// An input that most likely fits nothing: late, early, unknown, of another kind.
-    fn unfitting(&self, step: Step) -> Option<What> {
+    fn unfitting(&self, step: Step) -> Option<InputKind> {
         let count = self.known.len();
         let (id, _) = self.known.iter().nth(usize::from(step.pick).checked_rem(count)?)?;
         let id = if step.more.is_multiple_of(7) { ActionId { seq: id.seq + 1_000, ..*id } } else { *id };
         let foreign = ActionId { run: windlass_core::RunId::from_number(99), ..id };
         Some(match step.more % 9 {
-            0 => What::Replied { action: id, reply: Box::new(reply(step)) },
-            1 => What::ModelFailed { action: id, failure: Box::new(failure(step)), jitter: 0 },
-            2 => What::CallEnded { action: id, outcome: outcome(step) },
-            3 => What::Checked { action: id, found: found(step) },
-            4 => What::TimerFired { action: id },
-            5 => What::Answered {
+            0 => InputKind::Replied { action: id, reply: Box::new(reply(step)) },
+            1 => InputKind::ModelFailed { action: id, failure: Box::new(failure(step)), jitter: 0 },
+            2 => InputKind::CallEnded { action: id, outcome: outcome(step) },
+            3 => InputKind::Checked { action: id, found: found(step) },
+            4 => InputKind::TimerFired { action: id },
+            5 => InputKind::Answered {
                 question: QuestionId::from(format!("q{}", step.pick % 5)),
                 answer: answer(step),
             },
-            6 => world::start(Preset::CHAT.policy(), &self.tools).what,
-            7 => What::CallEnded { action: foreign, outcome: outcome(step) },
+            6 => environment::start(Preset::CHAT.policy(), &self.tools).what,
+            7 => InputKind::CallEnded { action: foreign, outcome: outcome(step) },
             _ if step.pick.is_multiple_of(2) => {
-                What::Objected { action: id, reply: Box::new(reply(step)), objection: "no".into() }
+                InputKind::Objected { action: id, reply: Box::new(reply(step)), objection: "no".into() }
             }
-            _ => What::TimerFired { action: foreign },
+            _ => InputKind::TimerFired { action: foreign },
         })
     }
 
     /// Cancels the run and lets everything come to its end.
     fn finish(&mut self) {
-        self.offer(&Input { at: self.now, what: What::Cancel { reason: None } });
+        self.offer(&Input { at: self.now, what: InputKind::Cancel { reason: None } });
         let begun =
             |machine: &Self| machine.begun.iter().map(|(id, work)| (*id, work.clone())).collect::<Vec<_>>();
         let gone = begun(self);
@@ -255,35 +257,35 @@ impl Machine {
         assert!(pending(&self.state).is_empty());
     }
 
-    fn end_all(&mut self, gone: Vec<(ActionId, Work)>) {
+    fn end_all(&mut self, gone: Vec<(ActionId, ActionKind)>) {
         for (action, work) in gone {
             let what = match work {
-                Work::CallModel { .. } => {
+                ActionKind::CallModel { .. } => {
                     let failure = ModelFailure { kind: FailureKind::Cancelled, ..failure(QUIET) };
-                    What::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
+                    InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
                 }
-                Work::RunTool { .. } | Work::Delegate { .. } => {
-                    What::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } }
+                ActionKind::RunTool { .. } | ActionKind::Delegate { .. } => {
+                    InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } }
                 }
-                Work::CheckCall { .. } => What::Checked { action, found: Found::Unsure },
-                Work::Ask { .. } | Work::SetTimer { .. } | Work::RunHook => continue,
+                ActionKind::CheckCall { .. } => InputKind::Checked { action, found: Found::Unsure },
+                ActionKind::Ask { .. } | ActionKind::SetTimer { .. } | ActionKind::RunHook => continue,
             };
             self.offer(&Input { at: self.now, what });
         }
     }
 }
 
-fn ends_work(what: &What) -> bool {
+fn ends_work(what: &InputKind) -> bool {
     matches!(
         what,
-        What::Start(_)
-            | What::Replied { .. }
-            | What::Objected { .. }
-            | What::ModelFailed { .. }
-            | What::CallEnded { .. }
-            | What::Checked { .. }
-            | What::Answered { .. }
-            | What::TimerFired { .. }
+        InputKind::Start(_)
+            | InputKind::Replied { .. }
+            | InputKind::Objected { .. }
+            | InputKind::ModelFailed { .. }
+            | InputKind::CallEnded { .. }
+            | InputKind::Checked { .. }
+            | InputKind::Answered { .. }
+            | InputKind::TimerFired { .. }
     )
 }
 
@@ -309,7 +311,7 @@ impl Machine {
         for step in steps {
             if machine.state.is_finished() {
                 // Nothing that comes now is taken.
-                let what = machine.unfitting(step).unwrap_or(What::Cancel { reason: None });
+                let what = machine.unfitting(step).unwrap_or(InputKind::Cancel { reason: None });
                 assert!(accept(&machine.state, Input { at: machine.now, what }).is_err());
             } else {
                 machine.step(step);
@@ -408,9 +410,9 @@ proptest! {
         let hooked = machine.state.policy().calls.hooks == windlass_core::Hooks::AfterSteps;
         let output = end.is_some_and(|end| end.output.is_some());
         prop_assert!(!(output && objected == Some(true)) || hooked, "an output that was objected to is no output");
-        let folded = machine.events.iter().fold(State::new(world::run_id()), evolve);
+        let folded = machine.events.iter().fold(State::new(environment::run_id()), evolve);
         prop_assert_eq!(&folded, &machine.state, "the state is the fold of the events");
-        let again = stored(&machine.events).iter().fold(State::new(world::run_id()), evolve);
+        let again = stored(&machine.events).iter().fold(State::new(environment::run_id()), evolve);
         prop_assert_eq!(&again, &machine.state, "and of the events as they were stored");
     }
 
@@ -419,7 +421,7 @@ proptest! {
     fn random_runs_replay_to_the_same_events(policy in policies(), steps in steps()) {
         let machine = random_run(policy, steps);
         let events = stored(&machine.events);
-        let mut state = State::new(world::run_id());
+        let mut state = State::new(environment::run_id());
         let mut from = 0;
         for to in machine.appends {
             let replayed = replay(&state, &events[from..to]);
@@ -433,10 +435,10 @@ proptest! {
     #[test]
     fn before_its_start_a_run_takes_nothing_else(steps in steps()) {
         let machine = Machine::new(Preset::CHAT.policy());
-        let fresh = State::new(world::run_id());
+        let fresh = State::new(environment::run_id());
         prop_assert!(pending(&fresh).is_empty());
         for step in steps {
-            if let Some(what) = machine.unfitting(step).filter(|what| !matches!(what, What::Start(_))) {
+            if let Some(what) = machine.unfitting(step).filter(|what| !matches!(what, InputKind::Start(_))) {
                 let taken = accept(&fresh, Input { at: BEGINNING, what }).is_ok();
                 prop_assert!(!taken);
             }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Fact, FailKind, Input, MAX_CALLS, Preset, ReplyCall, State, Status, Usage, What,
-    accept, evolve, replay,
+    ActionId, CallOutcome, Fact, FailKind, Input, InputKind, MAX_CALLS, Preset, ReplyCall, State, Status,
+    Usage, accept, evolve, replay,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
 /// What follows from a reply with these calls, after the start.
 fn after(calls: Vec<ReplyCall>) -> (State, Vec<Fact>) {
     let policy = Preset::CHAT.policy();
-    let start = world::start(policy, &Arc::new(world::tools()));
-    let begun = State::new(world::run_id());
+    let start = environment::start(policy, &Arc::new(environment::tools()));
+    let begun = State::new(environment::run_id());
     let begun = accept(&begun, start).unwrap().iter().fold(begun, evolve);
-    let mut reply = world::reply(None, Vec::new(), Usage::default());
+    let mut reply = environment::reply(None, Vec::new(), Usage::default());
     reply.calls = calls;
-    let action = ActionId { run: world::run_id(), seq: 2 };
-    let what = What::Replied { action, reply: Box::new(reply) };
+    let action = ActionId { run: environment::run_id(), seq: 2 };
+    let what = InputKind::Replied { action, reply: Box::new(reply) };
     let events = accept(&begun, Input { at: BEGINNING, what }).unwrap();
     // What is kept says enough to decide once more.
     assert!(replay(&begun, &events).is_ok());

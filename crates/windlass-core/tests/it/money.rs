@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, Adjusted, Amount, AtLimit, CallOutcome, Event, Fact, FailureKind, Input, LOST_ATTEMPTS, Limit,
-    LimitKind, LimitReached, ModelChoice, ModelFailure, Policy, Preset, Prices, RunId, RunInput, State,
-    Status, StepEdits, Transport, Usage, What, Work, decide, evolve, pending, replay,
+    ActionId, ActionKind, Adjusted, Amount, AtLimit, CallOutcome, Event, Fact, FailureKind, Input, InputKind,
+    LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy, Preset, Prices, RunId,
+    RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve, pending, replay,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
 /// A dollar a million tokens, ten for replies.
 const CHEAP: Prices = Prices { input: 1_000_000, output: 10_000_000, cached: 1_000_000 };
@@ -46,21 +46,21 @@ struct Run {
 
 impl Run {
     fn new(policy: Policy, models: Vec<ModelChoice>) -> Self {
-        let mut start = world::start(policy, &Arc::new(world::tools()));
-        if let What::Start(started) = &mut start.what {
+        let mut start = environment::start(policy, &Arc::new(environment::tools()));
+        if let InputKind::Start(started) = &mut start.what {
             started.models = Arc::new(models);
         }
-        Self::begun(State::new(world::run_id()), start.what)
+        Self::begun(State::new(environment::run_id()), start.what)
     }
 
-    fn begun(state: State, what: What) -> Self {
+    fn begun(state: State, what: InputKind) -> Self {
         let origin = state.clone();
         let mut run = Self { state, origin, events: Vec::new(), appends: Vec::new(), now: BEGINNING };
         run.give(what);
         run
     }
 
-    fn give(&mut self, what: What) {
+    fn give(&mut self, what: InputKind) {
         self.now += 1;
         let (events, next) = decide(&self.state, Input { at: self.now, what }).unwrap();
         self.state = events.iter().fold(self.state.clone(), evolve);
@@ -71,7 +71,7 @@ impl Run {
 
     fn calling(&self) -> Option<ActionId> {
         let mut actions = pending(&self.state).into_iter();
-        actions.find(|action| matches!(action.work, Work::CallModel { .. })).map(|action| action.id)
+        actions.find(|action| matches!(action.work, ActionKind::CallModel { .. })).map(|action| action.id)
     }
 
     fn fails(&mut self, kind: FailureKind, usage: Usage) {
@@ -84,20 +84,20 @@ impl Run {
             usage,
             model: "m".into(),
         };
-        self.give(What::ModelFailed { action, failure: Box::new(failure), jitter: 0 });
+        self.give(InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 });
     }
 
     fn replies(&mut self, text: Option<&str>, calls: Vec<(&str, &str, Option<&str>)>, usage: Usage) {
         let action = self.calling().unwrap();
-        self.give(What::Replied { action, reply: Box::new(world::reply(text, calls, usage)) });
+        self.give(InputKind::Replied { action, reply: Box::new(environment::reply(text, calls, usage)) });
     }
 
     /// Lets the tools of a turn end.
     fn acts(&mut self) {
         while let Some(action) =
-            pending(&self.state).into_iter().find(|action| matches!(action.work, Work::RunTool { .. }))
+            pending(&self.state).into_iter().find(|action| matches!(action.work, ActionKind::RunTool { .. }))
         {
-            self.give(What::CallEnded {
+            self.give(InputKind::CallEnded {
                 action: action.id,
                 outcome: CallOutcome::Ok { content: "done".into() },
             });
@@ -106,7 +106,7 @@ impl Run {
 
     /// The process dies, and another one takes the run over.
     fn dies(&mut self, by_hand: bool) {
-        self.give(What::Resumed { holder: "another".into(), epoch: 2, by_hand });
+        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand });
     }
 
     fn asked(&self) -> usize {
@@ -159,7 +159,7 @@ fn e41_a_further_try_is_not_made_once_the_limit_is_used_up() {
     run.fails(FailureKind::Cut, tokens(1_000_000, 0));
     let timer = pending(&run.state).first().unwrap().id;
     run.now += 1_000;
-    run.give(What::TimerFired { action: timer });
+    run.give(InputKind::TimerFired { action: timer });
     run.fails(FailureKind::Cut, tokens(1_000_000, 0));
     assert_eq!((run.asked(), run.status(), run.state.cost()), (2, COST, Some(2 * USD)));
     run.replays();
@@ -260,8 +260,8 @@ fn e40_reservations_are_carried_to_forks_and_to_runs_that_go_on() {
 
     run.fails(FailureKind::Cut, tokens(300_000, 0));
     assert_eq!(run.status(), COST);
-    let mut start = world::start(dollars(1), run.state.tools());
-    if let What::Start(started) = &mut start.what {
+    let mut start = environment::start(dollars(1), run.state.tools());
+    if let InputKind::Start(started) = &mut start.what {
         started.run = RunId::from_number(8);
         started.models = run.state.models().clone();
         started.input = RunInput::Continue(run.state.carried());
@@ -269,7 +269,7 @@ fn e40_reservations_are_carried_to_forks_and_to_runs_that_go_on() {
     let on = Run::begun(State::on_base(RunId::from_number(8), &run.state), start.what);
     assert_eq!((on.asked(), on.status(), on.state.reserved()), (0, COST, reserved));
     let none = Amount::default();
-    assert_eq!(State::new(world::run_id()).reserved(), none);
+    assert_eq!(State::new(environment::run_id()).reserved(), none);
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn e40_a_model_without_a_price_is_not_asked_where_cost_is_limited() {
     let adjusted =
         Adjusted { models: Some(Arc::new(vec![model("other", None, None)])), ..Adjusted::default() };
     let edits = StepEdits { adjusted: Some(adjusted), ..StepEdits::default() };
-    run.give(What::Stepped { action: hook, edits: Box::new(edits) });
+    run.give(InputKind::Stepped { action: hook, edits: Box::new(edits) });
     assert_eq!(run.asked(), 1);
     let end = run.state.ended().unwrap();
     assert_eq!(end.status.to_string(), "failed(model)");
@@ -364,8 +364,9 @@ fn e40_a_model_without_a_price_is_not_asked_where_cost_is_limited() {
 fn e41_a_delegate_of_unknown_cost_hides_nothing_that_was_paid() {
     let mut run = Run::new(dollars(1), vec![model("m", Some(CHEAP), None)]);
     run.replies(None, vec![("helper", "{\"task\":\"t\"}", None)], tokens(900_000, 0));
-    let work = pending(&run.state).into_iter().find(|action| matches!(action.work, Work::Delegate { .. }));
-    run.give(What::Delegated {
+    let work =
+        pending(&run.state).into_iter().find(|action| matches!(action.work, ActionKind::Delegate { .. }));
+    run.give(InputKind::Delegated {
         action: work.unwrap().id,
         outcome: CallOutcome::Ok { content: "done".into() },
         usage: tokens(10, 10),

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    ActionId, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact, Found,
-    LimitKind, Message, QuestionKind, RunStanding, State, Stop, ToolKind, ToolSpec, Usage, What, Work,
+    ActionId, ActionKind, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact,
+    Found, InputKind, LimitKind, Message, QuestionKind, RunState, State, Stop, ToolKind, ToolSpec, Usage,
     pending,
 };
 
@@ -69,7 +69,7 @@ macro_rules! hold {
 
 impl Monitor {
     /// Takes note of what followed from an input, and checks it and the state after it.
-    pub(crate) fn see(&mut self, input: &What, before: &State, events: &[Event], after: &State) -> Held {
+    pub(crate) fn see(&mut self, input: &InputKind, before: &State, events: &[Event], after: &State) -> Held {
         hold!(!events.is_empty(), "what is taken is recorded");
         let events_before = before.version();
         hold!(after.version() == events_before + events.len() as u64, "the version counts the facts");
@@ -90,7 +90,7 @@ impl Monitor {
         self.work(before, after)
     }
 
-    fn fact(&mut self, input: &What, fact: &Fact, state: &State) -> Held {
+    fn fact(&mut self, input: &InputKind, fact: &Fact, state: &State) -> Held {
         if self.cancelled {
             let starts = matches!(
                 fact,
@@ -198,7 +198,7 @@ impl Monitor {
         self.calls.iter().filter(move |(_, (_, seen))| !over(seen)).map(|(id, _)| id)
     }
 
-    fn held(&mut self, input: &What, call: &CallId, fact: &Fact) -> Held {
+    fn held(&mut self, input: &InputKind, call: &CallId, fact: &Fact) -> Held {
         // One that was allowed may have changed since.
         let again = self.allowed.contains(call);
         if settles(input) {
@@ -211,7 +211,7 @@ impl Monitor {
         })
     }
 
-    fn doubted(&mut self, input: &What, call: &CallId, fact: &Fact, state: &State) -> Held {
+    fn doubted(&mut self, input: &InputKind, call: &CallId, fact: &Fact, state: &State) -> Held {
         let begun = self.begun.contains(call);
         hold!(begun, "what was not begun is not in doubt: {}", call);
         let free = !needs_approval(state, call, self.name(call));
@@ -229,8 +229,8 @@ impl Monitor {
     }
 
     /// Another agent goes on: nothing counts that anybody has decided elsewhere, each open call is at the gate.
-    fn adopted(&mut self, input: &What, state: &State) {
-        let adopts = matches!(input, What::Adopted { adjusted, .. } if adjusted.agent.is_some());
+    fn adopted(&mut self, input: &InputKind, state: &State) {
+        let adopts = matches!(input, InputKind::Adopted { adjusted, .. } if adjusted.agent.is_some());
         if !adopts {
             return;
         }
@@ -271,7 +271,7 @@ impl Monitor {
     }
 
     /// A call with an effect is not begun a second time unless it is known that it did not happen (E30, E36).
-    fn started(&mut self, input: &What, started: &CallStarted, state: &State) -> Held {
+    fn started(&mut self, input: &InputKind, started: &CallStarted, state: &State) -> Held {
         let Some((name, seen)) = self.calls.get(&started.call) else {
             return Err(format!("nobody asked for call {}", started.call));
         };
@@ -344,8 +344,9 @@ impl Monitor {
         let ids: BTreeSet<ActionId> = wanted.iter().map(|action| action.id).collect();
         hold!(ids.len() == wanted.len(), "ids of actions are unique: {wanted:?}");
         if self.ended || self.cancelled {
-            let stops =
-                |action: &windlass_core::Action| matches!(action.work, Work::Delegate { stop: true, .. });
+            let stops = |action: &windlass_core::Action| {
+                matches!(action.work, ActionKind::Delegate { stop: true, .. })
+            };
             let none = wanted.iter().all(|action| !self.ended && stops(action));
             hold!(none, "a run that ended or is cancelled wants nothing but ends: {wanted:?}");
         }
@@ -354,35 +355,35 @@ impl Monitor {
             hold!(action.id.run == after.run(), "an action belongs to its run: {action:?}");
             hold!((1..=after.version()).contains(&action.id.seq), "an action is made by a fact: {action:?}");
             // A timer of a deadline may be set aside and come back.
-            let new = action.id.seq > before.version() || matches!(action.work, Work::SetTimer { .. });
+            let new = action.id.seq > before.version() || matches!(action.work, ActionKind::SetTimer { .. });
             let same = earlier.iter().find(|other| other.id == action.id);
             hold!(
                 same.map_or(new, |other| other.work == action.work),
                 "an id stands for the same work as long as it is wanted, and never comes again: {action:?}"
             );
             let fits = match &action.work {
-                Work::RunTool { call, .. } | Work::Delegate { call, .. } => {
+                ActionKind::RunTool { call, .. } | ActionKind::Delegate { call, .. } => {
                     matches!(self.calls.get(call), Some((_, Seen::Running)))
                 }
-                Work::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
-                Work::CallModel { .. } | Work::RunHook => self.open().next().is_none(),
-                Work::Ask { .. } | Work::SetTimer { .. } => true,
+                ActionKind::CheckCall { call } => matches!(self.calls.get(call), Some((_, Seen::Doubted))),
+                ActionKind::CallModel { .. } | ActionKind::RunHook => self.open().next().is_none(),
+                ActionKind::Ask { .. } | ActionKind::SetTimer { .. } => true,
             };
             hold!(fits, "nothing is done for a call that does not want it: {action:?}");
         }
-        let ask = |action: &windlass_core::Action| matches!(action.work, Work::Ask { .. });
-        let timer = |action: &windlass_core::Action| matches!(action.work, Work::SetTimer { .. });
+        let ask = |action: &windlass_core::Action| matches!(action.work, ActionKind::Ask { .. });
+        let timer = |action: &windlass_core::Action| matches!(action.work, ActionKind::SetTimer { .. });
         match after.standing() {
-            RunStanding::Suspended => {
+            RunState::Suspended => {
                 let waits =
                     wanted.iter().any(ask) && wanted.iter().all(|action| ask(action) || timer(action));
                 hold!(waits, "who is suspended waits for somebody, and for nothing else: {wanted:?}");
             }
-            RunStanding::Running => {
+            RunState::Running => {
                 let only_asks = !wanted.is_empty() && wanted.iter().all(ask);
                 hold!(!only_asks, "who waits only for people is suspended: {wanted:?}");
             }
-            RunStanding::Ended(_) => hold!(self.ended, "an end is recorded"),
+            RunState::Ended(_) => hold!(self.ended, "an end is recorded"),
         }
         Ok(())
     }
@@ -408,16 +409,17 @@ fn needs_approval(state: &State, call: &CallId, name: &str) -> bool {
 }
 
 /// Whether it is known now that a call did not happen.
-fn settles(input: &What) -> bool {
+fn settles(input: &InputKind) -> bool {
     matches!(
         input,
-        What::Checked { found: Found::NotHappened, .. } | What::Answered { answer: Answer::RunAgain, .. }
+        InputKind::Checked { found: Found::NotHappened, .. }
+            | InputKind::Answered { answer: Answer::RunAgain, .. }
     )
 }
 
 /// Whether somebody goes on with a run whose process is gone.
-fn takes_over(input: &What) -> bool {
-    matches!(input, What::Resumed { .. } | What::Adopted { .. })
+fn takes_over(input: &InputKind) -> bool {
+    matches!(input, InputKind::Resumed { .. } | InputKind::Adopted { .. })
 }
 
 /// A provider would take the conversation as it is whenever a model is asked (invariant 6).
@@ -439,7 +441,7 @@ fn valid_history(state: &State) -> Held {
             }
         }
     }
-    let calling = pending(state).iter().any(|action| matches!(action.work, Work::CallModel { .. }));
+    let calling = pending(state).iter().any(|action| matches!(action.work, ActionKind::CallModel { .. }));
     hold!(
         waiting.is_empty() || !(calling || state.is_finished()),
         "all calls are answered before a model is asked: {waiting:?}"

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, Answer, AtLimit, CallOutcome, Input, Limit, LimitKind, Preset, QuestionKind, State, Usage,
-    What, accept, evolve,
+    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, Limit, LimitKind, Preset, QuestionKind, State,
+    Usage, accept, evolve,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
 const SECONDS: u64 = 2_000;
 
@@ -18,38 +18,38 @@ fn e22_the_question_about_another_limit_is_moot() {
     policy.bounds.limits.insert(LimitKind::ModelCalls, Limit { max: 1, at_limit: None });
     policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: SECONDS, at_limit: None });
     policy.bounds.at_limit = AtLimit::Ask;
-    let mut state = State::new(world::run_id());
-    let mut take = |at: u64, what: What| {
+    let mut state = State::new(environment::run_id());
+    let mut take = |at: u64, what: InputKind| {
         let events = accept(&state, Input { at: BEGINNING + at, what })?;
         state = events.iter().fold(state.clone(), evolve);
-        Ok::<_, windlass_core::Violation>(state.questions().to_vec())
+        Ok::<_, windlass_core::InvalidInput>(state.questions().to_vec())
     };
-    let action = |seq: u64| ActionId { run: world::run_id(), seq };
-    take(0, world::start(policy, &Arc::new(world::tools())).what).unwrap();
-    let reply = world::reply(None, vec![("read", "{}", None)], Usage::default());
-    take(0, What::Replied { action: action(2), reply: Box::new(reply) }).unwrap();
+    let action = |seq: u64| ActionId { run: environment::run_id(), seq };
+    take(0, environment::start(policy, &Arc::new(environment::tools())).what).unwrap();
+    let reply = environment::reply(None, vec![("read", "{}", None)], Usage::default());
+    take(0, InputKind::Replied { action: action(2), reply: Box::new(reply) }).unwrap();
     let outcome = CallOutcome::Ok { content: "done".into() };
-    let open = take(10, What::CallEnded { action: action(4), outcome }).unwrap();
+    let open = take(10, InputKind::CallEnded { action: action(4), outcome }).unwrap();
     assert_eq!(
         open.iter().map(|open| open.kind).collect::<Vec<_>>(),
         [QuestionKind::Limit(LimitKind::ModelCalls)]
     );
 
-    let open = take(SECONDS, What::TimerFired { action: action(1) }).unwrap();
+    let open = take(SECONDS, InputKind::TimerFired { action: action(1) }).unwrap();
     assert_eq!(
         open.iter().map(|open| open.kind).collect::<Vec<_>>(),
         [QuestionKind::Limit(LimitKind::Seconds)]
     );
-    let late = What::Answered { question: "q1".into(), answer: Answer::Raise(5.0) };
+    let late = InputKind::Answered { question: "q1".into(), answer: Answer::Raise(5.0) };
     assert_eq!(take(SECONDS, late).unwrap_err().code(), "violation.unknown_question");
 
     // With more time the first limit still stands, and is asked about again.
-    let raise = What::Answered { question: "q2".into(), answer: Answer::Raise(60.0) };
+    let raise = InputKind::Answered { question: "q2".into(), answer: Answer::Raise(60.0) };
     let open = take(SECONDS, raise).unwrap();
     assert_eq!(
         open.iter().map(|open| open.kind).collect::<Vec<_>>(),
         [QuestionKind::Limit(LimitKind::ModelCalls)]
     );
-    let raise = What::Answered { question: "q3".into(), answer: Answer::Raise(2.0) };
+    let raise = InputKind::Answered { question: "q3".into(), answer: Answer::Raise(2.0) };
     assert!(take(SECONDS, raise).unwrap().is_empty(), "and the run goes on");
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AtLimit, CallOutcome, FailureKind, Input, LimitKind, ModelFailure, Policy, Preset, State, Usage, What,
-    Work, accept, evolve, narrate, pending,
+    ActionKind, AtLimit, CallOutcome, FailureKind, Input, InputKind, LimitKind, ModelFailure, Policy, Preset,
+    State, Usage, accept, evolve, narrate, pending,
 };
 
-use crate::world;
+use crate::environment;
 
 /// Runs a policy against a model that calls a tool `calls` times and then answers; gives the lines.
 fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
-    let tools = Arc::new(world::tools());
-    let mut inputs = vec![world::start(policy, &tools)];
-    let mut state = State::new(world::run_id());
+    let tools = Arc::new(environment::tools());
+    let mut inputs = vec![environment::start(policy, &tools)];
+    let mut state = State::new(environment::run_id());
     let mut lines = Vec::new();
     let (mut asked, mut failed) = (0, false);
     while let Some(input) = inputs.pop() {
@@ -27,7 +27,7 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
         let Some(action) = pending(&state).into_iter().next() else { continue };
         let id = action.id;
         let what = match action.work {
-            Work::CallModel { .. } if fails_first && !failed => {
+            ActionKind::CallModel { .. } if fails_first && !failed => {
                 failed = true;
                 let failure = ModelFailure {
                     kind: FailureKind::Overloaded,
@@ -37,22 +37,22 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
                     usage: Usage::default(),
                     model: "m1".into(),
                 };
-                What::ModelFailed { action: id, failure: Box::new(failure), jitter: 0 }
+                InputKind::ModelFailed { action: id, failure: Box::new(failure), jitter: 0 }
             }
-            Work::CallModel { .. } => {
+            ActionKind::CallModel { .. } => {
                 let args = format!("{{\"n\":{asked}}}");
                 let wanted = vec![("read", args.as_str(), None), ("put", args.as_str(), None)];
                 let wanted = if asked < calls { wanted } else { Vec::new() };
                 asked += 1;
-                let reply = world::reply(Some("Hi."), wanted, Usage::default());
-                What::Replied { action: id, reply: Box::new(reply) }
+                let reply = environment::reply(Some("Hi."), wanted, Usage::default());
+                InputKind::Replied { action: id, reply: Box::new(reply) }
             }
-            Work::RunTool { .. } => {
-                What::CallEnded { action: id, outcome: CallOutcome::Ok { content: "done".into() } }
+            ActionKind::RunTool { .. } => {
+                InputKind::CallEnded { action: id, outcome: CallOutcome::Ok { content: "done".into() } }
             }
             other => panic!("nobody asked for {other:?}"),
         };
-        inputs.push(Input { at: world::BEGINNING, what });
+        inputs.push(Input { at: environment::BEGINNING, what });
     }
     lines
 }

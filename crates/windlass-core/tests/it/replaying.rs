@@ -3,32 +3,34 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallOutcome, Event, Fact, Input, Preset, Reply, State, What, Work, accept, evolve, pending, rebuild,
-    replay,
+    ActionKind, CallOutcome, Event, Fact, Input, InputKind, Preset, Reply, State, accept, evolve, pending,
+    rebuild, replay,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
 /// A run whose model calls `read` and then answers: its appends.
 fn appends() -> Vec<Vec<Event>> {
     let policy = Preset::CHAT.policy();
-    let mut state = State::new(world::run_id());
+    let mut state = State::new(environment::run_id());
     let mut appends = Vec::new();
-    let mut input = Some(world::start(policy, &Arc::new(world::tools())));
+    let mut input = Some(environment::start(policy, &Arc::new(environment::tools())));
     while let Some(next) = input.take() {
         let events = accept(&state, next).unwrap();
         state = events.iter().fold(state, evolve);
         appends.push(events);
         input = pending(&state).into_iter().find_map(|action| {
             let what = match action.work {
-                Work::CallModel { .. } => {
+                ActionKind::CallModel { .. } => {
                     let calls = if appends.len() == 1 { vec![("read", "{}", Some("a"))] } else { Vec::new() };
-                    let reply = Reply { ..world::reply(Some("Hm."), calls, windlass_core::Usage::default()) };
-                    What::Replied { action: action.id, reply: Box::new(reply) }
+                    let reply =
+                        Reply { ..environment::reply(Some("Hm."), calls, windlass_core::Usage::default()) };
+                    InputKind::Replied { action: action.id, reply: Box::new(reply) }
                 }
-                Work::RunTool { .. } => {
-                    What::CallEnded { action: action.id, outcome: CallOutcome::Ok { content: "done".into() } }
-                }
+                ActionKind::RunTool { .. } => InputKind::CallEnded {
+                    action: action.id,
+                    outcome: CallOutcome::Ok { content: "done".into() },
+                },
                 _ => return None,
             };
             Some(Input { at: BEGINNING + 5, what })
@@ -46,7 +48,7 @@ fn an_event_that_does_not_follow_is_named() {
         panic!("the reply starts its call: {appends:?}");
     };
     started.attempt = 2;
-    let state = appends[0].iter().fold(State::new(world::run_id()), evolve);
+    let state = appends[0].iter().fold(State::new(environment::run_id()), evolve);
     let difference = replay(&state, &appends[1]).unwrap_err();
     assert_eq!(difference.seq, 4);
     assert_eq!(difference.expected.as_ref(), appends[1].last());
@@ -57,7 +59,7 @@ fn an_event_that_does_not_follow_is_named() {
 #[test]
 fn an_append_that_is_too_short_or_too_long_is_named() {
     let appends = appends();
-    let state = appends[0].iter().fold(State::new(world::run_id()), evolve);
+    let state = appends[0].iter().fold(State::new(environment::run_id()), evolve);
     let difference = replay(&state, &appends[1][..1]).unwrap_err();
     assert_eq!((difference.seq, difference.expected), (4, None));
     assert_eq!(difference.found.as_ref(), appends[1].last());
@@ -69,7 +71,7 @@ fn an_append_that_is_too_short_or_too_long_is_named() {
 #[test]
 fn what_no_input_leads_to_is_refused_with_a_reason() {
     let appends = appends();
-    let state = appends[0].iter().fold(State::new(world::run_id()), evolve);
+    let state = appends[0].iter().fold(State::new(environment::run_id()), evolve);
     for (events, why) in [(&appends[0], "started already"), (&appends[2], "no input leads")] {
         let difference = replay(&state, events).unwrap_err();
         assert_eq!(difference.seq, 3);

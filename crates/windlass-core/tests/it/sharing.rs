@@ -4,24 +4,24 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AssistantMessage, Event, Fact, Input, Message, Preset, RunInput, State, Steered, StopReason,
-    TurnCompleted, Usage, What, accept, evolve,
+    AssistantMessage, Event, Fact, Input, InputKind, Message, Preset, RunInput, State, Steered, StopReason,
+    TurnCompleted, Usage, accept, evolve,
 };
 
-use crate::world;
+use crate::environment;
 
 const MESSAGES: usize = 10_000;
 
 /// A run whose conversation begins with so many messages.
 fn long_run() -> (State, Vec<Arc<Message>>) {
     let policy = Preset::CHAT.policy();
-    let mut input = world::start(policy, &Arc::new(world::tools()));
+    let mut input = environment::start(policy, &Arc::new(environment::tools()));
     let messages: Vec<_> = (0..MESSAGES).map(|n| Arc::new(Message::user(format!("message {n}")))).collect();
-    if let What::Start(start) = &mut input.what {
+    if let InputKind::Start(start) = &mut input.what {
         start.input = RunInput::Messages(messages.clone());
     }
-    let events = accept(&State::new(world::run_id()), input).unwrap();
-    (events.iter().fold(State::new(world::run_id()), evolve), messages)
+    let events = accept(&State::new(environment::run_id()), input).unwrap();
+    (events.iter().fold(State::new(environment::run_id()), evolve), messages)
 }
 
 fn shares(state: &State, messages: &[Arc<Message>]) -> bool {
@@ -58,7 +58,7 @@ fn a_fact_shares_all_earlier_messages() {
 fn a_decision_shares_all_earlier_messages() {
     let (state, messages) = long_run();
     let before: Vec<usize> = messages.iter().map(Arc::strong_count).collect();
-    let events = accept(&state, Input { at: 5, what: What::Steer { text: "Hurry.".into() } }).unwrap();
+    let events = accept(&state, Input { at: 5, what: InputKind::Steer { text: "Hurry.".into() } }).unwrap();
     assert_eq!(events.iter().map(|event| event.fact.kind()).collect::<Vec<_>>(), ["Steered"]);
     // Had the decision kept or copied the conversation, somebody would hold its messages beside us.
     assert!(messages.iter().zip(before).all(|(message, before)| Arc::strong_count(message) == before));

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Content, Fact, Input, Message, Part, Preset, READ_RESULT, Ref, Results, RunInput,
-    State, Usage, What, accept, evolve,
+    ActionId, CallOutcome, Content, Fact, Input, InputKind, Message, Part, Preset, READ_RESULT, Ref, Results,
+    RunInput, State, Usage, accept, evolve,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
-fn take(state: &mut State, what: What) {
+fn take(state: &mut State, what: InputKind) {
     let events = accept(state, Input { at: BEGINNING, what }).unwrap();
     *state = events.iter().fold(state.clone(), evolve);
 }
@@ -24,9 +24,9 @@ fn offered(state: &State) -> bool {
 }
 
 fn begun(input: Option<Content>) -> State {
-    let mut state = State::new(world::run_id());
-    let mut start = world::start(Preset::CHAT.policy(), &Arc::new(world::tools()));
-    if let (What::Start(start), Some(content)) = (&mut start.what, input) {
+    let mut state = State::new(environment::run_id());
+    let mut start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));
+    if let (InputKind::Start(start), Some(content)) = (&mut start.what, input) {
         start.input = RunInput::Messages(vec![Arc::new(Message::User { content })]);
     }
     take(&mut state, start.what);
@@ -35,13 +35,13 @@ fn begun(input: Option<Content>) -> State {
 
 fn after_a_result(content: Content) -> State {
     let mut state = begun(None);
-    let reply = world::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
+    let reply = environment::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
     let action = ActionId { run: state.run(), seq: 2 };
-    take(&mut state, What::Replied { action, reply: Box::new(reply) });
+    take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
     assert!(!offered(&state), "there is nothing to read yet");
     let action = ActionId { run: state.run(), seq: 4 };
     assert_eq!(state.running_call(action).unwrap().call.id.as_str(), "a");
-    take(&mut state, What::CallEnded { action, outcome: CallOutcome::Ok { content } });
+    take(&mut state, InputKind::CallEnded { action, outcome: CallOutcome::Ok { content } });
     state
 }
 
@@ -61,7 +61,7 @@ fn e35_the_reading_tool_is_offered_once_there_is_something_to_read() {
 fn e35_a_long_input_can_be_read_at_once_and_changed_tools_keep_the_reading_one() {
     let mut state = begun(Some(long()));
     assert!(offered(&state));
-    take(&mut state, What::ToolsChanged { tools: Arc::new(Vec::new()), seals: None });
+    take(&mut state, InputKind::ToolsChanged { tools: Arc::new(Vec::new()), seals: None });
     assert!(offered(&state) && state.own_tools().is_empty());
 }
 
@@ -87,13 +87,13 @@ fn e35_a_fact_says_which_payloads_it_needs() {
 fn e35_swiftagentkits_wrapper_keeps_a_stored_result_stored() {
     let mut policy = Preset::CHAT.policy();
     policy.wording.results = Results::announced();
-    let mut state = State::new(world::run_id());
-    take(&mut state, world::start(policy, &Arc::new(world::tools())).what);
-    let reply = world::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
+    let mut state = State::new(environment::run_id());
+    take(&mut state, environment::start(policy, &Arc::new(environment::tools())).what);
+    let reply = environment::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
     let action = ActionId { run: state.run(), seq: 2 };
-    take(&mut state, What::Replied { action, reply: Box::new(reply) });
+    take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });
     let action = ActionId { run: state.run(), seq: 4 };
-    take(&mut state, What::CallEnded { action, outcome: CallOutcome::Ok { content: long() } });
+    take(&mut state, InputKind::CallEnded { action, outcome: CallOutcome::Ok { content: long() } });
     let last = state.history().last().unwrap().clone();
     let Message::Tool(result) = &*last else { panic!("{last:?}") };
     let text = result.content.text();

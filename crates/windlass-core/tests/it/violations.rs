@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    ActionId, Answer, AtLimit, CallOutcome, Input, Limit, LimitKind, Preset, RunId, State, Usage, Violation,
-    What, accept, evolve,
+    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, InvalidInput, Limit, LimitKind, Preset, RunId,
+    State, Usage, accept, evolve,
 };
 
-use crate::world::{self, BEGINNING};
+use crate::environment::{self, BEGINNING};
 
 struct Run {
     state: State,
@@ -16,15 +16,15 @@ struct Run {
 }
 
 impl Run {
-    fn take(&mut self, what: What) {
+    fn take(&mut self, what: InputKind) {
         let events = accept(&self.state, Input { at: BEGINNING, what }).unwrap();
         self.state = events.iter().fold(self.state.clone(), evolve);
     }
 
-    fn refuse(&mut self, name: &str, what: What) {
-        let violation: Violation = accept(&self.state, Input { at: BEGINNING, what }).unwrap_err();
-        let help = violation.help().map(|help| format!("\n  help: {help}")).unwrap_or_default();
-        self.lines.push(format!("{name}\n  {}: {violation}{help}", violation.code()));
+    fn refuse(&mut self, name: &str, what: InputKind) {
+        let invalid: InvalidInput = accept(&self.state, Input { at: BEGINNING, what }).unwrap_err();
+        let help = invalid.help().map(|help| format!("\n  help: {help}")).unwrap_or_default();
+        self.lines.push(format!("{name}\n  {}: {invalid}{help}", invalid.code()));
     }
 
     fn action(&self, seq: u64) -> ActionId {
@@ -32,14 +32,14 @@ impl Run {
     }
 
     fn reply(&mut self, seq: u64, calls: Vec<(&str, &str, Option<&str>)>) {
-        let reply = world::reply(Some("Hm."), calls, Usage::default());
+        let reply = environment::reply(Some("Hm."), calls, Usage::default());
         let action = self.action(seq);
-        self.take(What::Replied { action, reply: Box::new(reply) });
+        self.take(InputKind::Replied { action, reply: Box::new(reply) });
     }
 }
 
-fn answered(question: &str, answer: Answer) -> What {
-    What::Answered { question: question.into(), answer }
+fn answered(question: &str, answer: Answer) -> InputKind {
+    InputKind::Answered { question: question.into(), answer }
 }
 
 #[test]
@@ -48,23 +48,23 @@ fn e28_every_refusal_says_what_was_found_and_what_was_expected() {
     policy.bounds.limits.insert(LimitKind::ModelCalls, Limit { max: 1, at_limit: Some(AtLimit::Ask) });
     policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: 60_000, at_limit: None });
     policy.tools.approve = vec!["strict".into()];
-    let tools = Arc::new(world::tools());
-    let start = world::start(policy, &tools).what;
-    let mut run = Run { state: State::new(world::run_id()), lines: Vec::new() };
+    let tools = Arc::new(environment::tools());
+    let start = environment::start(policy, &tools).what;
+    let mut run = Run { state: State::new(environment::run_id()), lines: Vec::new() };
 
-    run.refuse("before the start", What::Cancel { reason: None });
+    run.refuse("before the start", InputKind::Cancel { reason: None });
     run.take(start.clone());
     run.refuse("a second start", start);
     run.refuse("an answer that nobody asked for", answered("q1", Answer::Approve));
     let foreign = ActionId { run: RunId::from_number(9), seq: 2 };
-    run.refuse("another run's action", What::TimerFired { action: foreign });
-    run.refuse("a timer before its time", What::TimerFired { action: run.action(1) });
+    run.refuse("another run's action", InputKind::TimerFired { action: foreign });
+    run.refuse("a timer before its time", InputKind::TimerFired { action: run.action(1) });
 
     run.reply(2, vec![("strict", "{\"n\":1}", Some("a")), ("read", "{}", Some("b"))]);
     let done = CallOutcome::Ok { content: "done".into() };
     run.refuse(
         "a call's end as the model's",
-        What::CallEnded { action: run.action(2), outcome: done.clone() },
+        InputKind::CallEnded { action: run.action(2), outcome: done.clone() },
     );
     run.refuse("an answer of another kind", answered("q1", Answer::Conclude("enough".into())));
     run.refuse("an answer to another question", answered("q9", Answer::Approve));
@@ -72,7 +72,7 @@ fn e28_every_refusal_says_what_was_found_and_what_was_expected() {
         "arguments that do not fit",
         answered("q1", Answer::ApproveWith { args: json!({ "n": "x" }) }),
     );
-    let read = What::CallEnded { action: run.action(6), outcome: done };
+    let read = InputKind::CallEnded { action: run.action(6), outcome: done };
     run.take(read.clone());
     run.refuse("a second result", read);
     run.take(answered("q1", Answer::Deny { reason: None }));
@@ -81,12 +81,12 @@ fn e28_every_refusal_says_what_was_found_and_what_was_expected() {
     run.refuse("a limit that is not raised", answered("q2", Answer::Raise(1.0)));
     run.refuse("half a call", answered("q2", Answer::Raise(2.5)));
     run.take(answered("q2", Answer::Raise(2.0)));
-    run.take(What::Cancel { reason: None });
-    run.refuse("a second cancel", What::Cancel { reason: None });
-    run.refuse("steering what stops", What::Steer { text: "left".into() });
+    run.take(InputKind::Cancel { reason: None });
+    run.refuse("a second cancel", InputKind::Cancel { reason: None });
+    run.refuse("steering what stops", InputKind::Steer { text: "left".into() });
     let seq = run.state.version() - 1;
     run.reply(seq, Vec::new());
     assert!(run.state.is_finished());
-    run.refuse("anything after the end", What::Steer { text: "left".into() });
+    run.refuse("anything after the end", InputKind::Steer { text: "left".into() });
     insta::assert_snapshot!(run.lines.join("\n"));
 }

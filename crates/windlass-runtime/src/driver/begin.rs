@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Action, ActionId, CallId, Effect, InputReceived, RunId, ToolKind, What, Work};
+use windlass_core::{
+    Action, ActionId, ActionKind, CallId, Effect, InputKind, InputReceived, RunId, ToolKind,
+};
 use windlass_tools::Tool;
 
 use super::Driver;
@@ -22,23 +24,23 @@ impl Driver {
     pub(super) fn begin(&self, action: Action) -> Option<Slot> {
         let cancel = CancellationToken::new();
         let id = action.id;
-        let future: BoxFuture<'static, Option<What>> = match &action.work {
-            Work::CallModel { .. } => {
+        let future: BoxFuture<'static, Option<InputKind>> = match &action.work {
+            ActionKind::CallModel { .. } => {
                 let view = self.state.request()?;
                 let request = work::request(&view, &self.prefix, self.publisher.heard());
                 let model = self.agent.model(&view.model.name).cloned();
-                let (publisher, world) = (self.publisher.clone(), self.agent.world().clone());
+                let (publisher, environment) = (self.publisher.clone(), self.agent.environment().clone());
                 let partial = if publisher.heard() { Partial::of(&self.state) } else { None };
                 let cancel = cancel.clone();
-                let work = ModelWork { action: id, model, request, publisher, partial, world, cancel };
+                let work = ModelWork { action: id, model, request, publisher, partial, environment, cancel };
                 Box::pin(work.run().map(Some))
             }
-            Work::RunTool { call, attempt } => {
+            ActionKind::RunTool { call, attempt } => {
                 let (work, broken) = (self.tool_work(id, call, *attempt, &cancel)?, self.broken.clone());
                 // Without the lease nothing of it was done, and nothing may be said of it.
                 Box::pin(work.run().map(move |ended| (!broken.is_set()).then_some(ended)))
             }
-            Work::Delegate { call, run, answer, stop } => {
+            ActionKind::Delegate { call, run, answer, stop } => {
                 if *stop {
                     cancel.cancel();
                 }
@@ -56,28 +58,30 @@ impl Driver {
                         .map(move |done| done.map_err(|error| broken.set(error)).ok().flatten()),
                 )
             }
-            Work::RunHook => {
+            ActionKind::RunHook => {
                 let (hook, state) = (self.agent.hook().cloned(), self.state.clone());
                 let prices = self.agent.prices().clone();
                 Box::pin(work::ask_hook(id, hook, state, prices).map(Some))
             }
-            Work::CheckCall { call } => Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some)),
-            Work::Ask { question } => {
+            ActionKind::CheckCall { call } => {
+                Box::pin(self.tool_work(id, call, 1, &cancel)?.check().map(Some))
+            }
+            ActionKind::Ask { question } => {
                 let question = self.state.questions().iter().find(|open| open.id == *question)?.clone();
                 let people =
                     self.people.clone().filter(|people| work::answers(&**people, &self.state, &question))?;
                 Box::pin(work::ask(people, self.state.clone(), question))
             }
-            Work::SetTimer { at } => {
-                let sleep = self.agent.world().sleep_until(self.clock.in_world(*at));
+            ActionKind::SetTimer { at } => {
+                let sleep = self.agent.environment().sleep_until(self.clock.in_world(*at));
                 Box::pin(async move {
                     sleep.await;
-                    Some(What::TimerFired { action: id })
+                    Some(InputKind::TimerFired { action: id })
                 })
             }
         };
         let future = match &self.trace {
-            Some(trace) => trace.work(&action, &self.state, self.agent.world(), future),
+            Some(trace) => trace.work(&action, &self.state, self.agent.environment(), future),
             None => future,
         };
         Some(Slot { action, future, cancel, stopping: false, ended: false })
@@ -124,7 +128,7 @@ impl Driver {
         };
         let mut context = work::context(&self.state, call, attempt, cancel.clone())?;
         if spec.is_some_and(|tool| tool.kind == ToolKind::Run && tool.effect != Effect::ReadOnly) {
-            context.lease = self.hold.lease(self.broken.clone());
+            context.lease = self.lease.lease(self.broken.clone());
         }
         Some(ToolWork {
             action,
@@ -133,7 +137,7 @@ impl Driver {
             args,
             timeout_ms,
             grace_ms: policy.bounds.grace_ms,
-            world: self.agent.world().clone(),
+            environment: self.agent.environment().clone(),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use windlass_core::{CallOutcome, What};
+use windlass_core::{CallOutcome, InputKind};
 
 use super::Driver;
 use crate::error::Error;
@@ -18,8 +18,8 @@ impl Driver {
     /// is said, so that whoever goes on with the run finds it as after the death of this process.
     pub(super) async fn lay_down(&mut self) -> Result<(), Error> {
         self.slots.lay_down();
-        let world = self.agent.world().clone();
-        let mut late = pin!(world.sleep_until(world.now().saturating_add(LONGEST_MS)));
+        let environment = self.agent.environment().clone();
+        let mut late = pin!(environment.sleep_until(environment.now().saturating_add(LONGEST_MS)));
         while !self.slots.is_empty() {
             let slots = &mut self.slots;
             let ended = poll_fn(|context| match late.as_mut().poll(context) {
@@ -39,13 +39,13 @@ impl Driver {
             return Err(Error::Log(error));
         }
         if !self.state.is_finished() {
-            self.hold.release().await?;
+            self.lease.release().await?;
         }
         Ok(())
     }
 }
 
 /// Whether work came to its own end, not to that of this process.
-fn is_good(what: &What) -> bool {
-    matches!(what, What::Replied { .. } | What::CallEnded { outcome: CallOutcome::Ok { .. }, .. })
+fn is_good(what: &InputKind) -> bool {
+    matches!(what, InputKind::Replied { .. } | InputKind::CallEnded { outcome: CallOutcome::Ok { .. }, .. })
 }

@@ -6,8 +6,8 @@ use super::*;
 
 const KEY: &str = "sk-masking-0123456789";
 
-fn call_ended(outcome: CallOutcome) -> What {
-    What::CallEnded { action: ActionId { run: RunId::from_number(1), seq: 1 }, outcome }
+fn call_ended(outcome: CallOutcome) -> InputKind {
+    InputKind::CallEnded { action: ActionId { run: RunId::from_number(1), seq: 1 }, outcome }
 }
 
 #[test]

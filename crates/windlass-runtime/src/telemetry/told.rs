@@ -2,7 +2,7 @@
 
 use opentelemetry::trace::TraceContextExt as _;
 use opentelemetry::{Array, Context, KeyValue, Value};
-use windlass_core::{Action, CallId, CallOutcome, ModelFailure, Reply, State, Text, What, Work};
+use windlass_core::{Action, ActionKind, CallId, CallOutcome, InputKind, ModelFailure, Reply, State, Text};
 
 use super::meters::{Meters, meters};
 use super::tokens;
@@ -19,7 +19,7 @@ impl Told {
         let named =
             |call: &CallId| Some((state.open_call(call)?.target_name().clone(), Text::from(call.as_str())));
         match &action.work {
-            Work::CallModel { .. } => {
+            ActionKind::CallModel { .. } => {
                 let model = state.request()?.model;
                 Some(Self::Model {
                     name: model.name.clone(),
@@ -27,9 +27,14 @@ impl Told {
                     max_tokens: model.max_tokens,
                 })
             }
-            Work::RunTool { call, .. } => named(call).map(|(name, call)| Self::Tool { name, call }),
-            Work::Delegate { call, .. } => named(call).map(|(name, call)| Self::Delegate { name, call }),
-            Work::RunHook | Work::CheckCall { .. } | Work::Ask { .. } | Work::SetTimer { .. } => None,
+            ActionKind::RunTool { call, .. } => named(call).map(|(name, call)| Self::Tool { name, call }),
+            ActionKind::Delegate { call, .. } => {
+                named(call).map(|(name, call)| Self::Delegate { name, call })
+            }
+            ActionKind::RunHook
+            | ActionKind::CheckCall { .. }
+            | ActionKind::Ask { .. }
+            | ActionKind::SetTimer { .. } => None,
         }
     }
 
@@ -71,16 +76,16 @@ impl Told {
     }
 
     /// Puts what came of the work on its span. Gives the kind of its failure, if it is one.
-    pub(super) fn ended(context: &Context, end: &What) -> Option<String> {
+    pub(super) fn ended(context: &Context, end: &InputKind) -> Option<String> {
         let span = context.span();
         match end {
-            What::Replied { reply, .. } | What::Objected { reply, .. } => {
+            InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => {
                 for attribute in replied(reply) {
                     span.set_attribute(attribute);
                 }
                 None
             }
-            What::ModelFailed { failure, .. } => {
+            InputKind::ModelFailed { failure, .. } => {
                 let ModelFailure { status, usage, kind, .. } = &**failure;
                 if let Some(status) = status {
                     span.set_attribute(KeyValue::new("http.response.status_code", i64::from(*status)));
@@ -89,12 +94,12 @@ impl Told {
                 span.set_attribute(tokens("gen_ai.usage.output_tokens", usage.output));
                 Some(format!("{kind:?}").to_lowercase())
             }
-            What::CallEnded { outcome, .. } | What::Delegated { outcome, .. } => failed(outcome),
+            InputKind::CallEnded { outcome, .. } | InputKind::Delegated { outcome, .. } => failed(outcome),
             _ => None,
         }
     }
 
-    pub(super) fn measure(&self, labels: &[KeyValue], ms: u64, end: Option<&What>) {
+    pub(super) fn measure(&self, labels: &[KeyValue], ms: u64, end: Option<&InputKind>) {
         let Meters { models, tools, delegations, operations, tokens, .. } = meters();
         let with = |key: &'static str, name: &Text| {
             let mut all = labels.to_vec();
@@ -110,7 +115,7 @@ impl Told {
                     KeyValue::new("gen_ai.provider.name", provider),
                     KeyValue::new("gen_ai.request.model", model),
                 ];
-                if let Some(What::Replied { reply, .. } | What::Objected { reply, .. }) = end {
+                if let Some(InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. }) = end {
                     for (kind, count) in [("input", reply.usage.input), ("output", reply.usage.output)] {
                         let mut own = own.clone();
                         own.push(KeyValue::new("gen_ai.token.type", kind));

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use windlass_core::{Status, What};
-use windlass_runtime::{Run, World};
+use windlass_core::{InputKind, Status};
+use windlass_runtime::{Environment, Run};
 
 use crate::ground::{Ground, assert_sound};
 use crate::scenarios::{SCENARIOS, Scenario};
@@ -20,7 +20,7 @@ fn cancelled_after(scenario: &Scenario, polls: u64, subscribed: bool) -> (Ground
     let sent = Cell::new(false);
     let cancel = || {
         sent.set(true);
-        handle.send_now(What::Cancel { reason: None });
+        handle.send_now(InputKind::Cancel { reason: None });
     };
     if polls == 0 {
         cancel();
@@ -99,7 +99,7 @@ fn e19_a_second_cancel_is_refused_and_changes_nothing() {
     let handle = prepared.handle();
     let (run, (first, second)) = ground.wait(futures_util::future::join(prepared.drive(), async {
         // By then the tool is at work.
-        ground.world.sleep_until(ground.world.now() + 100).await;
+        ground.environment.sleep_until(ground.environment.now() + 100).await;
         let first = handle.cancel(Some("enough".into())).await;
         (first, handle.cancel(None).await)
     }));

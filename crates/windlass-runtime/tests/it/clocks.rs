@@ -1,7 +1,7 @@
 //! E22, E30: clocks that are set back between two processes stretch no wait and no limit, and are on record.
 
 use windlass_core::{Event, Fact, LimitKind, RunId, State, Status, replay};
-use windlass_runtime::{Agent, DriveOptions, Run, World};
+use windlass_runtime::{Agent, DriveOptions, Environment, Run};
 use windlass_store::{EventLog, RunFilter};
 use windlass_testing::BEGINNING;
 
@@ -25,7 +25,7 @@ fn resumed(ground: &Ground, agent: &Agent, run: RunId, options: DriveOptions) ->
 }
 
 fn due(ground: &Ground) -> bool {
-    let filter = RunFilter { due: Some(ground.world.now()), ..RunFilter::default() };
+    let filter = RunFilter { due: Some(ground.environment.now()), ..RunFilter::default() };
     !ground.wait(ground.log.list(filter)).unwrap().is_empty()
 }
 
@@ -49,14 +49,14 @@ fn e22_a_clock_that_is_set_back_an_hour_makes_no_deadline_an_hour_later() {
     let agent = asking(&ground);
     let run = ground.wait(agent.run("Go.")).unwrap();
     assert_eq!((run.status(), due(&ground)), (None, false));
-    ground.world.jump(10_000);
-    ground.world.jump_back(HOUR);
+    ground.environment.jump(10_000);
+    ground.environment.jump_back(HOUR);
     assert!(due(&ground), "whoever looks for runs takes it up, and sets its timer anew");
-    let before = ground.world.now();
+    let before = ground.environment.now();
     let run = resumed(&ground, &agent, run.id(), options());
     assert_eq!(run.status(), Some(Status::Limit(LimitKind::Seconds)));
     // Nobody can say how much of the wait was over: all of it is waited once more, and no more.
-    assert_eq!(ground.world.now() - before, LIMIT);
+    assert_eq!(ground.environment.now() - before, LIMIT);
     let events = events(&ground, run.id());
     assert_eq!(jumps(&events), [Some(HOUR - 10_000)]);
     assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at), "the run's time went back: {events:?}");
@@ -74,13 +74,13 @@ fn e22_a_run_that_is_taken_up_with_a_clock_set_back_waits_by_that_clock_from_the
     let ground = Ground::new();
     let agent = asking(&ground);
     let run = ground.wait(agent.run("Go.")).unwrap().id();
-    ground.world.jump_back(HOUR);
-    let taken = ground.world.now();
+    ground.environment.jump_back(HOUR);
+    let taken = ground.environment.now();
     assert_eq!(resumed(&ground, &agent, run, DriveOptions::default()).status(), None);
     assert!(!due(&ground), "it would be taken up again and again");
     let wakes = ground.wait(ground.log.summary(run)).unwrap().wake_at;
     assert_eq!(wakes, Some(taken + LIMIT));
-    ground.world.jump(LIMIT);
+    ground.environment.jump(LIMIT);
     assert!(due(&ground));
     let run = resumed(&ground, &agent, run, DriveOptions::default());
     assert_eq!(run.status(), Some(Status::Limit(LimitKind::Seconds)));
@@ -94,7 +94,7 @@ fn clocks_that_differ_a_little_are_no_jump() {
     let ground = Ground::new();
     let agent = asking(&ground);
     let run = ground.wait(agent.run("Go.")).unwrap().id();
-    ground.world.jump_back(900);
+    ground.environment.jump_back(900);
     resumed(&ground, &agent, run, DriveOptions::default());
     assert_eq!(jumps(&events(&ground, run)), [None]);
 }

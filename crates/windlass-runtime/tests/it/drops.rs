@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Message, RunId, Status, What};
+use windlass_core::{InputKind, Message, RunId, Status};
 use windlass_runtime::Prepared;
 use windlass_testing::FnTool;
 
@@ -147,7 +147,7 @@ fn e19_a_run_dropped_while_it_is_being_stopped_ends_cancelled() {
                 ground.drive(prepared, |count| {
                     if count == cancel {
                         stopping.set(true);
-                        handle.send_now(What::Cancel { reason: None });
+                        handle.send_now(InputKind::Cancel { reason: None });
                     }
                     count >= cancel + more
                 });

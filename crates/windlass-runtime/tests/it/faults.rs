@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use windlass_core::{Fact, RunId, Status};
-use windlass_runtime::{DriveOptions, World};
+use windlass_runtime::{DriveOptions, Environment};
 use windlass_store::{EventLog, Holder, MemoryLog, SqliteLog, SqliteOptions};
 use windlass_testing::{BEGINNING, Fault, FaultLog};
 
@@ -105,7 +105,7 @@ fn e32_a_second_driver_is_told_who_holds_the_run() {
     let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
     let id = prepared.id();
     let (run, refused) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 5).await;
+        ground.environment.sleep_until(BEGINNING + 5).await;
         agent.resume(id, false, options()).await
     }));
     let refused = refused.unwrap_err();
@@ -130,10 +130,10 @@ fn e32_a_driver_that_was_taken_over_cannot_append_and_stops_its_tools() {
         async {
             let ended = prepared.drive().await;
             assert_eq!(ground.seen.alive(), 0, "its tools are alive");
-            (ended, ground.world.now() - BEGINNING)
+            (ended, ground.environment.now() - BEGINNING)
         },
         async {
-            ground.world.sleep_until(BEGINNING + 50).await;
+            ground.environment.sleep_until(BEGINNING + 50).await;
             assert_eq!(ground.seen.alive(), 2);
             ground.memory.forget_holder(agent.holder());
             ground.memory.hold(id, &Holder("another process".into())).await.unwrap()

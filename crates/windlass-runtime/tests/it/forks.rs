@@ -139,14 +139,15 @@ fn e30_a_call_keeps_the_key_of_the_run_that_first_started_it() {
     let keys = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let ground = Ground::new();
     let seen = keys.clone();
-    let (world, first) = (ground.world.clone(), std::sync::atomic::AtomicBool::new(true));
+    let (environment, first) = (ground.environment.clone(), std::sync::atomic::AtomicBool::new(true));
     let tool = windlass_testing::FnTool::new("put", move |context, _| {
         seen.lock().unwrap().push(context.idempotency_key.to_string());
-        let (world, hangs) = (world.clone(), first.swap(false, std::sync::atomic::Ordering::SeqCst));
+        let (environment, hangs) =
+            (environment.clone(), first.swap(false, std::sync::atomic::Ordering::SeqCst));
         async move {
-            use windlass_runtime::World as _;
+            use windlass_runtime::Environment as _;
             if hangs {
-                world.sleep_until(world.now() + 60_000).await;
+                environment.sleep_until(environment.now() + 60_000).await;
             }
             Ok("put".into())
         }
@@ -184,7 +185,7 @@ fn e24_a_fork_inherits_no_approval_and_an_approved_call_that_ran_is_not_run_agai
     // Nobody is at hand: the fork waits.
     let fork = ground.wait(agent.fork(run, options(decided), DriveOptions::default())).unwrap();
     let waiting = ground.drive(fork.prepared, |_| false).unwrap();
-    assert_eq!(waiting.standing(), windlass_core::RunStanding::Suspended);
+    assert_eq!(waiting.standing(), windlass_core::RunState::Suspended);
     assert_eq!(waiting.questions().len(), 1, "it is asked anew");
     let resumed = ground.wait(agent.resume(waiting.id(), false, scenario.options(&ground))).unwrap();
     let ended = ground.drive(resumed, |_| false).unwrap();

@@ -11,12 +11,12 @@ use windlass_core::{CallId, Fact, Message, RunId, State};
 use windlass_models::{Delta, Model};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Prepared, Run, load};
 use windlass_store::{EventLog, MemoryLog};
-use windlass_testing::{FaultLog, FnModel, SimWorld};
+use windlass_testing::{FaultLog, FnModel, SimEnvironment};
 
 /// A world of its own for one run of a test.
 #[derive(Clone)]
 pub(crate) struct Ground {
-    pub(crate) world: SimWorld,
+    pub(crate) environment: SimEnvironment,
     pub(crate) memory: Arc<MemoryLog>,
     pub(crate) log: Arc<FaultLog>,
     pub(crate) seen: Arc<Seen>,
@@ -68,7 +68,7 @@ impl Ground {
     pub(crate) fn new() -> Self {
         let memory = Arc::new(MemoryLog::new());
         let log = FaultLog::new(memory.clone());
-        Self { world: SimWorld::default(), log, memory, seen: Arc::default() }
+        Self { environment: SimEnvironment::default(), log, memory, seen: Arc::default() }
     }
 
     /// A ground whose appends take their time.
@@ -83,7 +83,7 @@ impl Ground {
         Agent::builder("tested")
             .model("function", model)
             .log(self.log.clone())
-            .world(Arc::new(self.world.clone()))
+            .environment(Arc::new(self.environment.clone()))
     }
 
     /// A model whose streams are counted as long as they live, and whose counts of tokens are noted.
@@ -103,7 +103,7 @@ impl Ground {
 
     /// Runs anything to its end in the simulated world.
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
-        self.world.run(future, || false).expect("nothing can go on, and no timer is set")
+        self.environment.run(future, || false).expect("nothing can go on, and no timer is set")
     }
 
     pub(crate) fn state(&self, run: RunId) -> State {
@@ -134,7 +134,7 @@ impl Ground {
     pub(crate) fn drive(&self, prepared: Prepared, step: impl Fn(u64) -> bool) -> Option<Run> {
         let polls = Cell::new(0);
         let seen = self.seen.clone();
-        self.world.run(
+        self.environment.run(
             async {
                 let run = prepared.drive().await.expect("the log is sound");
                 assert_eq!(seen.alive(), 0, "drive returned while work was alive");

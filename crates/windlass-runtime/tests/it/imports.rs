@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Adjusted, Answer, Effect, Event, Fact, Input, InputReceived, Preset, QuestionKind, RunId, RunResumed,
-    Status, What, accept,
+    Adjusted, Answer, Effect, Event, Fact, Input, InputKind, InputReceived, Preset, QuestionKind, RunId,
+    RunResumed, Status, accept,
 };
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run, import_run};
 use windlass_store::{Batch, EventLog, Holder};
@@ -23,17 +23,17 @@ fn payer(ground: &Ground, effect: Effect) -> Agent {
         .model("function", model)
         .tool(pay)
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap()
 }
 
 /// A ground whose runs have other numbers than those of another one.
 fn elsewhere() -> Ground {
-    use windlass_runtime::World as _;
+    use windlass_runtime::Environment as _;
     let ground = Ground::new();
     for _ in 0..10 {
-        ground.world.new_run();
+        ground.environment.new_run();
     }
     ground
 }
@@ -52,7 +52,7 @@ fn allowed(effect: Effect) -> (RunId, Vec<Batch>) {
     let ground = elsewhere();
     let run = driven(&ground, &payer(&ground, effect));
     let mut all = batches(&ground, run.id());
-    let what = What::Answered { question: "q1".into(), answer: Answer::Approve };
+    let what = InputKind::Answered { question: "q1".into(), answer: Answer::Approve };
     let events = accept(run.state(), Input { at: run.state().clock(), what }).unwrap();
     assert!(events.iter().any(|event| event.fact.kind() == "CallStarted"));
     all.push(Batch { first: run.state().version() + 1, events: events.into() });
@@ -106,7 +106,7 @@ fn e24_a_call_that_was_allowed_elsewhere_is_asked_about_anew() {
         assert!(again.questions().len() == 1);
         // A person here may still allow it. Of a call with an effect they are then asked whether it has happened.
         let question = again.questions()[0].id.clone();
-        ground.wait(agent.post(run, What::Answered { question, answer: Answer::Approve })).unwrap();
+        ground.wait(agent.post(run, InputKind::Answered { question, answer: Answer::Approve })).unwrap();
         let end = resumed(&ground, &agent, run, false).unwrap();
         if effect == Effect::Once {
             assert_eq!(end.questions()[0].kind, QuestionKind::Outcome);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Event, LimitKind, Millis, RunId, State, What, evolve};
+use windlass_core::{Event, InputKind, LimitKind, Millis, RunId, State, evolve};
 use windlass_runtime::{Agent, load, load_until};
 use windlass_store::{
     Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
@@ -31,7 +31,7 @@ impl EventLog for Stingy {
         self.0.follow(run, from)
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         self.0.post(run, at, what)
     }
 

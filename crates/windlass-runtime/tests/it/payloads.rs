@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Answer, CallOutcome, Content, Fact, Media, MediaSource, Message, Part, What};
+use windlass_core::{Answer, CallOutcome, Content, Fact, InputKind, Media, MediaSource, Message, Part};
 use windlass_runtime::{Agent, DriveOptions};
 use windlass_store::{EventLog, RunFilter, SqliteLog};
 use windlass_testing::{FnModel, FnTool, called, said};
@@ -126,7 +126,7 @@ fn e28_a_refused_post_is_taken_out_of_the_inbox() {
     let agent = ground.agent(model).tool(pay).build().unwrap();
     let drive = |prepared: windlass_runtime::Prepared| ground.wait(prepared.drive()).unwrap();
     let run = drive(ground.wait(agent.prepare("Go", DriveOptions::default())).unwrap()).id();
-    let answer = |question: &str| What::Answered { question: question.into(), answer: Answer::Approve };
+    let answer = |question: &str| InputKind::Answered { question: question.into(), answer: Answer::Approve };
     // The second answer to the first question fits when it is posted, and no longer when it is taken.
     for _ in 0..2 {
         ground.wait(agent.post(run, answer("q1"))).unwrap();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{join, join_all};
-use windlass_core::{Answer, CallOutcome, Fact, Message, QuestionId, QuestionKind, RunId, Status, What};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Error, Run, World, post};
+use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status};
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run, post};
 use windlass_store::EventLog;
 use windlass_testing::{BEGINNING, FnPeople, FnTool};
 
@@ -43,8 +43,8 @@ fn resumed(ground: &Ground, agent: &Agent, run: RunId) -> Run {
     ground.wait(prepared.drive()).unwrap()
 }
 
-fn answered(question: &str, answer: Answer) -> What {
-    What::Answered { question: question.into(), answer }
+fn answered(question: &str, answer: Answer) -> InputKind {
+    InputKind::Answered { question: question.into(), answer }
 }
 
 fn results(run: &Run) -> Vec<String> {
@@ -75,9 +75,10 @@ fn e23_answers_from_several_tasks_at_once_each_reach_their_own_call() {
         let prepared = ground.wait(three(&ground).prepare("Go.", drive)).unwrap();
         let id = prepared.id();
         let people = order.map(|place| {
-            let (handle, world, answer) = (prepared.handle(), ground.world.clone(), answers[place].clone());
+            let (handle, environment, answer) =
+                (prepared.handle(), ground.environment.clone(), answers[place].clone());
             async move {
-                world.sleep_until(BEGINNING + 100).await;
+                environment.sleep_until(BEGINNING + 100).await;
                 handle.answer(QuestionId::from(format!("q{}", place + 1)), answer).await
             }
         });
@@ -175,7 +176,7 @@ fn resuming_with_an_agent_that_lacks_the_run_s_model_is_refused_and_leaves_the_r
     let other = Agent::builder("tested")
         .model("another", model)
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
     let refused = ground.wait(other.resume(run, true, DriveOptions::default())).unwrap_err();
@@ -192,7 +193,7 @@ fn e28_wrong_unknown_second_and_late_answers_are_refused_by_the_handle() {
     let prepared = ground.wait(one(&ground).build().unwrap().prepare("Go.", drive)).unwrap();
     let handle = prepared.handle();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 10).await;
+        ground.environment.sleep_until(BEGINNING + 10).await;
         let wrong = handle.answer("q1".into(), Answer::Text("yes".into())).await.unwrap_err();
         assert_eq!(wrong.code(), "violation.wrong_answer");
         let why = std::error::Error::source(&wrong).unwrap().to_string();
@@ -282,7 +283,7 @@ fn e25_an_answer_posted_at_any_moment_while_the_run_is_held_is_not_lost() {
             }
             false
         };
-        let ended = ground.world.run(prepared.drive(), step).unwrap().unwrap();
+        let ended = ground.environment.run(prepared.drive(), step).unwrap().unwrap();
         match taken.into_inner() {
             Some(true) => {
                 assert_eq!(ended.status(), Some(Status::Answered), "posted after {polls} polls, and lost");
@@ -349,7 +350,7 @@ fn e25_an_answer_posted_while_another_driver_works_is_used_by_it() {
     let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
     let id = prepared.id();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 500).await;
+        ground.environment.sleep_until(BEGINNING + 500).await;
         // Somebody else cannot drive it, but can answer.
         let held = agent.resume(id, false, DriveOptions::default()).await.unwrap_err();
         assert_eq!(held.code(), "store.held");
@@ -358,7 +359,7 @@ fn e25_an_answer_posted_while_another_driver_works_is_used_by_it() {
     }));
     assert_eq!(run.unwrap().status(), Some(Status::Answered));
     assert!(ground.wait(ground.memory.inbox(id, None)).unwrap().is_empty());
-    assert_eq!(ground.world.now(), BEGINNING + 1_000);
+    assert_eq!(ground.environment.now(), BEGINNING + 1_000);
 }
 
 #[test]
@@ -378,7 +379,7 @@ fn a_run_that_waits_can_be_cancelled_from_elsewhere() {
     let ground = Ground::new();
     let agent = one(&ground).build().unwrap();
     let run = suspended(&ground, &agent).id();
-    ground.wait(agent.post(run, What::Cancel { reason: Some("changed my mind".into()) })).unwrap();
+    ground.wait(agent.post(run, InputKind::Cancel { reason: Some("changed my mind".into()) })).unwrap();
     let run = resumed(&ground, &agent, run);
     assert_eq!(run.status(), Some(Status::Cancelled));
     assert_sound(&ground, &run);

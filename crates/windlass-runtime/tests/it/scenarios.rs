@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::stream;
 use windlass_core::{Answer, Effect, FailureKind, LimitKind, Message, QuestionKind, ToolKind};
 use windlass_models::{Delta, ModelRequest};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, World};
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment};
 use windlass_testing::{FnModel, FnPeople, FnTool, called, model_failure, said, step_aside};
 use windlass_tools::ToolError;
 
@@ -63,13 +63,13 @@ pub(crate) fn calls_then_answers(calls: &'static [(&'static str, &'static str)])
 
 /// A tool that only reads, takes so long, in virtual milliseconds, and stops when it is asked to.
 pub(crate) fn slow_tool(ground: &Ground, name: &'static str, ms: u64) -> FnTool {
-    let (seen, world) = (ground.seen.clone(), ground.world.clone());
+    let (seen, environment) = (ground.seen.clone(), ground.environment.clone());
     FnTool::new(name, move |context, _| {
-        let (seen, world) = (seen.clone(), world.clone());
+        let (seen, environment) = (seen.clone(), environment.clone());
         async move {
             let _alive = seen.begin(&context.call);
             step_aside().await;
-            let work = world.sleep_until(world.now() + ms);
+            let work = environment.sleep_until(environment.now() + ms);
             if context.cancelled.run_until_cancelled(work).await.is_none() {
                 return Err(ToolError::new("stopped"));
             }
@@ -185,12 +185,12 @@ fn child_process(ground: &Ground) -> AgentBuilder {
 }
 
 fn ignores_cancel(ground: &Ground) -> AgentBuilder {
-    let (seen, world) = (ground.seen.clone(), ground.world.clone());
+    let (seen, environment) = (ground.seen.clone(), ground.environment.clone());
     let deaf = FnTool::new("deaf", move |context, _| {
-        let (seen, world) = (seen.clone(), world.clone());
+        let (seen, environment) = (seen.clone(), environment.clone());
         async move {
             let _alive = seen.begin(&context.call);
-            world.sleep_until(world.now() + 10_000).await;
+            environment.sleep_until(environment.now() + 10_000).await;
             seen.end(&context.call);
             Ok("deaf is done".into())
         }
@@ -230,7 +230,7 @@ fn deadline(ground: &Ground) -> AgentBuilder {
 
 /// People who think for 50 ms, allow everything, and know what happened.
 fn people(ground: &Ground) -> FnPeople {
-    let (seen, world) = (ground.seen.clone(), ground.world.clone());
+    let (seen, environment) = (ground.seen.clone(), ground.environment.clone());
     FnPeople::thinking(move |state, question| {
         let call = question.call.clone();
         let name =
@@ -244,7 +244,7 @@ fn people(ground: &Ground) -> FnPeople {
             (QuestionKind::Clarify, _) => Answer::Text("this one".into()),
             (QuestionKind::Limit(_), _) => Answer::Conclude("enough".into()),
         };
-        let thought = world.sleep_until(world.now() + 50);
+        let thought = environment.sleep_until(environment.now() + 50);
         Some(Box::pin(async move {
             thought.await;
             answer

@@ -161,9 +161,13 @@ fn a37_a_service_is_torn_down_after_a_panic_an_error_and_a_cancel() {
     let agent = builder(&ground, &[("hang", "{}")]).tool(hangs).service(&mail.service).build().unwrap();
     let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
     let handle = prepared.handle();
-    let world = ground.world.clone();
+    let environment = ground.environment.clone();
     let cancel = async move {
-        windlass_runtime::World::sleep_until(&world, windlass_runtime::World::now(&world) + 100).await;
+        windlass_runtime::Environment::sleep_until(
+            &environment,
+            windlass_runtime::Environment::now(&environment) + 100,
+        )
+        .await;
         handle.cancel(None).await.unwrap();
     };
     let (run, ()) = ground.wait(join(prepared.drive(), cancel));

@@ -78,7 +78,7 @@ fn agent(
         .tool(swap)
         .source(shelf.clone())
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
     (agent, model)

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use windlass_core::{Fact, LimitKind, RunId, RunStanding, Status, ToolKind, Usage, What};
+use windlass_core::{Fact, InputKind, LimitKind, RunId, RunState, Status, ToolKind, Usage};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate};
 use windlass_store::EventLog;
 use windlass_testing::FnTool;
@@ -20,7 +20,7 @@ fn named(ground: &Ground, name: &str, calls: &'static [(&'static str, &'static s
     Agent::builder(name)
         .model("function", model)
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
 }
 
 /// An agent that hands a task to another one, which hands it to a third, which works for long.
@@ -100,7 +100,7 @@ fn e19_e41_a_sub_agent_of_a_cancelled_run_ends_and_is_counted_wherever_the_proce
                 assert!(count < MOST_POLLS, "it does not end");
                 if count == cancel {
                     sent.set(true);
-                    handle.send_now(What::Cancel { reason: None });
+                    handle.send_now(InputKind::Cancel { reason: None });
                 }
                 count >= cancel + more
             });
@@ -120,7 +120,7 @@ fn e19_e41_a_sub_agent_of_a_cancelled_run_ends_and_is_counted_wherever_the_proce
             });
             let run = run.unwrap();
             let at = format!("cancelled after {cancel} polls, dropped {more} later");
-            assert!(matches!(run.standing(), RunStanding::Ended(_)), "{at}");
+            assert!(matches!(run.standing(), RunState::Ended(_)), "{at}");
             assert_sound(&ground, &run);
             assert_all_ended(&ground, root, &at);
         }
@@ -136,9 +136,9 @@ fn e19_e41_a_sub_agent_that_waits_for_a_person_ends_with_the_run_that_is_cancell
     let ground = Ground::new();
     let agent = family_that_asks(&ground).build().unwrap();
     let run = ground.wait(agent.run("Go.")).unwrap();
-    assert_eq!(run.standing(), RunStanding::Suspended);
+    assert_eq!(run.standing(), RunState::Suspended);
     assert_eq!(below(&ground, run.id()).len(), 2);
-    ground.wait(agent.post(run.id(), What::Cancel { reason: None })).unwrap();
+    ground.wait(agent.post(run.id(), InputKind::Cancel { reason: None })).unwrap();
     let prepared = ground.wait(agent.resume(run.id(), false, options())).unwrap();
     let run = ground.drive(prepared, |_| false).unwrap();
     assert_eq!(run.status(), Some(Status::Cancelled));

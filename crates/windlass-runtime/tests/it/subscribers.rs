@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::{ActionId, Event, Fact, RunId};
 use windlass_models::Delta;
-use windlass_runtime::{Agent, Prepared, UPDATES_KEPT, Update, Updates, World, numbered};
+use windlass_runtime::{Agent, Environment, Prepared, UPDATES_KEPT, Update, Updates, numbered};
 use windlass_store::{Batch, EventLog};
 use windlass_testing::{FnModel, called, said};
 
@@ -43,7 +43,7 @@ fn long(ground: &Ground) -> Agent {
 fn beside<F: Future>(ground: &Ground, listen: impl FnOnce(&Prepared) -> F) -> (u64, u64, RunId, F::Output) {
     let prepared = ground.wait(long(ground).prepare("Go.", options())).unwrap();
     let run = prepared.id();
-    let began = ground.world.now();
+    let began = ground.environment.now();
     let listener = listen(&prepared);
     let polls = Cell::new(0);
     let drive = async {
@@ -54,7 +54,7 @@ fn beside<F: Future>(ground: &Ground, listen: impl FnOnce(&Prepared) -> F) -> (u
         })
         .await
         .unwrap();
-        ground.world.now() - began
+        ground.environment.now() - began
     };
     let (took, heard) = ground.wait(join(drive, listener));
     (polls.get(), took, run, heard)
@@ -166,7 +166,7 @@ fn e17_facts_that_many_pieces_have_pushed_out_are_read_from_the_log_at_the_end()
     let prepared = ground.wait(ground.agent(chatty).build().unwrap().prepare("Go.", options())).unwrap();
     let (run, updates) = (prepared.id(), prepared.updates());
     // It hangs after all its pieces, and is dropped.
-    assert!(ground.world.run(prepared.drive(), || false).is_none());
+    assert!(ground.environment.run(prepared.drive(), || false).is_none());
     let seen = ground.wait(all(updates));
     assert_complete(&ground, run, &seen, 1);
     assert_eq!(ground.state(run).version(), 2);
@@ -176,7 +176,7 @@ fn e17_facts_that_many_pieces_have_pushed_out_are_read_from_the_log_at_the_end()
 fn e17_who_reads_slowly_gets_every_fact_while_the_run_goes_on() {
     for pause in [1, 7, 300] {
         let ground = Ground::slow();
-        let world = ground.world.clone();
+        let environment = ground.environment.clone();
         let (_, took, run, seen) = beside(&ground, |prepared| {
             let mut updates = prepared.updates();
             async move {
@@ -184,7 +184,7 @@ fn e17_who_reads_slowly_gets_every_fact_while_the_run_goes_on() {
                 while let Some(update) = updates.next().await {
                     seen.push(update);
                     if seen.len() % 50 == 0 {
-                        world.sleep_until(world.now() + pause).await;
+                        environment.sleep_until(environment.now() + pause).await;
                     }
                 }
                 seen
@@ -199,7 +199,7 @@ fn e17_who_reads_slowly_gets_every_fact_while_the_run_goes_on() {
 #[test]
 fn e17_a_reader_that_is_dropped_in_the_middle_of_a_read_misses_nothing() {
     let ground = Ground::slow();
-    let world = ground.world.clone();
+    let environment = ground.environment.clone();
     let (_, _, run, seen) = beside(&ground, |prepared| {
         let mut updates = prepared.updates();
         async move {
@@ -209,7 +209,7 @@ fn e17_a_reader_that_is_dropped_in_the_middle_of_a_read_misses_nothing() {
                 match futures_util::poll!(pin!(updates.next())) {
                     std::task::Poll::Ready(Some(update)) => seen.push(update),
                     std::task::Poll::Ready(None) => return seen,
-                    std::task::Poll::Pending => world.sleep_until(world.now() + 100).await,
+                    std::task::Poll::Pending => environment.sleep_until(environment.now() + 100).await,
                 }
             }
         }
@@ -220,12 +220,12 @@ fn e17_a_reader_that_is_dropped_in_the_middle_of_a_read_misses_nothing() {
 #[test]
 fn e17_a_log_that_cannot_be_read_for_a_while_leaves_no_gap() {
     let ground = Ground::slow();
-    let world = ground.world.clone();
+    let environment = ground.environment.clone();
     let (_, _, run, updates) = beside(&ground, |prepared| {
         let mut updates = prepared.updates();
         async move {
             let first = updates.next().await.unwrap();
-            world.sleep_until(world.now() + 250).await;
+            environment.sleep_until(environment.now() + 250).await;
             (updates, first)
         }
     });
@@ -304,7 +304,7 @@ fn e16_pieces_of_a_broken_reply_are_void_and_the_estimate_of_it_is_counted() {
     let agent = Agent::builder("tested")
         .model("m", Arc::new(model))
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
     let prepared = ground.wait(agent.prepare("A question of forty bytes, all in all...", options())).unwrap();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::join;
-use windlass_core::{CallOutcome, Fact, LimitKind, Message, Preset, Status, ToolKind, What};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Run, World};
+use windlass_core::{CallOutcome, Fact, InputKind, LimitKind, Message, Preset, Status, ToolKind};
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Run};
 use windlass_store::EventLog;
 use windlass_testing::{BEGINNING, FnModel, FnTool, called, model_failure, said};
 use windlass_tools::ToolError;
@@ -24,13 +24,13 @@ fn outcomes(ground: &Ground, run: &Run) -> Vec<CallOutcome> {
 
 /// A tool that, once it is asked to stop, takes so long to do it.
 fn lingering(ground: &Ground, ms: u64, end: Result<&'static str, &'static str>) -> FnTool {
-    let (seen, world) = (ground.seen.clone(), ground.world.clone());
+    let (seen, environment) = (ground.seen.clone(), ground.environment.clone());
     FnTool::new("lingering", move |context, _| {
-        let (seen, world) = (seen.clone(), world.clone());
+        let (seen, environment) = (seen.clone(), environment.clone());
         async move {
             let _alive = seen.begin(&context.call);
             context.cancelled.cancelled().await;
-            world.sleep_until(world.now() + ms).await;
+            environment.sleep_until(environment.now() + ms).await;
             end.map(Into::into).map_err(ToolError::new)
         }
     })
@@ -45,12 +45,12 @@ fn cancelled(ground: &Ground, agent: &Agent) -> (Run, u64) {
     let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
     let handle = prepared.handle();
     let cancel = async {
-        ground.world.sleep_until(BEGINNING + 100).await;
+        ground.environment.sleep_until(BEGINNING + 100).await;
         handle.cancel(None).await.unwrap();
     };
     let (run, ()) = ground.wait(join(prepared.drive(), cancel));
     assert_eq!(ground.seen.alive(), 0);
-    (run.unwrap(), ground.world.now() - BEGINNING - 100)
+    (run.unwrap(), ground.environment.now() - BEGINNING - 100)
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn e20_a_tool_that_is_out_of_time_has_its_grace_and_its_late_result_does_not_cou
         let agent = one_call(&ground, tool).build().unwrap();
         let run = ground.wait(agent.run("Go.")).unwrap();
         assert_eq!(run.status(), Some(Status::Answered));
-        assert_eq!(ground.world.now() - BEGINNING, ends);
+        assert_eq!(ground.environment.now() - BEGINNING, ends);
         assert_eq!(outcomes(&ground, &run), [CallOutcome::TimedOut { after_ms: 500 }]);
     }
 }
@@ -117,15 +117,15 @@ fn e20_a_check_that_hangs_ends_with_the_grace() {
     ground.drive(prepared, |_| !ground.seen.begun.lock().unwrap().is_empty());
     let prepared = ground.wait(agent.resume(run, false, options())).unwrap();
     let handle = prepared.handle();
-    let began = ground.world.now();
+    let began = ground.environment.now();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(began + 100).await;
+        ground.environment.sleep_until(began + 100).await;
         handle.cancel(None).await.unwrap();
     }));
     let run = run.unwrap();
     assert_eq!(run.status(), Some(Status::Cancelled));
     assert_eq!(outcomes(&ground, &run), [CallOutcome::Unknown]);
-    assert_eq!(ground.world.now() - began, 2_100);
+    assert_eq!(ground.environment.now() - began, 2_100);
     assert_eq!(ground.seen.alive(), 0);
 }
 
@@ -158,8 +158,8 @@ fn e21_what_is_said_at_any_moment_enters_once_in_order_and_is_answered() {
             let sent = std::cell::Cell::new(false);
             let steer = || {
                 sent.set(true);
-                handle.send_now(What::Steer { text: "first".into() });
-                handle.send_now(What::Steer { text: "second".into() });
+                handle.send_now(InputKind::Steer { text: "first".into() });
+                handle.send_now(InputKind::Steer { text: "second".into() });
             };
             if polls == 0 {
                 steer();
@@ -197,7 +197,7 @@ fn with_a_second(build: impl FnOnce(&Ground) -> AgentBuilder, drive: DriveOption
         .unwrap();
     let prepared = ground.wait(agent.prepare("Go.", drive)).unwrap();
     let run = ground.wait(prepared.drive()).unwrap();
-    let took = ground.world.now() - BEGINNING;
+    let took = ground.environment.now() - BEGINNING;
     assert_eq!(ground.seen.alive(), 0);
     (ground, run, took)
 }
@@ -277,7 +277,7 @@ fn e22_a_deadline_that_passed_while_nobody_held_the_run_ends_it_at_the_next_look
     // Before its time it is left as it was.
     let prepared = ground.wait(agent.resume(run.id(), false, DriveOptions::default())).unwrap();
     assert_eq!(ground.wait(prepared.drive()).unwrap().status(), None);
-    ground.world.jump(1_000);
+    ground.environment.jump(1_000);
     let prepared = ground.wait(agent.resume(run.id(), false, DriveOptions::default())).unwrap();
     let run = ground.wait(prepared.drive()).unwrap();
     assert_eq!(run.status(), Some(Status::Limit(LimitKind::Seconds)));
@@ -305,7 +305,7 @@ fn a_model_that_never_lets_go_of_its_thread_can_be_cancelled() {
     let handle = prepared.handle();
     let step = |count| {
         if count == 10 {
-            handle.send_now(What::Cancel { reason: None });
+            handle.send_now(InputKind::Cancel { reason: None });
         }
         assert!(count < 20, "the request to stop was not heard");
         false
@@ -344,13 +344,13 @@ fn people_speak_between_turns_of_a_tool_loop() {
         .model("m", watched.clone())
         .tool(slow_tool(&ground, "t", 50))
         .log(ground.log.clone() as Arc<dyn EventLog>)
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
     let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
     let handle = prepared.handle();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
-        ground.world.sleep_until(BEGINNING + 10).await;
+        ground.environment.sleep_until(BEGINNING + 10).await;
         handle.steer("Mind the gap.").await.unwrap();
     }));
     run.unwrap();

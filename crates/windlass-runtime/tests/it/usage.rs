@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use windlass_core::{Fact, FailureKind, LimitKind, ModelChoice, Prices, Status, Usage, What};
+use windlass_core::{Fact, FailureKind, InputKind, LimitKind, ModelChoice, Prices, Status, Usage};
 use windlass_models::{Delta, Model};
 use windlass_runtime::{Agent, AgentBuilder, Run};
 use windlass_testing::{FnModel, FnTool, called, model_failure, said};
@@ -26,7 +26,7 @@ fn agent(ground: &Ground, model: FnModel) -> AgentBuilder {
     Agent::builder("counted")
         .model_with(priced("m"), Arc::new(model))
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
 }
 
 /// A broken call that had cost as much as a whole one.
@@ -71,9 +71,9 @@ fn e41_an_answer_a_limit_and_a_cancelled_run_count_what_was_paid() {
     let prepared = ground.wait(cancelled.prepare("Go.", options())).unwrap();
     let handle = prepared.handle();
     let (run, ()) = ground.wait(futures_util::future::join(prepared.drive(), async {
-        use windlass_runtime::World;
-        ground.world.sleep_until(ground.world.now() + 100).await;
-        handle.send(What::Cancel { reason: None }).await.unwrap();
+        use windlass_runtime::Environment;
+        ground.environment.sleep_until(ground.environment.now() + 100).await;
+        handle.send(InputKind::Cancel { reason: None }).await.unwrap();
     }));
     let run = run.unwrap();
     assert_eq!(run.status(), Some(Status::Cancelled));
@@ -119,7 +119,7 @@ fn a32_e43_a_fallback_sees_only_its_own_name_and_settings_and_the_reply_says_who
         .model_with(settings("one/big", Some(0.7)), Arc::new(first.clone()))
         .model_with(settings("two/small", None), Arc::new(second.clone()))
         .log(ground.log.clone())
-        .world(Arc::new(ground.world.clone()))
+        .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
     let run = ground.wait(agent.run("Go.")).unwrap();

@@ -7,7 +7,7 @@ use windlass_core::{CLOCK_JUMP_MS, Status};
 use super::sample::{append, begin, end, ended, fence, holder, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::log::{Append, EventLog, RunFilter, Standing, Wake};
+use crate::log::{Append, EventLog, RunFilter, RunState, Wake};
 
 /// The first append takes the hold with the fence's epoch, and nobody else gets it.
 pub async fn a_new_run_is_held_by_its_maker(log: Arc<dyn EventLog>) -> Verdict {
@@ -47,13 +47,13 @@ pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn EventLog>) -> Verd
     let run = begin(&*log, 1).await?;
     works("a pause", log.park(run, &fence("maker", 1)).await)?;
     let paused = works("a summary", log.summary(run).await)?;
-    let expected = (Standing::Suspended, None);
+    let expected = (RunState::Suspended, None);
     same("standing and holder of a parked run", &(paused.standing, paused.holder), &expected)?;
     let fence = works("a hold", log.hold(run, &holder("other")).await)?;
     works("going on", log.append(Append { fence, ..append(run, 1, said(2, 1)) }).await)?;
     works("a late pause", log.park(run, &super::sample::fence("maker", 1)).await)?;
     let going_on = works("a summary", log.summary(run).await)?;
-    let expected = (Standing::Running, Some(holder("other")));
+    let expected = (RunState::Running, Some(holder("other")));
     same("standing and holder after a late pause", &(going_on.standing, going_on.holder), &expected)
 }
 
@@ -139,20 +139,20 @@ pub async fn a_hold_is_confirmed_while_it_stands(log: Arc<dyn EventLog>) -> Verd
 /// Appends that end or suspend a run give up its hold in the same step.
 pub async fn ends_and_pauses_give_up_the_hold(log: Arc<dyn EventLog>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    let pause = Append { standing: Standing::Suspended, ..append(run, 1, said(2, 1)) };
+    let pause = Append { standing: RunState::Suspended, ..append(run, 1, said(2, 1)) };
     works("a pause", log.append(pause).await)?;
     let paused = works("a summary", log.summary(run).await)?;
     same(
         "standing and holder of a paused run",
         &(paused.standing, paused.holder),
-        &(Standing::Suspended, None),
+        &(RunState::Suspended, None),
     )?;
     refused("an append after a pause", log.append(append(run, 2, said(3, 1))).await, "store.not_held")?;
     let fence = works("a hold on a paused run", log.hold(run, &holder("other")).await)?;
     let goes_on = Append { fence: fence.clone(), ..append(run, 2, said(3, 1)) };
     works("going on", log.append(goes_on).await)?;
-    same("the standing", &works("a summary", log.summary(run).await)?.standing, &Standing::Running)?;
-    let standing = Standing::Ended(Status::Cancelled);
+    same("the standing", &works("a summary", log.summary(run).await)?.standing, &RunState::Running)?;
+    let standing = RunState::Ended(Status::Cancelled);
     let end = Append { fence, standing, ..append(run, 3, ended(Status::Cancelled)) };
     works("an end", log.append(end).await)?;
     let over = works("a summary", log.summary(run).await)?;

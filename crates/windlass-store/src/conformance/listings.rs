@@ -6,7 +6,7 @@ use windlass_core::{AgentRef, FailKind, LimitKind, RunId, RunStarted, SessionId,
 
 use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_session, said, started};
 use super::{Verdict, holds, same, works};
-use crate::log::{Append, EventLog, RunFilter, Standing};
+use crate::log::{Append, EventLog, RunFilter, RunState};
 
 /// A summary tells agent, session, parent, standing, version, times, title and holder.
 pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn EventLog>) -> Verdict {
@@ -18,7 +18,7 @@ pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn EventLog>) -> Verdict 
     same("run and agent", &(summary.run, summary.agent.as_ref()), &(run, "librarian"))?;
     same("session", &summary.session, &Some(SessionId::from("talk")))?;
     same("parent", &summary.parent, &Some(id(7)))?;
-    same("standing and version", &(summary.standing, summary.version), &(Standing::Running, 4))?;
+    same("standing and version", &(summary.standing, summary.version), &(RunState::Running, 4))?;
     same("first and last time", &(summary.started_at, summary.updated_at), &(BEGAN + 1, BEGAN + 4))?;
     same("holder", &summary.holder, &Some(holder("maker")))?;
     let title = summary.title.as_ref();
@@ -69,7 +69,7 @@ async fn five_runs(log: &dyn EventLog) -> Verdict {
     end(log, id(2), 1, Status::Answered).await?;
     end(log, id(3), 1, Status::Limit(LimitKind::ModelCalls)).await?;
     end(log, id(4), 1, Status::Failed(FailKind::NoCall)).await?;
-    let standing = Standing::Suspended;
+    let standing = RunState::Suspended;
     works("a pause", log.append(Append { standing, ..append(id(5), 1, ended(Status::Answered)) }).await)
 }
 
@@ -101,7 +101,7 @@ pub async fn listings_keep_to_every_filter(log: Arc<dyn EventLog>) -> Verdict {
         same(&format!("the listing with {name}"), &listed(&*log, filter).await?, &ids(promised))?;
     }
     let limit = works("a summary", log.summary(id(3)).await)?.standing;
-    same("a limit's name", &limit, &Standing::Ended(Status::Limit(LimitKind::ModelCalls)))?;
+    same("a limit's name", &limit, &RunState::Ended(Status::Limit(LimitKind::ModelCalls)))?;
     let failed = works("a summary", log.summary(id(4)).await)?.standing;
-    same("a failure's kind", &failed, &Standing::Ended(Status::Failed(FailKind::NoCall)))
+    same("a failure's kind", &failed, &RunState::Ended(Status::Failed(FailKind::NoCall)))
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Event, Fact, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted, SessionId, Status,
-    Steered, Usage, What,
+    AgentRef, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted,
+    SessionId, Status, Steered, Usage,
 };
 
 use super::works;
-use crate::log::{Append, Batch, EventLog, Fence, Holder, Standing};
+use crate::log::{Append, Batch, EventLog, Fence, Holder, RunState};
 
 /// The time of the first event of every sample run, plus its number.
 pub(super) const BEGAN: Millis = 1_700_000_000_000;
@@ -59,8 +59,8 @@ pub(super) fn ended(status: Status) -> Arc<[Event]> {
     Arc::new([Event { at: BEGAN + 1_000, fact }])
 }
 
-pub(super) fn steer(text: &str) -> What {
-    What::Steer { text: text.into() }
+pub(super) fn steer(text: &str) -> InputKind {
+    InputKind::Steer { text: text.into() }
 }
 
 /// Begins a run with one event, held by `maker` with epoch 1.
@@ -77,12 +77,12 @@ pub(super) async fn begin_as(log: &dyn EventLog, number: u32, started: RunStarte
 
 /// An append of a running run by `maker` with epoch 1.
 pub(super) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: Standing::Running }
+    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunState::Running }
 }
 
 /// Ends a run that has so many events.
 pub(super) async fn end(log: &dyn EventLog, run: RunId, expected: u64, status: Status) -> Result<(), String> {
-    let append = Append { standing: Standing::Ended(status), ..append(run, expected, ended(status)) };
+    let append = Append { standing: RunState::Ended(status), ..append(run, expected, ended(status)) };
     works("ending a run", log.append(append).await)
 }
 

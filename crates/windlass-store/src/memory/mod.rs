@@ -10,7 +10,7 @@ mod runs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId, Text, What};
+use windlass_core::{InputKind, Millis, RunId, Text};
 
 use crate::error::StoreError;
 use crate::log::{
@@ -100,7 +100,7 @@ impl EventLog for MemoryLog {
         follow::follow(Arc::clone(&self.runs), run, from)
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         let result = self.lock().post(run, at, what);
         ready(result.map(|(id, waiters)| {
             if let Some(waiters) = waiters {

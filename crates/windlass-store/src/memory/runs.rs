@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use windlass_core::{CLOCK_JUMP_MS, Millis, RunId, What};
+use windlass_core::{CLOCK_JUMP_MS, InputKind, Millis, RunId};
 
 use crate::INBOX_POSTS;
 use crate::error::StoreError;
 use crate::log::{
-    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Standing, Wake,
+    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunState, RunSummary, Wake,
 };
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
@@ -33,10 +33,10 @@ pub(super) struct Runs {
 pub(super) struct Run {
     batches: Vec<Batch>,
     version: u64,
-    standing: Standing,
+    standing: RunState,
     /// When it goes on by itself, if it is suspended.
     wake: Option<Wake>,
-    hold: Hold,
+    hold: Lease,
     inbox: VecDeque<Posted>,
     /// The payloads that its events refer to.
     payloads: Vec<Digest>,
@@ -46,7 +46,7 @@ pub(super) struct Run {
 
 /// The last hold on a run, given up or not.
 #[derive(Debug)]
-struct Hold {
+struct Lease {
     fence: Fence,
     held: bool,
     /// Its holder was declared dead: another one may take over, but until then it may append.
@@ -100,7 +100,7 @@ impl Runs {
         }
         let version = events.len() as u64;
         let batch = Batch { first: expected + 1, events };
-        let ended = matches!(standing, Standing::Ended(_));
+        let ended = matches!(standing, RunState::Ended(_));
         let needed = payload::needed(&batch.events)?;
         self.payloads.check(&needed)?;
         let followers = match self.by_id.get_mut(&run) {
@@ -112,7 +112,7 @@ impl Runs {
                 there.batches.push(batch);
                 there.version += version;
                 there.standing = standing;
-                there.hold.held = standing == Standing::Running;
+                there.hold.held = standing == RunState::Running;
                 if ended {
                     there.inbox.clear();
                 }
@@ -149,7 +149,7 @@ impl Runs {
         if from <= there.version {
             return Ok(Next::Batches(there.read(from, max)));
         }
-        if matches!(there.standing, Standing::Ended(_)) {
+        if matches!(there.standing, RunState::Ended(_)) {
             return Ok(Next::Ended);
         }
         Ok(Next::Wait(Arc::clone(there.followers.get_or_insert_default()).notified_owned()))
@@ -159,7 +159,7 @@ impl Runs {
         &mut self,
         run: RunId,
         at: Millis,
-        what: What,
+        what: InputKind,
     ) -> Result<(PostId, Option<Arc<Notify>>), StoreError> {
         let id = PostId(self.last_post + 1);
         let there = self.get_mut(run)?;
@@ -203,7 +203,7 @@ impl Runs {
             return Err(StoreError::Held { run, holder: hold.fence.holder.0.to_string() });
         }
         let fence = Fence { holder: holder.clone(), epoch: hold.fence.epoch + 1 };
-        *hold = Hold { fence: fence.clone(), held: true, dead: false };
+        *hold = Lease { fence: fence.clone(), held: true, dead: false };
         Ok(fence)
     }
 
@@ -225,7 +225,7 @@ impl Runs {
         let there = self.get_mut(run)?;
         if there.hold.fence == *fence && there.hold.held {
             there.hold.held = false;
-            there.standing = Standing::Suspended;
+            there.standing = RunState::Suspended;
             there.wake = wake;
         }
         Ok(())
@@ -300,7 +300,7 @@ impl Runs {
             return false;
         }
         self.based.remove(&base);
-        let ended = self.get(base).is_ok_and(|there| matches!(there.standing, Standing::Ended(_)));
+        let ended = self.get(base).is_ok_and(|there| matches!(there.standing, RunState::Ended(_)));
         ended && !self.ended.contains(&base)
     }
 
@@ -314,13 +314,13 @@ impl Runs {
 }
 
 impl Run {
-    fn new(batch: Batch, version: u64, standing: Standing, fence: Fence) -> Self {
+    fn new(batch: Batch, version: u64, standing: RunState, fence: Fence) -> Self {
         Self {
             batches: vec![batch],
             version,
             standing,
             wake: None,
-            hold: Hold { fence, held: standing == Standing::Running, dead: false },
+            hold: Lease { fence, held: standing == RunState::Running, dead: false },
             inbox: VecDeque::new(),
             payloads: Vec::new(),
             followers: None,
@@ -383,12 +383,12 @@ impl Run {
 
     fn is_due(&self, now: Millis) -> bool {
         match self.standing {
-            Standing::Running => true,
-            Standing::Suspended => {
+            RunState::Running => true,
+            RunState::Suspended => {
                 let set_back = |wake: Wake| wake.from > now.saturating_add(CLOCK_JUMP_MS);
                 !self.inbox.is_empty() || self.wake.is_some_and(|wake| wake.at <= now || set_back(wake))
             }
-            Standing::Ended(_) => false,
+            RunState::Ended(_) => false,
         }
     }
 
@@ -406,7 +406,7 @@ impl Run {
             started_at: first.map_or(0, |event| event.at),
             updated_at: last.map_or(0, |event| event.at),
             title: opening.title,
-            wake_at: self.wake.filter(|_| self.standing == Standing::Suspended).map(|wake| wake.at),
+            wake_at: self.wake.filter(|_| self.standing == RunState::Suspended).map(|wake| wake.at),
             holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),
         }
     }

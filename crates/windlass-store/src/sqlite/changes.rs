@@ -11,7 +11,7 @@ use super::rows::{self, Fault};
 use super::write::Left;
 use super::{holders, payloads};
 use crate::error::StoreError;
-use crate::log::{Fence, Holder, INBOX_POSTS, PostId, Standing};
+use crate::log::{Fence, Holder, INBOX_POSTS, PostId, RunState};
 use crate::opening::Opening;
 use crate::payload::Digest;
 
@@ -25,7 +25,7 @@ pub(super) struct NewEvents {
     pub(super) expected: u64,
     pub(super) fence: Fence,
     pub(super) uses: Option<PostId>,
-    pub(super) standing: Standing,
+    pub(super) standing: RunState,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
     /// How many events there are.
@@ -47,7 +47,7 @@ struct Known {
     version: u64,
     /// The hash of the last append; `None`: an earlier format wrote it.
     chain: Option<Digest>,
-    standing: Standing,
+    standing: RunState,
     holder: Text,
     epoch: u64,
     held: Option<i64>,
@@ -121,16 +121,16 @@ impl Desk {
         let Some(known) = self.known.get_mut(&run) else { return Ok(()) };
         if known.standing != new.standing {
             let (name, detail) = rows::columns(new.standing);
-            known.held = known.held.filter(|_| new.standing == Standing::Running);
+            known.held = known.held.filter(|_| new.standing == RunState::Running);
             connection
                 .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3, held = ?4 WHERE no = ?1")?
                 .execute(params![known.no, name, detail, known.held])?;
             known.standing = new.standing;
-        } else if new.standing != Standing::Running {
+        } else if new.standing != RunState::Running {
             known.give_up(connection)?;
         }
         known.version += new.count;
-        if matches!(new.standing, Standing::Ended(_)) {
+        if matches!(new.standing, RunState::Ended(_)) {
             connection.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([known.no])?;
             self.known.remove(&run);
         }
@@ -147,8 +147,8 @@ impl Desk {
         }
         let needs = payloads::numbers(connection, &new.needs)?;
         let held = match new.standing {
-            Standing::Running => Some(self.enter(connection, &new.fence.holder)?),
-            Standing::Suspended | Standing::Ended(_) => None,
+            RunState::Running => Some(self.enter(connection, &new.fence.holder)?),
+            RunState::Suspended | RunState::Ended(_) => None,
         };
         let (name, detail) = rows::columns(new.standing);
         let mut new_run = connection.prepare_cached(
@@ -266,7 +266,7 @@ impl Desk {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         if known.epoch == fence.epoch && known.holder == fence.holder.0 {
             if let (Left::Suspended(wake), Some(_)) = (left, known.held) {
-                let (name, _) = rows::columns(Standing::Suspended);
+                let (name, _) = rows::columns(RunState::Suspended);
                 let detail = wake.map(|wake| wake.at.to_string());
                 let from = wake.map(|wake| wake.from.cast_signed());
                 connection
@@ -274,7 +274,7 @@ impl Desk {
                         "UPDATE runs SET standing = ?2, detail = ?3, parked_at = ?4 WHERE no = ?1",
                     )?
                     .execute(params![known.no, name, detail, from])?;
-                known.standing = Standing::Suspended;
+                known.standing = RunState::Suspended;
             }
             known.give_up(connection)?;
         }

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Fact, RunId, What};
+use windlass_core::{Fact, InputKind, RunId};
 
 use super::chain;
 use super::rows::{self, Fault};
@@ -154,7 +154,7 @@ fn posts(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault>
         .prepare("SELECT runs.run, inbox.id, inbox.body FROM inbox JOIN runs ON runs.no = inbox.run")?;
     let (mut rows, mut bad) = (query.query([])?, 0);
     while let Some(row) = rows.next()? {
-        let read = row.get_ref(2)?.as_str().map(serde_json::from_str::<What>);
+        let read = row.get_ref(2)?.as_str().map(serde_json::from_str::<InputKind>);
         if matches!(read, Ok(Ok(_))) {
             continue;
         }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
-use windlass_core::{Millis, RunId, Text, What};
+use windlass_core::{InputKind, Millis, RunId, Text};
 
 use crate::error::StoreError;
 use crate::log::{
@@ -288,7 +288,7 @@ impl EventLog for SqliteLog {
         follow::follow(Arc::clone(&self.inner), run, from)
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         Box::pin(async move {
             let body = serde_json::to_string(&what).map_err(|error| StoreError::Failed(Box::new(error)))?;
             match self.inner.writer.write(Write::Post { run, at, body }).await? {
@@ -347,8 +347,8 @@ impl EventLog for SqliteLog {
     fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
         let holder = holder.clone();
         Box::pin(async move {
-            match self.inner.writer.write(Write::Hold { run, holder }).await? {
-                Written::Hold(fence) => Ok(fence),
+            match self.inner.writer.write(Write::Lease { run, holder }).await? {
+                Written::Lease(fence) => Ok(fence),
                 other => Err(unexpected(&other)),
             }
         })

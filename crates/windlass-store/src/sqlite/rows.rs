@@ -9,7 +9,7 @@ use windlass_core::{CLOCK_JUMP_MS, RunId, SessionId, Status};
 
 use super::{body, holders};
 use crate::error::StoreError;
-use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunSummary, Standing};
+use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunState, RunSummary};
 use crate::payload::Digest;
 
 /// A query's failure: what the database said, or what we think of what it holds.
@@ -249,25 +249,25 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
 }
 
 /// The name and the detail under which a standing is stored.
-pub(super) fn columns(standing: Standing) -> (&'static str, Option<&'static str>) {
+pub(super) fn columns(standing: RunState) -> (&'static str, Option<&'static str>) {
     let detail = match standing {
-        Standing::Ended(Status::Limit(limit)) => Some(limit.name()),
-        Standing::Ended(Status::Failed(kind)) => Some(kind.name()),
+        RunState::Ended(Status::Limit(limit)) => Some(limit.name()),
+        RunState::Ended(Status::Failed(kind)) => Some(kind.name()),
         _ => None,
     };
     (standing.name(), detail)
 }
 
 /// Reads what [`columns`] wrote.
-pub(super) fn standing(name: &str, detail: Option<String>) -> Result<Standing, StoreError> {
+pub(super) fn standing(name: &str, detail: Option<String>) -> Result<RunState, StoreError> {
     match name {
-        "running" => return Ok(Standing::Running),
-        "suspended" => return Ok(Standing::Suspended),
+        "running" => return Ok(RunState::Running),
+        "suspended" => return Ok(RunState::Suspended),
         _ => {}
     }
     let status = match detail {
         Some(detail) => serde_json::json!({ name: detail }),
         None => serde_json::Value::from(name),
     };
-    serde_json::from_value(status).map(Standing::Ended).map_err(|error| StoreError::Failed(Box::new(error)))
+    serde_json::from_value(status).map(RunState::Ended).map_err(|error| StoreError::Failed(Box::new(error)))
 }

@@ -20,7 +20,7 @@ pub(super) enum Write {
         at: Millis,
         body: String,
     },
-    Hold {
+    Lease {
         run: RunId,
         holder: Holder,
     },
@@ -74,7 +74,7 @@ pub(super) enum Left {
 pub(super) enum Written {
     Nothing,
     Post(PostId),
-    Hold(Fence),
+    Lease(Fence),
     Removed(Vec<RunId>),
     /// So many bytes.
     Reclaimed(u64),
@@ -85,7 +85,7 @@ pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -
     match write {
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
         Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
-        Write::Hold { run, holder } => desk.hold(connection, *run, holder).map(Written::Hold),
+        Write::Lease { run, holder } => desk.hold(connection, *run, holder).map(Written::Lease),
         Write::Confirm { run, fence } => desk.confirm(connection, *run, fence).map(|()| Written::Nothing),
         Write::Release { run, fence, left } => {
             desk.release(connection, *run, fence, *left).map(|()| Written::Nothing)

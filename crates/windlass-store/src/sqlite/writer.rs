@@ -23,7 +23,7 @@ use super::watch::{Change, Signals};
 use super::write::{Write, Written, perform};
 use super::{Durability, Place, closed, file};
 use crate::error::StoreError;
-use crate::log::Standing;
+use crate::log::RunState;
 
 /// The most writes of one transaction.
 const GROUP: usize = 256;
@@ -123,7 +123,7 @@ impl Writer {
             .name("windlass-log".to_owned())
             .spawn(move || {
                 let (desk, held) = (Desk::default(), HashSet::new());
-                Work { connection, desk, held, unflushed: None, locked_out: false, shared }.run();
+                ActionKind { connection, desk, held, unflushed: None, locked_out: false, shared }.run();
             })
             .map_err(|error| StoreError::Failed(Box::new(error)))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -179,7 +179,7 @@ impl Shared {
 }
 
 /// The thread's own things.
-struct Work {
+struct ActionKind {
     connection: Connection,
     desk: Desk,
     /// The runs that this process holds.
@@ -191,7 +191,7 @@ struct Work {
     shared: Arc<Shared>,
 }
 
-impl Work {
+impl ActionKind {
     fn run(mut self) {
         let mut last_beat = Instant::now();
         let every = Duration::from_millis(BEAT_MS);
@@ -351,13 +351,13 @@ impl Work {
     fn note(&mut self, write: &Write, answer: &Answer, changes: &mut Vec<Change>) {
         match (write, answer) {
             (Write::Append(new), Ok(_)) => {
-                let holds = new.standing == Standing::Running;
+                let holds = new.standing == RunState::Running;
                 if !holds {
                     self.held.remove(&new.run);
                 } else if new.expected == 0 {
                     self.held.insert(new.run);
                 }
-                let ended = matches!(new.standing, Standing::Ended(_));
+                let ended = matches!(new.standing, RunState::Ended(_));
                 changes.push(Change::Appended { run: new.run, holds, ended, used: new.uses });
             }
             (Write::Append(new), Err(StoreError::Fenced { .. })) => {
@@ -367,7 +367,7 @@ impl Work {
             (Write::Post { run, .. }, Ok(Written::Post(post))) => {
                 changes.push(Change::Posted { run: *run, post: *post });
             }
-            (Write::Hold { run, .. }, Ok(_)) => {
+            (Write::Lease { run, .. }, Ok(_)) => {
                 self.held.insert(*run);
                 changes.push(Change::Held { run: *run });
             }
@@ -420,7 +420,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for ActionKind {
     /// However the thread ends, nobody must wait for it in vain.
     fn drop(&mut self) {
         let mut queue = self.shared.lock();

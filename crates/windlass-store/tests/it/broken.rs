@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
-use windlass_core::{Event, Millis, RunId, Text, What};
+use windlass_core::{Event, InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    Standing, StoreError, Wake, conformance,
+    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunState,
+    RunSummary, StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +36,8 @@ impl EventLog for Broken {
         let mut changed = append.clone();
         match self.1 {
             Fault::UsesNoPosts => changed.uses = None,
-            Fault::KeepsTheHoldAtTheEnd if append.standing == Standing::Suspended => {
-                changed.standing = Standing::Running;
+            Fault::KeepsTheHoldAtTheEnd if append.standing == RunState::Suspended => {
+                changed.standing = RunState::Running;
             }
             _ => {}
         }
@@ -79,7 +79,7 @@ impl EventLog for Broken {
         }
     }
 
-    fn post(&self, run: RunId, at: Millis, what: What) -> BoxFuture<'_, Result<PostId, StoreError>> {
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         self.0.post(run, at, what)
     }
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use futures_util::StreamExt;
-use windlass_core::{RunId, RunStanding, State, evolve};
-use windlass_store::{Append, EventLog, Holder, RunFilter, SqliteLog, Standing, StoreError};
+use windlass_core::{RunId, RunState, State, evolve};
+use windlass_store::{Append, EventLog, Holder, RunFilter, RunState, SqliteLog, StoreError};
 
 use crate::sample::said;
 
@@ -45,9 +45,9 @@ async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
         let state = folded(&log, summary.run, None).await;
         assert_eq!(state.version(), summary.version);
         let fits = match summary.standing {
-            Standing::Running => state.standing() == RunStanding::Running,
-            Standing::Suspended => state.standing() == RunStanding::Suspended && state.questions().len() == 1,
-            Standing::Ended(status) => state.standing() == RunStanding::Ended(status),
+            RunState::Running => state.standing() == RunState::Running,
+            RunState::Suspended => state.standing() == RunState::Suspended && state.questions().len() == 1,
+            RunState::Ended(status) => state.standing() == RunState::Ended(status),
         };
         assert!(fits, "{summary:?}");
     }
@@ -60,7 +60,7 @@ async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
     let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
     let uses = Some(inbox[0].id);
     let events = said("goes on");
-    let standing = Standing::Running;
+    let standing = RunState::Running;
     let append =
         Append { run: interrupted.run, expected: interrupted.version, events, fence, uses, standing };
     log.append(append).await.unwrap();
@@ -89,7 +89,7 @@ async fn e34_a_log_of_format_2_opens_and_goes_on_with_hashes_from_there() {
     let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
     for more in 0..2 {
         let (run, expected) = (interrupted.run, interrupted.version + more);
-        let (events, fence, standing) = (said("goes on"), fence.clone(), Standing::Running);
+        let (events, fence, standing) = (said("goes on"), fence.clone(), RunState::Running);
         log.append(Append { run, expected, events, fence, uses: None, standing }).await.unwrap();
     }
     let file = rusqlite::Connection::open(&path).unwrap();

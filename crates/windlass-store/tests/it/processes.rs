@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use futures_util::StreamExt;
-use windlass_core::What;
+use windlass_core::InputKind;
 use windlass_store::{Append, EventLog, Holder, SqliteLog, SqliteOptions, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said};
@@ -113,7 +113,7 @@ async fn role_waits_for_a_post_and_ends() {
     say("began");
     log.inbox_changed(run, None).await.unwrap();
     let posted = log.inbox(run, None).await.unwrap();
-    let What::Steer { text } = &posted[0].what else { panic!("{posted:?}") };
+    let InputKind::Steer { text } = &posted[0].what else { panic!("{posted:?}") };
     log.append(Append { uses: Some(posted[0].id), ..append(run, 1, said(text)) }).await.unwrap();
     log.append(end(run, 2)).await.unwrap();
 }
@@ -127,7 +127,7 @@ async fn posts_and_events_cross_processes() {
     let log = SqliteLog::open(&path).unwrap();
     let mut batches = log.follow(id(1), 2);
     assert!(futures_util::poll!(batches.next()).is_pending());
-    log.post(id(1), 5, What::Steer { text: "go".into() }).await.unwrap();
+    log.post(id(1), 5, InputKind::Steer { text: "go".into() }).await.unwrap();
     let batches: Vec<_> = batches.map(Result::unwrap).collect().await;
     assert_eq!(batches.iter().map(|batch| batch.first).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(*batches[0].events, *said("go"));
@@ -140,7 +140,7 @@ async fn a_post_that_waited_before_the_log_was_opened_is_seen() {
     let path = folder.path().join("log.db");
     let first = SqliteLog::open(&path).unwrap();
     let run = begin(&first, 1).await;
-    let post = first.post(run, 5, What::Steer { text: "go".into() }).await.unwrap();
+    let post = first.post(run, 5, InputKind::Steer { text: "go".into() }).await.unwrap();
     first.release(run, &fence("maker", 1)).await.unwrap();
     let second = SqliteLog::open(&path).unwrap();
     let taken = second.hold(run, &Holder("other".into())).await.unwrap();
@@ -148,7 +148,7 @@ async fn a_post_that_waited_before_the_log_was_opened_is_seen() {
     second.append(Append { uses: Some(post), fence: taken, ..append(run, 1, said("go")) }).await.unwrap();
     let mut next = second.inbox_changed(run, None);
     assert!(futures_util::poll!(&mut next).is_pending(), "a used post is still waited for");
-    first.post(run, 6, What::Cancel { reason: None }).await.unwrap();
+    first.post(run, 6, InputKind::Cancel { reason: None }).await.unwrap();
     next.await.unwrap();
 }
 

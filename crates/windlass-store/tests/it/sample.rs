@@ -6,7 +6,7 @@ use windlass_core::{
     AgentRef, Base, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, Status, Steered,
     Usage,
 };
-use windlass_store::{Append, EventLog, Fence, Holder, Standing};
+use windlass_store::{Append, EventLog, Fence, Holder, RunState};
 
 pub(crate) fn id(number: u128) -> RunId {
     RunId::from_number(number)
@@ -46,11 +46,11 @@ pub(crate) fn ended() -> Arc<[Event]> {
 }
 
 pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: Standing::Running }
+    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunState::Running }
 }
 
 pub(crate) fn end(run: RunId, expected: u64) -> Append {
-    Append { standing: Standing::Ended(Status::Answered), ..append(run, expected, ended()) }
+    Append { standing: RunState::Ended(Status::Answered), ..append(run, expected, ended()) }
 }
 
 pub(crate) async fn begin(log: &dyn EventLog, number: u128) -> RunId {

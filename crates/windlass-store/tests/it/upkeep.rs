@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref, RunId, Status};
-use windlass_store::{Append, EventLog, Prune, RunFilter, SqliteLog, Standing};
+use windlass_store::{Append, EventLog, Prune, RunFilter, RunState, SqliteLog};
 
 use crate::sample::{append, begin, end, fence, id, said, started, words};
 
@@ -99,7 +99,7 @@ async fn e35_payloads_go_with_the_last_run_that_names_them() {
         place
             .log
             .append(Append {
-                standing: Standing::Ended(Status::Answered),
+                standing: RunState::Ended(Status::Answered),
                 ..append(id(number), 2, said("end"))
             })
             .await

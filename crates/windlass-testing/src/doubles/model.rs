@@ -7,19 +7,19 @@ use std::task::{Context, Poll};
 use futures_util::{StreamExt, stream};
 use windlass_core::{FailureKind, Millis, ModelFailure, ToolChoice};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
-use windlass_runtime::World;
+use windlass_runtime::Environment;
 
 use super::pieces::{Pieces, pieces};
 use crate::fixture::{During, ModelEntry, SentRequest};
 use crate::fn_model::model_failure;
 use crate::script::{Script, Timed};
-use crate::sim::{SimWorld, step_aside};
+use crate::sim::{SimEnvironment, step_aside};
 
 /// A model that gives the script's entries, one a call, whatever its purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptedModel {
     script: Script,
-    world: SimWorld,
+    environment: SimEnvironment,
     /// How long a call may take, in milliseconds (E42).
     total_ms: u64,
 }
@@ -52,7 +52,7 @@ impl Model for ScriptedModel {
 /// A call that is under way.
 struct Call {
     script: Script,
-    world: SimWorld,
+    environment: SimEnvironment,
     request: ModelRequest,
     /// Which entry answers, from 1.
     number: u32,
@@ -95,7 +95,7 @@ async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
     let in_time = entry.takes_ms <= model.total_ms;
     let due = call.due(entry.takes_ms.min(model.total_ms));
     let rest = async move {
-        call.world.sleep_until(due).await;
+        call.environment.sleep_until(due).await;
         stream::iter(if in_time { call.end(&entry).await } else { call.late(&entry, model.total_ms).await })
     };
     Box::pin(paid.chain(stream::once(rest).flatten()))
@@ -104,7 +104,7 @@ async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
 impl ScriptedModel {
     /// The entry that answers, and the call that waits for it.
     fn begin(&self, request: ModelRequest) -> (Option<ModelEntry>, Call) {
-        let (script, world) = (self.script.clone(), self.world.clone());
+        let (script, environment) = (self.script.clone(), self.environment.clone());
         let flight = InFlight { script: script.clone(), done: false };
         let (entry, place) = {
             let mut inner = script.lock();
@@ -112,7 +112,7 @@ impl ScriptedModel {
             let place = scene.sent(SentRequest::from(&request));
             (scene.model.get(place).cloned(), place)
         };
-        (entry, Call { script, world, request, number: place as u32 + 1, flight })
+        (entry, Call { script, environment, request, number: place as u32 + 1, flight })
     }
 }
 
@@ -127,7 +127,7 @@ impl Call {
     /// When it ends that takes so long.
     fn due(&self, takes_ms: u64) -> Millis {
         let work = Timed::Model(self.script.path().to_owned(), self.number as usize);
-        self.script.lock().due(work, self.world.now(), takes_ms)
+        self.script.lock().due(work, self.environment.now(), takes_ms)
     }
 
     /// It is over.
@@ -186,6 +186,6 @@ fn check_entry(script: &Script, entry: &ModelEntry, request: &ModelRequest, numb
 }
 
 /// A model that plays a script's part, with calls that may take so long, in milliseconds.
-pub(crate) fn scripted_model(script: &Script, world: &SimWorld, total_ms: u64) -> Arc<dyn Model> {
-    Arc::new(ScriptedModel { script: script.clone(), world: world.clone(), total_ms })
+pub(crate) fn scripted_model(script: &Script, environment: &SimEnvironment, total_ms: u64) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel { script: script.clone(), environment: environment.clone(), total_ms })
 }

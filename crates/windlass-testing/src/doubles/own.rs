@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::{CallOutcome, ToolSpec};
-use windlass_runtime::World as _;
+use windlass_runtime::Environment as _;
 use windlass_tools::builtin::Now;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use super::Working;
 use crate::script::Script;
-use crate::sim::{SimWorld, step_aside};
+use crate::sim::{SimEnvironment, step_aside};
 
 /// A tool of the agent that really runs; it counts like a scripted one.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Tool for OwnTool {
 #[derive(Debug)]
 pub(crate) struct ScriptedNow {
     pub(crate) now: Now,
-    pub(crate) world: SimWorld,
+    pub(crate) environment: SimEnvironment,
 }
 
 impl Tool for ScriptedNow {
@@ -64,7 +64,7 @@ impl Tool for ScriptedNow {
     }
 
     fn call(&self, _: ToolContext, _: Value) -> BoxFuture<'_, ToolResult> {
-        Box::pin(async { Ok(Now::says_at(self.world.now()).into()) })
+        Box::pin(async { Ok(Now::says_at(self.environment.now()).into()) })
     }
 }
 

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use windlass_core::{Answer, OpenQuestion, QuestionKind, RunId, State, ToolCall, What};
-use windlass_runtime::{People, World, load};
+use windlass_core::{Answer, InputKind, OpenQuestion, QuestionKind, RunId, State, ToolCall};
+use windlass_runtime::{Environment, People, load};
 
 use crate::crash::CrashLog;
 use crate::fixture::{Asked, HumanAnswer, HumanReply};
 use crate::script::{Inner, Script, Timed};
-use crate::sim::SimWorld;
+use crate::sim::SimEnvironment;
 
 /// The people of a case: they answer in the order asked.
 #[derive(Debug)]
 pub(crate) struct ScriptedPeople {
     pub(crate) script: Script,
-    pub(crate) world: SimWorld,
+    pub(crate) environment: SimEnvironment,
     pub(crate) log: Arc<CrashLog>,
 }
 
@@ -124,7 +124,7 @@ impl ScriptedPeople {
             })
             .collect();
         for answer in strays {
-            script.send_wrong(What::Answered { question: "nobody-asked".into(), answer });
+            script.send_wrong(InputKind::Answered { question: "nobody-asked".into(), answer });
         }
     }
 
@@ -147,8 +147,8 @@ impl ScriptedPeople {
         };
         let Some(entry) = entry else { return std::future::pending().await };
         if entry.after_ms > 0 {
-            let due = self.script.lock().due(Timed::Person(place), self.world.now(), entry.after_ms);
-            self.world.sleep_until(due).await;
+            let due = self.script.lock().due(Timed::Person(place), self.environment.now(), entry.after_ms);
+            self.environment.sleep_until(due).await;
         }
         self.script.turns.rest().await;
         thinking.done = true;
@@ -176,8 +176,10 @@ impl ScriptedPeople {
                 entry.0.clone()
             })
             .collect();
-        let what =
-            |answer: &HumanReply| What::Answered { question: question.id.clone(), answer: answer_of(answer) };
+        let what = |answer: &HumanReply| InputKind::Answered {
+            question: question.id.clone(),
+            answer: answer_of(answer),
+        };
         if script.post.is_some() && !entry.wrong && after.is_empty() {
             script.send(what(&entry.answer));
             return None;

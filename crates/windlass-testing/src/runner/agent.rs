@@ -17,7 +17,7 @@ use crate::doubles::{
 };
 use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
 use crate::script::Script;
-use crate::sim::SimWorld;
+use crate::sim::SimEnvironment;
 use windlass_runtime::in_full as refusal;
 
 /// The name of the scripted model where the agent names none.
@@ -26,7 +26,7 @@ const MODEL: &str = "scripted";
 /// What all agents of a case share.
 struct Cast<'c> {
     case: &'c Case,
-    world: &'c SimWorld,
+    environment: &'c SimEnvironment,
     log: Arc<CrashLog>,
 }
 
@@ -46,13 +46,13 @@ struct Part<'c> {
 pub(crate) fn build(
     case: &Case,
     script: &Script,
-    world: &SimWorld,
+    environment: &SimEnvironment,
     log: Arc<CrashLog>,
 ) -> Result<Agent, String> {
     let (tools, peers) = (&*case.tools, &*case.peers);
     let part =
         Part { name: None, agent: &case.agent, tools, peers, script: script.clone(), named_only: false };
-    let cast = Cast { case, world, log };
+    let cast = Cast { case, environment, log };
     let mut builder = cast.begin(&part)?;
     for asked in case.hooks.iter().filter_map(|hook| hook.branch.as_ref()) {
         if let Some(agent) = &asked.agent {
@@ -63,7 +63,7 @@ pub(crate) fn build(
         let total_ms = cast.read(part.agent)?.timeouts().total_ms;
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
             let choice = ModelChoice { name: name.into(), prices: case.prices, ..ModelChoice::default() };
-            builder = builder.known_model_with(choice, scripted_model(script, world, total_ms));
+            builder = builder.known_model_with(choice, scripted_model(script, environment, total_ms));
         }
         builder = builder
             .step_hook(Arc::new(ScriptedHook { edits: case.hooks.clone(), turns: script.turns.clone() }));
@@ -142,7 +142,7 @@ impl Cast<'_> {
             .examples(file.example_messages())
             .policy(policy)
             .log(self.log.clone())
-            .world(Arc::new(self.world.clone()));
+            .environment(Arc::new(self.environment.clone()));
         let builder = self.equip(builder, part, file)?;
         self.accompany(builder, part, file)
     }
@@ -154,15 +154,16 @@ impl Cast<'_> {
         part: &Part<'_>,
         file: &AgentFile,
     ) -> Result<AgentBuilder, String> {
-        let (script, world) = (&part.script, self.world);
+        let (script, environment) = (&part.script, self.environment);
         for entry in &file.models {
             let mut choice = entry.choice();
             choice.prices = choice.prices.or(self.case.prices);
             let total_ms = entry.settings(file.timeouts()).timeouts.total_ms;
-            builder = builder.model_with(choice, scripted_model(script, world, total_ms));
+            builder = builder.model_with(choice, scripted_model(script, environment, total_ms));
         }
         let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
-        let own = own_tools(file, script, world)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
+        let own =
+            own_tools(file, script, environment)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
         builder = own.fold(builder, AgentBuilder::shared_tool);
         for entry in &file.tools {
             if let ToolEntry::Service(entry) = entry {
@@ -170,7 +171,7 @@ impl Cast<'_> {
             }
         }
         for tool in part.tools.iter().filter(|tool| !part.named_only || names(file, &tool.name)) {
-            builder = builder.tool(double(tool, file, script, world));
+            builder = builder.tool(double(tool, file, script, environment));
         }
         if let Some(schema) = &file.input_schema {
             builder = builder.input_schema(schema.clone());
@@ -261,14 +262,18 @@ fn names(file: &AgentFile, tool: &str) -> bool {
 
 /// The agent's own tools, with what its file says of them: built-in ones that need nothing really run, `now` by the case's
 /// clock; those that reach for files, the network or a program are only offered.
-fn own_tools(file: &AgentFile, script: &Script, world: &SimWorld) -> Result<Vec<Arc<dyn Tool>>, String> {
+fn own_tools(
+    file: &AgentFile,
+    script: &Script,
+    environment: &SimEnvironment,
+) -> Result<Vec<Arc<dyn Tool>>, String> {
     let local = |entry: &&ToolEntry| matches!(entry, ToolEntry::Builtin(_) | ToolEntry::Command(_));
     let tools = local_tools(file).map_err(|error| refusal(&error))?;
     let own = tools.into_iter().zip(file.tools.iter().filter(local)).map(|(tool, entry)| match entry {
         ToolEntry::Builtin(entry) => match entry.tool {
             Builtin::Calculate | Builtin::Ask => counted(tool, script),
             Builtin::Now => {
-                let now = ScriptedNow { now: Now::new(), world: world.clone() };
+                let now = ScriptedNow { now: Now::new(), environment: environment.clone() };
                 counted(entry.overrides.apply(Arc::new(now)), script)
             }
             Builtin::ReadFile | Builtin::ListFiles | Builtin::Fetch => absent(&*tool, script),
@@ -287,7 +292,12 @@ fn counted(tool: Arc<dyn Tool>, script: &Script) -> Arc<dyn Tool> {
 }
 
 /// A scripted tool. What the agent's file says of the tool that it stands in for holds for it too.
-fn double(tool: &ScriptedTool, file: &AgentFile, script: &Script, world: &SimWorld) -> ScriptedToolDouble {
+fn double(
+    tool: &ScriptedTool,
+    file: &AgentFile,
+    script: &Script,
+    environment: &SimEnvironment,
+) -> ScriptedToolDouble {
     let mut spec: ToolSpec = tool.spec();
     let overrides = file.tools.iter().find_map(|entry| match entry {
         ToolEntry::Builtin(entry) if entry.tool.name() == tool.name => Some(&entry.overrides),
@@ -303,5 +313,5 @@ fn double(tool: &ScriptedTool, file: &AgentFile, script: &Script, world: &SimWor
         spec.retries = spec.retries.or(overrides.retries);
         spec.approve |= overrides.approve.unwrap_or(false);
     }
-    ScriptedToolDouble { spec, tool: tool.clone(), script: script.clone(), world: world.clone() }
+    ScriptedToolDouble { spec, tool: tool.clone(), script: script.clone(), environment: environment.clone() }
 }

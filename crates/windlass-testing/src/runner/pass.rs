@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::Value;
-use windlass_core::{Event, Fact, Message, QuestionId, RunId, SessionId, State, What};
+use windlass_core::{Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_runtime::{
-    Agent, DriveOptions, Error, People, Prepared, Run, RunMessages, World, in_full as refusal, load,
+    Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
     load_until,
 };
 use windlass_store::{Batch, EventLog};
@@ -22,7 +22,7 @@ use crate::doubles::ScriptedPeople;
 use crate::fixture::{Case, CaseInput, Mismatch};
 use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, GivenTask, Inner, PostOffice, Script, last_step, within};
-use crate::sim::SimWorld;
+use crate::sim::SimEnvironment;
 
 /// What is said to a run that is steered wherever it stands.
 pub(crate) const STEERED: &str = "Somebody has something to say.";
@@ -109,7 +109,7 @@ struct Wrong {
 struct Stage<'c> {
     case: &'c Case,
     pass: Pass,
-    world: SimWorld,
+    environment: SimEnvironment,
     script: Script,
     log: Arc<CrashLog>,
     agent: Agent,
@@ -121,7 +121,7 @@ struct Stage<'c> {
 
 /// Runs the case once. `Err`: the agent or an input was refused, or something ended the pass before its time.
 pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Box<Stop>> {
-    let world = SimWorld::default();
+    let environment = SimEnvironment::default();
     let turns = pass.seed.map(|seed| Turns::of(seed.number)).unwrap_or_default();
     let script = Script::of(case, turns.clone());
     script.lock().oracle = !pass.scripted;
@@ -129,15 +129,15 @@ pub(crate) fn run(case: &Case, pass: Pass) -> Result<Outcome, Box<Stop>> {
     log.pause_after(pass.cancel.max(pass.steer));
     if let Some(plan) = pass.plan() {
         plan.interruptions.iter().for_each(|(event, how)| log.interrupt(*event, *how));
-        let office = PostOffice { log: log.clone(), world: world.clone() };
+        let office = PostOffice { log: log.clone(), environment: environment.clone() };
         script.lock().post = plan.by_post.then_some(office);
     }
     let refused = |message| {
         let before = Outcome::default();
         Box::new(Stop { message, why: None, before, log: Vec::new(), request: None })
     };
-    let agent = build(case, &script, &world, log.clone()).map_err(refused)?;
-    let mut stage = Stage { case, pass, world, script, log, agent, current: None, wrong: None };
+    let agent = build(case, &script, &environment, log.clone()).map_err(refused)?;
+    let mut stage = Stage { case, pass, environment, script, log, agent, current: None, wrong: None };
     let mut runs = Vec::new();
     for place in 0..case.runs.len() {
         match stage.run(place) {
@@ -154,7 +154,7 @@ impl Stage<'_> {
             let script = self.script.lock();
             (script.requests().len(), script.executed.clone())
         };
-        let begun = self.world.now();
+        let begun = self.environment.now();
         self.current = None;
         let input = self.input(place)?;
         let first = self.prepare(&input)?;
@@ -184,7 +184,7 @@ impl Stage<'_> {
             updates: updates.updates,
             requests: script.requests().len() - requests,
             executed: since(&executed, &script.executed),
-            virtual_ms: self.world.now() - begun,
+            virtual_ms: self.environment.now() - begun,
             state,
             batches,
         })
@@ -301,7 +301,7 @@ impl Stage<'_> {
     fn options(&self) -> DriveOptions {
         let people: Arc<dyn People> = Arc::new(ScriptedPeople {
             script: self.script.clone(),
-            world: self.world.clone(),
+            environment: self.environment.clone(),
             log: self.log.clone(),
         });
         let session = (self.case.runs.len() > 1).then(|| SessionId::from("case"));
@@ -344,7 +344,7 @@ impl Stage<'_> {
             self.script.lock().crashing |= crashed || self.log.failed();
             crashed
         };
-        let end = self.world.run(
+        let end = self.environment.run(
             async {
                 match updates {
                     Some(updates) => join(prepared.drive(), seen.collect(updates)).await.0,
@@ -360,7 +360,7 @@ impl Stage<'_> {
     /// Everything was dropped: a new process, so to say, goes on from the log.
     fn restart(&mut self, run: windlass_core::RunId) -> Result<Option<Prepared>, String> {
         self.log.forget_holder(self.agent.holder());
-        self.agent = build(self.case, &self.script, &self.world, self.log.clone())?;
+        self.agent = build(self.case, &self.script, &self.environment, self.log.clone())?;
         if self.state(run)?.is_finished() {
             return Ok(None);
         }
@@ -371,10 +371,10 @@ impl Stage<'_> {
     /// Lets the script reach the run. What was said to it and is not in the log was lost with a crash: it is said again.
     fn reach(&self, prepared: &Prepared) {
         let batches = self.batches(prepared.id());
-        let logged = |what: &What| {
+        let logged = |what: &InputKind| {
             let same = |event: &&Event| match what {
-                What::Steer { .. } => matches!(event.fact, Fact::Steered(_)),
-                What::Cancel { .. } => matches!(event.fact, Fact::CancelRequested(_)),
+                InputKind::Steer { .. } => matches!(event.fact, Fact::Steered(_)),
+                InputKind::Cancel { .. } => matches!(event.fact, Fact::CancelRequested(_)),
                 _ => false,
             };
             batches.iter().flat_map(|batch| batch.events.iter()).filter(same).count()
@@ -409,7 +409,7 @@ impl Stage<'_> {
     }
 
     fn sim<F: Future>(&self, future: F) -> Result<F::Output, String> {
-        self.world.run(future, || false).ok_or_else(|| "nothing can go on".to_owned())
+        self.environment.run(future, || false).ok_or_else(|| "nothing can go on".to_owned())
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use windlass_core::{StateKind, What};
+use windlass_core::{InputKind, StateKind};
 use windlass_testing::fixture::{Case, FixtureFile};
 use windlass_testing::{RunnerOptions, Visited, cancel_everywhere, run_case, steer_everywhere};
 
@@ -59,7 +59,7 @@ fn every_input_in_every_state_is_seen_or_has_its_reason() {
     let mut never = String::from("\n# What never comes\n\n");
     let mut open = Vec::new();
     for kind in StateKind::ALL {
-        for input in What::KINDS {
+        for input in InputKind::KINDS {
             match (visited.get(&(*kind, *input)), kind.refuses(input), gap(*kind, input)) {
                 (Some(facts), None, _) => {
                     let facts: Vec<_> = facts.iter().copied().collect();

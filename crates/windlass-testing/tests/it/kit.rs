@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use windlass_core::{Effect, Event, LimitKind, Message, QuestionKind, RunId, Status};
-use windlass_runtime::{Agent, DriveOptions, World};
+use windlass_runtime::{Agent, DriveOptions, Environment};
 use windlass_store::{EventLog, MemoryLog, conformance};
 use windlass_testing::{
-    BEGINNING, Fault, FaultLog, FnModel, FnTool, Moment, SimWorld, VolatileLog, called, run_and_kill, said,
-    step_aside,
+    BEGINNING, Fault, FaultLog, FnModel, FnTool, Moment, SimEnvironment, VolatileLog, called, run_and_kill,
+    said, step_aside,
 };
 
 /// An agent that pays once and then says so; `asked` is what happens at each model call, `during` while it pays.
 struct Payer {
-    world: SimWorld,
+    environment: SimEnvironment,
     log: Arc<dyn EventLog>,
     paid: Arc<AtomicUsize>,
     asked: Arc<dyn Fn() + Send + Sync>,
@@ -25,18 +25,24 @@ struct Payer {
 impl Payer {
     fn new(log: Arc<dyn EventLog>) -> Self {
         let nothing = || Arc::new(|| {});
-        Self { world: SimWorld::default(), log, paid: Arc::default(), asked: nothing(), during: nothing() }
+        Self {
+            environment: SimEnvironment::default(),
+            log,
+            paid: Arc::default(),
+            asked: nothing(),
+            during: nothing(),
+        }
     }
 
     fn agent(&self) -> Agent {
-        let (paid, during, world) = (self.paid.clone(), self.during.clone(), self.world.clone());
+        let (paid, during, environment) = (self.paid.clone(), self.during.clone(), self.environment.clone());
         let pay = FnTool::new("pay", move |_, _| {
-            let (paid, during, world) = (paid.clone(), during.clone(), world.clone());
+            let (paid, during, environment) = (paid.clone(), during.clone(), environment.clone());
             async move {
                 paid.fetch_add(1, Ordering::SeqCst);
                 during();
                 step_aside().await;
-                world.sleep_until(world.now() + 10).await;
+                environment.sleep_until(environment.now() + 10).await;
                 Ok("paid".into())
             }
         });
@@ -51,7 +57,7 @@ impl Payer {
         Agent::builder("payer")
             .model("function", Arc::new(model))
             .log(self.log.clone())
-            .world(Arc::new(self.world.clone()))
+            .environment(Arc::new(self.environment.clone()))
             .tool(pay.spec(|spec| spec.effect = Effect::Once))
             .limit(LimitKind::Seconds, 7_200.0)
             .build()
@@ -60,14 +66,14 @@ impl Payer {
 
     /// To its end: something can always go on.
     fn sim<F: Future>(&self, future: F) -> F::Output {
-        self.world.run(future, || false).unwrap()
+        self.environment.run(future, || false).unwrap()
     }
 
     /// Drives a new run until it has paid, and drops it there.
     fn dies_while_paying(&self) -> RunId {
         let prepared = self.sim(self.agent().prepare("Pay.", DriveOptions::default())).unwrap();
         let run = prepared.id();
-        let ended = self.world.run(prepared.drive(), || self.paid.load(Ordering::SeqCst) > 0);
+        let ended = self.environment.run(prepared.drive(), || self.paid.load(Ordering::SeqCst) > 0);
         assert!(ended.is_none(), "it ended before it died");
         run
     }
@@ -161,8 +167,8 @@ fn the_stores_of_the_kit_keep_every_promise_as_long_as_nothing_is_wrong() {
 #[test]
 fn e22_a_clock_that_jumps_forward_brings_a_deadline_and_not_an_error() {
     let mut payer = Payer::new(Arc::new(MemoryLog::new()));
-    let world = payer.world.clone();
-    payer.during = Arc::new(move || world.jump(10_000_000));
+    let environment = payer.environment.clone();
+    payer.during = Arc::new(move || environment.jump(10_000_000));
     let ended = payer.sim(payer.agent().run("Pay.")).unwrap();
     assert_eq!(ended.status(), Some(Status::Limit(LimitKind::Seconds)));
     assert_eq!(payer.paid.load(Ordering::SeqCst), 1);
@@ -171,11 +177,11 @@ fn e22_a_clock_that_jumps_forward_brings_a_deadline_and_not_an_error() {
 #[test]
 fn a_clock_that_jumps_back_neither_ends_a_run_nor_turns_its_events_round() {
     let mut payer = Payer::new(Arc::new(MemoryLog::new()));
-    let world = payer.world.clone();
-    payer.during = Arc::new(move || world.jump_back(3_600_000));
+    let environment = payer.environment.clone();
+    payer.during = Arc::new(move || environment.jump_back(3_600_000));
     let ended = payer.sim(payer.agent().run("Pay.")).unwrap();
     assert_eq!(ended.status(), Some(Status::Answered));
-    assert!(payer.world.now() < BEGINNING, "the clock was not set back for good");
+    assert!(payer.environment.now() < BEGINNING, "the clock was not set back for good");
     let seen = ended.state().clock();
     assert!(seen >= BEGINNING, "the run's own clock went back to {seen}");
 }

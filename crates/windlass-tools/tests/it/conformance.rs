@@ -20,9 +20,9 @@ struct Made {
 }
 
 /// Says that work goes on, until it is dropped.
-struct Work(Arc<AtomicBool>);
+struct ActionKind(Arc<AtomicBool>);
 
-impl Drop for Work {
+impl Drop for ActionKind {
     fn drop(&mut self) {
         self.0.store(false, Ordering::SeqCst);
     }
@@ -40,7 +40,7 @@ impl Tool for Made {
                 return Ok(key.into());
             }
             self.alive.store(true, Ordering::SeqCst);
-            let work = Work(self.alive.clone());
+            let work = ActionKind(self.alive.clone());
             if self.leaky {
                 std::mem::forget(work);
             }

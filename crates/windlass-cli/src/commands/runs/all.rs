@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{LOST_ATTEMPTS, RunId, RunStanding, State};
+use windlass_core::{LOST_ATTEMPTS, RunId, RunState, State};
 use windlass_runtime::{Agent, DriveOptions, Error, Lost, Run, given_up, load};
 use windlass_store::{EventLog as _, RunFilter, RunSummary, SqliteLog, StoreError};
 
@@ -212,9 +212,9 @@ fn lost_words(run: RunId, lost: Lost) -> String {
 
 fn standing(run: &Run) -> String {
     match run.standing() {
-        RunStanding::Running => "left".to_owned(),
-        RunStanding::Suspended => format!("suspended: {}", count(run.questions().len() as u64, "question")),
-        RunStanding::Ended(status) => status.to_string(),
+        RunState::Running => "left".to_owned(),
+        RunState::Suspended => format!("suspended: {}", count(run.questions().len() as u64, "question")),
+        RunState::Ended(status) => status.to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_core::{Answer, Input, QuestionId, State, What, accept};
+use windlass_core::{Answer, Input, InputKind, QuestionId, State, accept};
 use windlass_runtime::{Error, load, post};
 use windlass_store::EventLog as _;
 
@@ -60,7 +60,7 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let state = load(&*log, run).await?;
     let question = QuestionId::from(args.question);
     let answer = read(&state, &question, &args.answer)?;
-    let what = What::Answered { question: question.clone(), answer };
+    let what = InputKind::Answered { question: question.clone(), answer };
     let held = log.summary(run).await?.holder;
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
         post(&*log, run, now(), what).await?;
@@ -103,7 +103,7 @@ fn left(question: &QuestionId, holder: &str) {
 /// The answer, if it fits (E28).
 fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer, Failure> {
     let fits = |answer: Answer| {
-        let what = What::Answered { question: question.clone(), answer: answer.clone() };
+        let what = InputKind::Answered { question: question.clone(), answer: answer.clone() };
         accept(state, Input { at: now(), what })
             .map(|_| answer)
             .map_err(|error| Failure::from(Error::Refused(error)))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use futures_util::StreamExt;
 use futures_util::future::join;
-use windlass_core::{Fact, RunId, State, What};
+use windlass_core::{Fact, InputKind, RunId, State};
 use windlass_runtime::{DriveOptions, load, post};
 use windlass_store::{EventLog, StoreError};
 
@@ -35,7 +35,7 @@ pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let state = load(&*log, run).await?;
     let reason = Some("windlass runs cancel".into());
     let status = if log.summary(run).await?.holder.is_some() {
-        post(&*log, run, now(), What::Cancel { reason }).await?;
+        post(&*log, run, now(), InputKind::Cancel { reason }).await?;
         wait(&*log, run).await?
     } else {
         end(&state, log.clone()).await?

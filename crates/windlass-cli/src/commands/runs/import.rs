@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass_core::{Event, Fact, Millis, RunId, RunStanding};
+use windlass_core::{Event, Fact, Millis, RunId, RunState};
 use windlass_runtime::{Imported, import_run};
 use windlass_store::{Batch, EventLog, Holder, PAYLOAD_BYTES};
 
@@ -264,9 +264,9 @@ async fn import(
 
 fn as_json(run: RunId, imported: &Imported) -> Value {
     let status = match imported.state.standing() {
-        RunStanding::Running => "interrupted".to_owned(),
-        RunStanding::Suspended => "suspended".to_owned(),
-        RunStanding::Ended(status) => status.to_string(),
+        RunState::Running => "interrupted".to_owned(),
+        RunState::Suspended => "suspended".to_owned(),
+        RunState::Ended(status) => status.to_string(),
     };
     json!({
         "type": "imported",

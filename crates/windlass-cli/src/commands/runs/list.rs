@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use clap::Args;
 use serde_json::json;
 use windlass_core::SessionId;
-use windlass_store::{EventLog as _, RunFilter, RunSummary, Standing};
+use windlass_store::{EventLog as _, RunFilter, RunState, RunSummary};
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -67,10 +67,10 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
 /// How a run stands, in a word: one that should go on and has nobody who drives it was interrupted.
 pub(super) fn standing(summary: &RunSummary) -> String {
     match summary.standing {
-        Standing::Running if summary.holder.is_none() => "interrupted".to_owned(),
-        Standing::Running => "running".to_owned(),
-        Standing::Suspended => "suspended".to_owned(),
-        Standing::Ended(status) => status.to_string(),
+        RunState::Running if summary.holder.is_none() => "interrupted".to_owned(),
+        RunState::Running => "running".to_owned(),
+        RunState::Suspended => "suspended".to_owned(),
+        RunState::Ended(status) => status.to_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `windlass runs steer`.
 
 use clap::Args;
-use windlass_core::What;
+use windlass_core::InputKind;
 use windlass_runtime::post;
 use windlass_store::EventLog as _;
 
@@ -23,7 +23,7 @@ pub(super) struct SteerArgs {
 
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    post(&*log, run, now(), What::Steer { text: args.text.join(" ").into() }).await?;
+    post(&*log, run, now(), InputKind::Steer { text: args.text.join(" ").into() }).await?;
     match log.summary(run).await?.holder {
         Some(_) => out::note("it enters at the run's next turn"),
         None => out::note(format_args!(

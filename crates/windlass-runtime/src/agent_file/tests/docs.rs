@@ -57,7 +57,8 @@ fn describe(schema: &Value, place: &str, silent: &mut Vec<String>) {
 /// All tables: the file's own keys, then each map in the order in which a reader meets it.
 fn keys() -> String {
     let schema = schema();
-    let mut writer = Writer { schema: &schema, waiting: Vec::new(), done: BTreeSet::new(), out: String::new() };
+    let mut writer =
+        Writer { schema: &schema, waiting: Vec::new(), done: BTreeSet::new(), out: String::new() };
     writer.table("The file", &schema);
     let mut at = 0;
     while let Some((title, map)) = writer.waiting.get(at).cloned() {
@@ -81,7 +82,8 @@ impl Writer<'_> {
         if let Some(about) = map["description"].as_str().filter(|_| title != "The file") {
             writeln!(self.out, "{}\n", one_line(about)).unwrap();
         }
-        let needed: Vec<&str> = map["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let needed: Vec<&str> =
+            map["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let keys = map["properties"].as_object().cloned().unwrap_or_default();
         self.out.push_str("| key | value | default | |\n|---|---|---|---|\n");
         for (key, schema) in &keys {
@@ -132,7 +134,11 @@ impl Writer<'_> {
     fn value(&mut self, key: &str, schema: &Value) -> String {
         if let Some(name) = schema["$ref"].as_str().and_then(|place| place.strip_prefix("#/$defs/")) {
             let target = self.schema["$defs"][name].clone();
-            return if target["properties"].is_object() { self.map(name, &target) } else { self.value(name, &target) };
+            return if target["properties"].is_object() {
+                self.map(name, &target)
+            } else {
+                self.value(name, &target)
+            };
         }
         for several in ["oneOf", "anyOf"] {
             // Beside properties they say which go together.

@@ -10,7 +10,7 @@ use crate::question::QuestionKind;
 /// An input that does not fit the run's state. The state is as before, and the run goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Violation {
+pub enum InvalidInput {
     /// The run has no events yet.
     #[error("run {run} has not started, expected its start first")]
     NotStarted {
@@ -115,7 +115,7 @@ fn open_questions(open: &[QuestionId]) -> String {
     format!("an answer to {}", names.join(" or "))
 }
 
-impl Violation {
+impl InvalidInput {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {

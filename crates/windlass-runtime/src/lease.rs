@@ -29,14 +29,14 @@ impl Broken {
 }
 
 /// The right to append to a run, as long as nobody else takes it.
-pub(crate) struct Hold {
+pub(crate) struct RunLease {
     log: Arc<dyn EventLog>,
     run: RunId,
     fence: Fence,
     held: bool,
 }
 
-impl Hold {
+impl RunLease {
     /// A hold that was taken, or that the run's first append will take.
     pub(crate) fn new(log: Arc<dyn EventLog>, run: RunId, fence: Fence) -> Self {
         Self { log, run, fence, held: true }
@@ -95,7 +95,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for RunLease {
     fn drop(&mut self) {
         if self.held {
             // One poll is enough to hand the release to the log; nobody can wait for its answer here. Should it fail,

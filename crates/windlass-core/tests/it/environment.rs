@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    AgentRef, Effect, Input, Message, ModelChoice, Policy, Prices, Reply, ReplyCall, RunId, RunInput,
-    RunStarted, Stop, ToolKind, ToolSpec, Usage, What,
+    AgentRef, Effect, Input, InputKind, Message, ModelChoice, Policy, Prices, Reply, ReplyCall, RunId,
+    RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
 };
 
 /// The time at which runs of tests begin.
@@ -99,7 +99,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         seals: None,
         trace: None,
     };
-    Input { at: BEGINNING, what: What::Start(Box::new(started)) }
+    Input { at: BEGINNING, what: InputKind::Start(Box::new(started)) }
 }
 
 /// A reply with calls of these names, arguments and ids.

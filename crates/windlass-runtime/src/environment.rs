@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use windlass_core::{Millis, RunId, Text};
 use windlass_store::up_ms;
 
-/// Time, fresh ids and chance. Programs use [`SystemWorld`]; tests and scripted conversations bring their own.
-pub trait World: Send + Sync + std::fmt::Debug {
+/// Time, fresh ids and chance. Programs use [`SystemEnvironment`]; tests and scripted conversations bring their own.
+pub trait Environment: Send + Sync + std::fmt::Debug {
     /// The time, in milliseconds since the Unix epoch. It never goes back as long as the world lives.
     fn now(&self) -> Millis;
 
@@ -34,9 +34,9 @@ const LONGEST_SLEEP_MS: u64 = 15_000;
 /// Its time is the wall clock's at the first look, and goes on from there with the time since the machine started (its sleep
 /// included, on Linux): whoever sets the wall clock changes nothing for a process that is running.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemWorld;
+pub struct SystemEnvironment;
 
-impl World for SystemWorld {
+impl Environment for SystemEnvironment {
     fn now(&self) -> Millis {
         static BEGAN: OnceLock<(Millis, u64)> = OnceLock::new();
         let wall =
@@ -46,11 +46,11 @@ impl World for SystemWorld {
     }
 
     fn sleep_until(&self, at: Millis) -> BoxFuture<'static, ()> {
-        let world = *self;
+        let environment = *self;
         Box::pin(async move {
-            let due = Instant::now().checked_add(Duration::from_millis(at.saturating_sub(world.now())));
+            let due = Instant::now().checked_add(Duration::from_millis(at.saturating_sub(environment.now())));
             loop {
-                let left = at.saturating_sub(world.now());
+                let left = at.saturating_sub(environment.now());
                 // A clock of tokio's that a test has stopped jumps, and this one does not.
                 if left == 0 || due.is_some_and(|due| Instant::now() >= due) {
                     return;
