@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass::core::{Message, RunId};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::DriveOptions;
 use windlass::{Agent, EventLog, LimitKind, Model};
+use windlass_core::{Message, RunId};
 
 use crate::{cpu_s, status_kb};
 

@@ -1,13 +1,14 @@
 //! The driver of the overhead benchmark (`shared/bench`): the public Rust API, with the log in memory or, with
 //! `--log FILE`, in SQLite.
 
+mod bounds;
 mod log;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass::models::{OpenAiChat, OpenAiConfig};
+use windlass::models::{HttpModel, HttpModelConfig};
 use windlass::runtime::DriveOptions;
 use windlass::{Agent, LimitKind, MemoryLog, SqliteLog, tool};
 
@@ -73,7 +74,7 @@ fn args() -> Args {
 }
 
 fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
-    let mut config = OpenAiConfig::new("openai", &args.base_url);
+    let mut config = HttpModelConfig::openai_chat("openai", &args.base_url);
     config.key = Some("benchmark".into());
     let log: Arc<dyn windlass::EventLog> = match &args.log {
         Some(path) => Arc::new(SqliteLog::open(path)?),
@@ -82,7 +83,7 @@ fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
     };
     let agent = Agent::builder("bench")
         .instructions(SYSTEM)
-        .model(args.model.as_str(), Arc::new(OpenAiChat::new(config)?))
+        .model(args.model.as_str(), Arc::new(HttpModel::new(config)?))
         .tool(echo)
         .limit(LimitKind::ModelCalls, args.rounds as f64 + 2.0)
         .log(log)
@@ -163,9 +164,16 @@ fn status_kb(key: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().nth(1)).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let given: Vec<String> = std::env::args().skip(1).collect();
+    // These have runtimes of their own.
+    if let Some(("bounds", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return bounds::run(rest);
+    }
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure(given))
+}
+
+async fn measure(given: Vec<String>) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(("log", rest)) = given.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return log::run(rest.to_vec()).await;
     }

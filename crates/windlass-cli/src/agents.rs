@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::{Agent, Assembly, assemble, start_of};
+use windlass_runtime::{Agent, Assembly, Resume, assemble, start_of};
 use windlass_store::{EventLog, SqliteLog};
+use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::from_env;
@@ -21,8 +22,11 @@ pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Fail
 }
 
 fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<AgentFile, Failure> {
-    let mut file =
-        if from_env::is(path) { from_env::read(&home::env)? } else { AgentFile::read(path, &home::env)? };
+    let mut file = if from_env::is(path) {
+        AgentFile::from_environment(path, &home::env)?
+    } else {
+        AgentFile::read(path, &home::env)?
+    };
     overrides.apply(&mut file, pinned);
     file.check_available()?;
     Ok(file)
@@ -51,6 +55,15 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// Whether the person named the file: it may then be another one than the run began with.
     pub(crate) named: bool,
+    pub(crate) warnings: Vec<ToolWarning>,
+}
+
+impl Found {
+    /// The run, resumed by this agent.
+    pub(crate) fn resume(&self, run: RunId) -> Resume<'_> {
+        let resume = self.agent.resume(run);
+        if self.named { resume.with_changed_agent() } else { resume }
+    }
 }
 
 /// The agent of a run: from the file that was named, else from the one that it was started from.
@@ -70,7 +83,7 @@ pub(crate) async fn of_run(
     };
     let file = read_pinned(&path, &overrides, &pinned)?;
     let assembly = start(&path, &file, &overrides, log.clone(), interrupts).await?;
-    Ok(Found { agent: assembly.agent, path, named: with.is_some() })
+    Ok(Found { agent: assembly.agent, path, named: with.is_some(), warnings: assembly.warnings })
 }
 
 /// An agent whose data somebody wants to look at: it is not remembered as one that runs go on with.

@@ -71,9 +71,8 @@ impl Terminal {
         stdin.forget();
         show(question);
         loop {
-            out::prompt("> ");
             // A terminal that cannot be read is nobody.
-            let Some(line) = stdin.line().await.unwrap_or(None) else { break };
+            let Some(line) = line_after("> ", &mut stdin).await.unwrap_or(None) else { break };
             match typed(question, line.trim(), &mut stdin).await {
                 Ok(Typed::Answer(answer)) => return Some(answer),
                 Ok(Typed::Unclear(expected)) => out::say(expected),
@@ -81,7 +80,6 @@ impl Terminal {
             }
         }
         self.left.store(true, Ordering::Relaxed);
-        out::say("");
         None
     }
 }
@@ -123,6 +121,27 @@ fn show(question: &OpenQuestion) {
     out::say_styled(&[(Style::Dim, choices(question.kind))]);
 }
 
+/// The line of a prompt, as long as nobody has ended it.
+struct Unanswered(bool);
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if self.0 {
+            out::say("");
+        }
+    }
+}
+
+/// Prompts for a line. Without one, as when the question is withdrawn or the process told to end, what is shown next begins on a
+/// line of its own.
+async fn line_after(prompt: &str, stdin: &mut Stdin) -> io::Result<Option<String>> {
+    out::prompt(prompt);
+    let mut unanswered = Unanswered(true);
+    let line = stdin.line().await;
+    unanswered.0 = !matches!(line, Ok(Some(_)));
+    line
+}
+
 fn choices(kind: QuestionKind) -> &'static str {
     match kind {
         QuestionKind::Approval => "[y]es, [n]o, [n]o REASON, [e]dit the arguments, [l]ater",
@@ -141,8 +160,7 @@ async fn typed(question: &OpenQuestion, line: &str, stdin: &mut Stdin) -> io::Re
         (QuestionKind::Approval, "y" | "yes" | "approve") => "approve".to_owned(),
         (QuestionKind::Approval, "n" | "no" | "deny") => format!("deny {rest}"),
         (QuestionKind::Approval, "e" | "edit" | "args") if rest.is_empty() => {
-            out::prompt("arguments (JSON): ");
-            let Some(args) = stdin.line().await? else { return Ok(Typed::Later) };
+            let Some(args) = line_after("arguments (JSON): ", stdin).await? else { return Ok(Typed::Later) };
             format!("args {args}")
         }
         (QuestionKind::Approval, "e" | "edit" | "args") => format!("args {rest}"),

@@ -47,11 +47,13 @@ pub(crate) async fn drive(
             }
         }
     };
-    if let (RunState::Running, Some(stopped)) = (ended.standing(), stopped.get()) {
-        return Err(left(run, words, stopped.exit()));
-    }
-    if all_shown {
-        return Ok(ended);
+    match (ended.standing(), stopped.get()) {
+        (RunState::Running, Some(stopped)) => return Err(left(run, words, stopped.exit())),
+        // It waits for an answer as before; the process ends as it was told to.
+        (RunState::Suspended, Some(Interrupt::Leave(exit))) => {
+            return Err(suspended(&ended, words, exit));
+        }
+        _ => {}
     }
     // The run has ended; what is left of it is shown to whoever still reads.
     let most = async {
@@ -61,11 +63,18 @@ pub(crate) async fn drive(
             std::future::pending::<()>().await;
         }
     };
-    tokio::select! {
-        () = show => Ok(ended),
-        () = most => Ok(ended),
-        interrupt = interrupts.next() => Err(unread(run, words, interrupt.exit())),
+    if !all_shown {
+        tokio::select! {
+            () = show => {}
+            () = most => {}
+            interrupt = interrupts.next() => return Err(unread(run, words, interrupt.exit())),
+        }
     }
+    if let Some(told @ Interrupt::Leave(_)) = stopped.get() {
+        // The run came to its end first: whoever would go on after it is told.
+        interrupts.put_back(told);
+    }
+    Ok(ended)
 }
 
 /// Shows what comes, as fast as somebody reads it. Facts are all shown; pieces that come faster are left out.
@@ -123,7 +132,7 @@ async fn stop(
     let cancel = pin!(async {
         match interrupt {
             // A run that is over or being stopped needs no second word.
-            Interrupt::Cancel => drop(handle.cancel(Some("Ctrl-C".into())).await),
+            Interrupt::Cancel => drop(handle.cancel("Ctrl-C").await),
             Interrupt::Leave(_) => handle.leave(),
         }
         std::future::pending::<Interrupt>().await
@@ -144,7 +153,7 @@ pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
             Exit::Good => Ok(Exit::Good),
             exit => Err(ended(run, status, exit, words)),
         },
-        RunState::Suspended => Err(suspended(run, words)),
+        RunState::Suspended => Err(suspended(run, words, Exit::Suspended)),
         RunState::Running => Err(left(id, words, Exit::Cancelled)),
     }
 }
@@ -206,9 +215,9 @@ fn session(run: &Run, words: &Words) -> Option<String> {
     ))
 }
 
-fn suspended(run: &Run, words: &Words) -> Failure {
+fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
     let id = run.id();
-    let mut failure = Failure::new(Exit::Suspended, format!("run {id} is suspended: it waits for an answer"));
+    let mut failure = Failure::new(exit, format!("run {id} is suspended: it waits for an answer"));
     for question in run.questions() {
         failure = failure.detail(format!("{} ({}): {}", question.id, question.kind, question.text));
         for command in answers::commands(id, &words.log, question) {

@@ -219,9 +219,7 @@ impl From<ModelError> for Failure {
 /// A name that no key or server could make good is a fault of the file that it stands in.
 fn model_exit(error: &ModelError) -> Exit {
     match error {
-        ModelError::MissingKey { .. } | ModelError::Client { .. } | ModelError::Failed(_) => {
-            Exit::Unavailable
-        }
+        ModelError::MissingKey { .. } | ModelError::Http(_) | ModelError::Failed(_) => Exit::Unavailable,
         _ => Exit::BadFile,
     }
 }

@@ -38,7 +38,11 @@ impl Interrupt {
 
 /// Listens for these signals, from here on to the end of the process.
 #[derive(Debug)]
-pub(crate) struct Interrupts(Vec<(Interrupt, Signal)>);
+pub(crate) struct Interrupts {
+    heard: Vec<(Interrupt, Signal)>,
+    /// One that came and was not acted on.
+    kept: Option<Interrupt>,
+}
 
 impl Interrupts {
     pub(crate) fn listen() -> Result<Self, Failure> {
@@ -59,16 +63,24 @@ impl Interrupts {
             !optional || ignored & 1_u64.wrapping_shl(kind.as_raw_value().cast_unsigned() - 1) == 0
         });
         let listening = heard.map(|(interrupt, kind, _)| Ok((interrupt, signal(kind).map_err(failed)?)));
-        listening.collect::<Result<_, _>>().map(Self)
+        listening.collect::<Result<_, _>>().map(|heard| Self { heard, kept: None })
     }
 
     /// Ends at the next signal.
     pub(crate) async fn next(&mut self) -> Interrupt {
+        if let Some(kept) = self.kept.take() {
+            return kept;
+        }
         poll_fn(|context| self.poll(context)).await
     }
 
+    /// Has a signal come once more that nobody has acted on.
+    pub(crate) fn put_back(&mut self, interrupt: Interrupt) {
+        self.kept = Some(interrupt);
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Interrupt> {
-        for (interrupt, signal) in &mut self.0 {
+        for (interrupt, signal) in &mut self.heard {
             // `None` would mean that no signal can come any more.
             if let Poll::Ready(Some(())) = signal.poll_recv(context) {
                 return Poll::Ready(*interrupt);
@@ -91,4 +103,20 @@ fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_signal_that_is_put_back_ends_what_comes_next_once() {
+        let mut interrupts = Interrupts { heard: Vec::new(), kept: None };
+        interrupts.put_back(Interrupt::Leave(Exit::Terminated));
+        let failure = interrupts.or(pending::<()>()).await.unwrap_err();
+        assert_eq!(failure.exit, Exit::Terminated);
+        assert_eq!(interrupts.or(async { 7 }).await.unwrap(), 7);
+    }
 }

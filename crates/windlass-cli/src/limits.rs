@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use rustix::process::{Resource, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Exit, Failure};
@@ -17,9 +18,12 @@ pub(crate) fn check_descriptors() -> Result<(), Failure> {
         match File::open("/dev/null") {
             Ok(file) => free.push(file),
             Err(error) => {
+                let most = getrlimit(Resource::Nofile).current;
+                let of = most.map(|most| format!(" of {most}")).unwrap_or_default();
+                let few =
+                    format!("{}{of} file descriptors are free, {FREE_DESCRIPTORS} are needed", free.len());
                 // To show the error may need one.
                 drop(free);
-                let few = format!("fewer than {FREE_DESCRIPTORS} file descriptors are free");
                 return Err(Failure::new(Exit::Internal, few)
                     .cause(error.to_string())
                     .hint("`ulimit -n 256` allows more"));

@@ -94,6 +94,12 @@ pub(crate) fn prompt(text: &str) {
     let _unseen = whole(Stream::Err, &plain(text));
 }
 
+/// Takes back what a line editor has asked of the terminal that was left at its prompt: pastes come as keys and changes show at
+/// once again, and its line is over.
+pub(crate) fn leave_editor() {
+    let _unseen = whole(Stream::Out, "\x1b[?2026l\x1b[?2004l\n");
+}
+
 fn whole(stream: Stream, text: &str) -> io::Result<()> {
     printer().put(stream, text.as_bytes(), Weight::Whole)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod differences;
 pub(crate) mod json;
 mod plain;
+pub(crate) mod warnings;
 pub(crate) mod words;
 
 use std::io;
@@ -10,6 +11,7 @@ use std::io;
 use clap::Args;
 use windlass_core::{Event, State, Status};
 use windlass_runtime::{Run, Update, numbered};
+use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
@@ -66,6 +68,14 @@ impl View {
         match self {
             Self::Plain(plain) => plain.remark(text),
             Self::Json(writer) => writer.value(&serde_json::json!({ "type": "remark", "text": text })),
+        }
+    }
+
+    /// Tools that cannot be used as their servers say.
+    pub(crate) fn warnings(&mut self, all: &[ToolWarning]) {
+        match self {
+            Self::Plain(plain) => warnings::lines(all).iter().for_each(|line| plain.warn(line)),
+            Self::Json(writer) => all.iter().for_each(|warning| writer.value(&warnings::value(warning))),
         }
     }
 

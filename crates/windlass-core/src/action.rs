@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Adjusted, InputReceived, Purpose, RunStarted, Splice};
+use crate::event::{Adjusted, AgentRef, InputReceived, Purpose, RunStarted, Splice};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::outcome::CallOutcome;
 use crate::question::{Answer, QuestionKind};
@@ -133,13 +133,32 @@ pub enum InputKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_hand: bool,
     },
-    /// A holder takes over a run that came from elsewhere: what it works with is the holder's own from here on.
+    /// A holder takes the run over whose tools have changed while nobody held it. They are known before anything begins again:
+    /// what was allowed runs only as it was.
+    ResumedWithTools {
+        /// Who.
+        holder: Text,
+        /// The lease's fencing number.
+        epoch: u64,
+        /// All tools from now on.
+        tools: Arc<Vec<ToolSpec>>,
+        /// All seals from now on; `None`: as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seals: Option<Arc<Seals>>,
+        /// Whether a person lets the run go on ([`State::is_given_up`](crate::State::is_given_up)).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_hand: bool,
+    },
+    /// Another agent takes over a run that came from elsewhere: what it works with is that agent's from here on, and every
+    /// open call passes its gate anew.
     Adopted {
         /// Who.
         holder: Text,
         /// The lease's fencing number.
         epoch: u64,
-        /// The agent, its policy, tools, models and instructions.
+        /// The agent that goes on with the run.
+        agent: AgentRef,
+        /// Its policy, tools, models and instructions.
         adjusted: Box<Adjusted>,
         /// Whether a person lets the run go on ([`State::is_given_up`](crate::State::is_given_up)).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

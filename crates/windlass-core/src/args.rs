@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::json;
-use crate::schema::{Checker, Misfit};
+use crate::schema::{Checker, Checks, Misfit};
 use crate::tool::ToolSpec;
 
 /// Reads and checks arguments.
@@ -11,6 +11,14 @@ use crate::tool::ToolSpec;
 /// # Errors
 /// What is wrong and where, in a stable order.
 pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
+    check_args_beside(tool, text, &Checks::default())
+}
+
+/// Reads and checks arguments of one of the calls of a reply.
+///
+/// # Errors
+/// As for [`check_args`], or the others have used up what checking them may take.
+pub(crate) fn check_args_beside(tool: &ToolSpec, text: &str, checks: &Checks) -> Result<Value, String> {
     let args =
         parse_args(given_args(text)).map_err(|why| format!("The arguments of `{}` are {why}", tool.name))?;
     if !args.is_object() {
@@ -18,7 +26,7 @@ pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
     }
     let checker =
         tool.checker().map_err(|error| format!("The schema of `{}` is unusable: {error}", tool.name))?;
-    match checker.check(&args) {
+    match checker.check_beside(&args, checks) {
         Ok(()) => Ok(args),
         Err(faults @ Misfit::Faults(_)) => {
             Err(format!("The arguments of `{}` do not fit its schema: {faults}", tool.name))

@@ -23,8 +23,10 @@ const SHORTEST_WORD: usize = 2;
 const MOST_QUERY: usize = 1_024;
 /// The most bytes of a tool's description that are looked at.
 const MOST_ABOUT: usize = 2_048;
-/// How many pairs of words one search compares. Of the tools beyond, only equal words count.
-const MOST_PAIRS: usize = 1_000_000;
+/// How many steps one search may take to compare words with one another. Of the tools beyond, only equal words count.
+const MOST_STEPS: usize = 8_000_000;
+/// The steps that a pair of words takes beside the bytes of both.
+const STEPS_A_PAIR: usize = 16;
 
 /// The tool that finds tools, as models are told of it, in acorn's words.
 pub fn search_tools() -> &'static ToolSpec {
@@ -59,11 +61,11 @@ pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
         Some(limit) => limit.as_u64().unwrap_or(0),
     };
     let query = words(query, MOST_QUERY);
-    let mut pairs = MOST_PAIRS;
+    let mut left = MOST_STEPS;
     let own = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Search | ToolKind::Read | ToolKind::Finish(_));
     let sought = tools.iter().filter(|tool| tool.offered && !own(tool) && !tool.name.starts_with("__"));
     let mut found: Vec<(u64, &ToolSpec)> =
-        sought.map(|tool| (score(&query, tool, &mut pairs), tool)).filter(|(score, _)| *score > 0).collect();
+        sought.map(|tool| (score(&query, tool, &mut left), tool)).filter(|(score, _)| *score > 0).collect();
     found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.name.cmp(&b.name)));
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     if found.is_empty() {
@@ -84,12 +86,14 @@ fn words(text: &str, most: usize) -> BTreeSet<String> {
 
 /// How well a tool fits, in halves: two for each word in common, one for each pair of other words of which one is part
 /// of the other; and for words of the name four more if they are equal, two if one is part of the other. `left`: how many
-/// pairs may still be compared.
+/// steps there still are to compare words.
 fn score(query: &BTreeSet<String>, tool: &ToolSpec, left: &mut usize) -> u64 {
     let name = words(&tool.name, MOST_ABOUT);
     let all: BTreeSet<String> = name.union(&words(&tool.description, MOST_ABOUT)).cloned().collect();
     let common = query.intersection(&all).count() as u64;
-    let Some(fewer) = left.checked_sub(query.len() * all.len()) else { return 2 * common };
+    let bytes = |words: &BTreeSet<String>| words.iter().map(String::len).sum::<usize>();
+    let steps = STEPS_A_PAIR * query.len() * all.len() + query.len() * bytes(&all) + all.len() * bytes(query);
+    let Some(fewer) = left.checked_sub(steps) else { return 2 * common };
     *left = fewer;
     let part = |one: &str, other: &str| one.contains(other) || other.contains(one);
     let others: Vec<&String> = all.difference(query).collect();

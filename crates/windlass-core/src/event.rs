@@ -162,18 +162,23 @@ pub enum Purpose {
     /// Answer or call tools.
     #[default]
     Act,
-    /// Judge the query or a step's result (plan loop).
-    Perceive,
-    /// Plan and choose the next step (plan loop).
-    Decide,
-    /// Judge an answer (`another: judge`).
-    Judge,
-    /// Sum up history.
-    Summarise,
-    /// Check a tool call before it runs.
-    Verify,
     /// Merge a branch's end into its parent.
     Merge,
+}
+
+impl Purpose {
+    /// The purpose's name, as it is stored and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Act => "act",
+            Self::Merge => "merge",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    pub(crate) fn is_act(&self) -> bool {
+        *self == Self::Act
+    }
 }
 
 /// Which calls a request lets the model make.
@@ -199,6 +204,9 @@ pub struct TurnStarted {
     /// What the call is for.
     #[serde(default)]
     pub purpose: Purpose,
+    /// The tool call that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<CallId>,
     /// Which of the run's models is asked, from 0.
     #[serde(default)]
     pub model: u32,
@@ -216,31 +224,23 @@ pub struct TurnStarted {
 }
 
 /// See [`Fact::TurnCompleted`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TurnCompleted {
     /// The turn's number.
     pub turn: u32,
-    /// The text beside the calls, or the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The whole text as the model wrote it: the answer, what stands beside the calls, and the calls that were read from it.
     pub text: Option<Text>,
     /// The reasoning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
     /// The calls with their final ids, native or read from the text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     /// Why the model stopped.
-    #[serde(default)]
     pub stop: StopReason,
     /// What the provider counted.
     pub usage: Usage,
     /// Which model answered.
     pub model: Text,
-    /// The reply's text where calls were read from it (`text` is then what was left).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw_text: Option<Text>,
     /// What the agent's own check has against the output of this reply, which fits the schema.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objection: Option<Text>,
 }
 
@@ -249,6 +249,12 @@ pub struct TurnCompleted {
 pub struct TurnFailed {
     /// The turn's number.
     pub turn: u32,
+    /// What the call was for.
+    #[serde(default, skip_serializing_if = "Purpose::is_act")]
+    pub purpose: Purpose,
+    /// The tool call that it was about, if it was about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<CallId>,
     /// What failed.
     pub failure: ModelFailure,
     /// When it is tried again, with the same model or the next; `None`: not at all.

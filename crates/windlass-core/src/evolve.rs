@@ -5,22 +5,22 @@ mod start;
 
 use std::sync::Arc;
 
+use crate::asks::{Ask, Place};
+use crate::call_args::CallArgs;
 use crate::event::{
     Adjusted, CallDecided, CallFinished, CallHeld, Decision, Event, Fact, InputRequested, LimitReached,
     OutputRejected, TurnCompleted, TurnFailed, TurnStarted,
 };
-use crate::ids::CallId;
+use crate::ids::{CallId, Text};
 use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::{Hooks, LimitKind, Repetition};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::{branch_message, tool_message};
-use crate::state::{
-    Branched, Calling, Closing, ClosingStage, Cut, Ending, OpenQuestion, Phase, Repeated, State,
-};
+use crate::state::{Branched, Closing, ClosingStage, Cut, Ending, OpenQuestion, Phase, Repeated, State};
 
 /// Folds one fact into the state.
 #[must_use]
@@ -66,7 +66,9 @@ impl State {
             Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
             Fact::CallFinished(finished) => self.call_finished(finished),
             Fact::DelegationStarted(started) => {
-                if started.attempt == 1 && !self.open_call(&started.call).is_some_and(OpenCall::by_hook) {
+                if started.attempt == 1
+                    && self.open_call(&started.call).is_none_or(|open| open.origin.is_model())
+                {
                     self.count_call();
                 }
                 if let Some(call) = self.call_mut(&started.call) {
@@ -88,10 +90,10 @@ impl State {
             }
             Fact::InputRequested(asked) => self.input_requested(asked, seq),
             Fact::InputReceived(received) => self.questions.open.retain(|open| open.id != received.question),
-            Fact::Steered(steered) => self.steering.push(steered.text.clone()),
+            Fact::Steered(steered) => self.conversation.steering.push(steered.text.clone()),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted, event.at, seq),
             Fact::HistoryEdited(edited) => self.conversation.history.edit(&edited.splices),
-            Fact::StepBranched(branched) => self.acting(&branched.calls, true),
+            Fact::StepBranched(branched) => self.acting(&branched.calls, Origin::Hook),
             Fact::OutputRejected(rejected) => self.output_rejected(rejected),
             Fact::LimitReached(reached) => self.limit_reached(reached, event.at, seq),
             Fact::LimitRaised(raised) => {
@@ -119,19 +121,22 @@ impl State {
             }
             Fact::RunEnded(end) => {
                 self.questions.open.clear();
+                self.asks.clear();
                 self.phase = Phase::Ended(Box::new(end.clone()));
             }
         }
     }
 
     fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
+        self.asks.open(Ask::from((turn, seq)));
+        if turn.purpose.rules().place == Place::Aside {
+            return;
+        }
         if turn.turn != self.turn.number {
             if self.turn.malformed == 0 && self.turn.counted > 0 {
                 self.streaks.malformed = 0;
             }
-            for text in std::mem::take(&mut self.steering) {
-                self.conversation.history.push(Arc::new(Message::user(text)));
-            }
+            self.hear();
             if let Some(closing) = self.ending.closing_mut() {
                 let text = turn.note.is_some() || closing.stage == ClosingStage::TextAsked;
                 closing.stage = if text { ClosingStage::TextAsked } else { ClosingStage::Called };
@@ -150,37 +155,36 @@ impl State {
             }
             self.turn = self.turn.next(turn.turn);
         }
-        self.phase = Phase::Calling(Calling {
-            seq,
-            turn: turn.turn,
-            purpose: turn.purpose,
-            model: turn.model,
-            attempt: turn.attempt,
-            choice: turn.choice.clone(),
-        });
+        self.phase = Phase::Asking;
     }
 
-    fn count(&mut self, usage: &Usage) {
-        let asked = match &self.phase {
-            Phase::Calling(calling) => calling.model as usize,
-            _ => 0,
-        };
+    /// What was said to the running agent enters the conversation.
+    fn hear(&mut self) {
+        for text in std::mem::take(&mut self.conversation.steering) {
+            self.conversation.history.push(Arc::new(Message::user(text)));
+        }
+    }
+
+    /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
+    fn asked_for(&mut self, usage: &Usage, ask: Option<&Ask>) {
+        let asked = ask.map_or(0, |ask| ask.model as usize);
         let prices = self.setup.models.get(asked).and_then(|model| model.prices);
         self.ledger.count(usage, prices);
     }
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
-        self.count(&turn.usage);
+        let ask = self.turns_ask().map(|ask| (ask.purpose, ask.about.clone()));
+        let ask = ask.and_then(|(purpose, about)| self.asks.close(purpose, about.as_ref()));
+        self.asked_for(&turn.usage, ask.as_ref());
         self.turn.stop = turn.stop;
         self.ledger.counters.model_calls += 1;
-        if let Some(text) = turn.text.as_ref().filter(|text| !text.trim().is_empty()) {
-            self.conversation.last_text = Some(text.clone());
+        if let Some(text) = turn.beside_calls().filter(|text| !text.trim().is_empty()) {
+            self.conversation.last_text = Some(text);
         }
         self.conversation.history.push(Arc::new(Message::Assistant(AssistantMessage {
             text: turn.text.clone(),
             reasoning: turn.reasoning.clone(),
             calls: turn.calls.clone(),
-            raw: turn.raw_text.clone(),
         })));
         if !matches!(turn.stop, StopReason::Length | StopReason::Refused | StopReason::Filtered) {
             self.streaks.cut = 0;
@@ -190,17 +194,17 @@ impl State {
             return;
         }
         self.streaks.prompts = 0;
-        self.acting(&turn.calls, false);
+        self.acting(&turn.calls, Origin::Model);
     }
 
     /// The calls of a turn are open, or the branches that a hook asked for.
-    fn acting(&mut self, calls: &[ToolCall], by_hook: bool) {
+    fn acting(&mut self, calls: &[ToolCall], origin: Origin) {
         let asked_at = (self.run, self.version.saturating_sub(1));
         let open = calls.iter().map(|call| {
             self.conversation.call_ids.insert_mut(call.id.clone());
             OpenCall {
-                repeat: if by_hook { 0 } else { self.count_repeat(&call.name, &call.args) },
-                reached: self.reach(call, by_hook),
+                repeat: if origin.is_model() { self.count_repeat(&call.name, &call.args) } else { 0 },
+                reached: self.reach(call, origin),
                 call: call.clone(),
                 edited: None,
                 allowed: None,
@@ -211,7 +215,7 @@ impl State {
                 key_run: None,
                 in_base: None,
                 asked_at,
-                by_hook,
+                origin,
                 rejected: false,
             }
         });
@@ -220,7 +224,7 @@ impl State {
     }
 
     /// How often this call came in a row, this time included.
-    fn count_repeat(&mut self, name: &Arc<str>, args: &Arc<str>) -> u32 {
+    fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
         let exempt = self.tool(name).is_some_and(|tool| tool.poll);
         let times = match &self.streaks.repeated {
             Some(last) if !exempt && last.name == *name && same_args(&last.args, args) => last.times + 1,
@@ -241,16 +245,18 @@ impl State {
     }
 
     fn turn_failed(&mut self, turn: &TurnFailed, seq: u64) {
-        self.count(&turn.failure.usage);
-        let Phase::Calling(calling) = &self.phase else { return };
-        let next = match turn.next_model {
-            Some(model) => Calling { model, attempt: 1, ..calling.clone() },
-            None => Calling { attempt: calling.attempt + 1, ..calling.clone() },
+        let failed = self.asks.close(turn.purpose, turn.about.as_ref());
+        self.asked_for(&turn.failure.usage, failed.as_ref());
+        let Some(failed) = failed else { return };
+        let (model, attempt) = match turn.next_model {
+            Some(model) => (model, 1),
+            None => (failed.model, failed.attempt + 1),
         };
-        self.phase = match turn.retry_at {
-            Some(at) => Phase::Waiting { seq, at, next },
-            None => Phase::Between,
-        };
+        if turn.retry_at.is_some() {
+            self.asks.open(Ask { seq, model, attempt, retry_at: turn.retry_at, ..failed });
+        } else if turn.purpose.rules().place == Place::Turn {
+            self.phase = Phase::Between;
+        }
     }
 
     fn call_mut(&mut self, id: &CallId) -> Option<&mut OpenCall> {
@@ -295,10 +301,10 @@ impl State {
     }
 
     fn call_finished(&mut self, finished: &CallFinished) {
-        let by_hook = self.open_call(&finished.call).is_some_and(OpenCall::by_hook);
+        let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
         match &finished.outcome {
             // What a hook asks for is no fault of the model's.
-            CallOutcome::Malformed { .. } if by_hook => {}
+            CallOutcome::Malformed { .. } if !own => {}
             CallOutcome::Malformed { .. } => {
                 self.streaks.malformed += u32::from(self.turn.malformed == 0);
                 self.turn.malformed += 1;
@@ -346,10 +352,9 @@ impl State {
         let mut notes = Vec::new();
         for mut open in calls {
             if let Stage::Done(outcome) = std::mem::replace(&mut open.stage, Stage::Queued) {
-                let message = if open.by_hook {
-                    self.turn
-                        .branched
-                        .push(Branched { args: open.call.args.clone(), outcome: outcome.clone() });
+                let message = if open.origin == Origin::Hook {
+                    let args = open.call.args.to_text();
+                    self.turn.branched.push(Branched { args, outcome: outcome.clone() });
                     branch_message(&self.setup.policy, &open, outcome)
                 } else {
                     tool_message(&self.setup.policy, &open, outcome)
@@ -446,7 +451,9 @@ impl State {
 
     /// A model call that waited for its next try is not tried again, a hook is not asked any more.
     fn give_up_waiting(&mut self) {
-        if matches!(self.phase, Phase::Waiting { .. } | Phase::Stepping { .. }) {
+        self.asks.give_up_waiting();
+        let asking = self.turns_ask().is_some();
+        if matches!(self.phase, Phase::Asking if !asking) || matches!(self.phase, Phase::Stepping { .. }) {
             self.phase = Phase::Between;
         }
     }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
+use crate::args::parse_args;
+use crate::call_args::{CallArgs, Notation, Span};
 use crate::forms::ReadCall;
 use crate::ids::Text;
-use crate::json::compact;
 use crate::message::{AssistantMessage, Content, Message};
 use crate::policy::Results;
-use crate::reply::ReplyCall;
 use crate::steps::{Scan, Steps};
 use crate::tool::{ToolKind, ToolSpec};
 
@@ -105,9 +105,10 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
 pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Message> {
     match message {
         Message::Assistant(said) if !said.calls.is_empty() => {
-            let text = said.raw.clone().unwrap_or_else(|| with_blocks(said).into());
+            // What came as text goes back as it came.
+            let text = said.text.clone().filter(|_| said.has_calls_in_text());
             Cow::Owned(Message::Assistant(AssistantMessage {
-                text: Some(text),
+                text: Some(text.unwrap_or_else(|| with_blocks(said).into())),
                 reasoning: said.reasoning.clone(),
                 ..AssistantMessage::default()
             }))
@@ -132,7 +133,8 @@ pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Me
 fn with_blocks(said: &AssistantMessage) -> String {
     let mut parts: Vec<String> = said.text.iter().map(ToString::to_string).collect();
     for call in &said.calls {
-        let args: Value = serde_json::from_str(&call.args).unwrap_or_default();
+        // Arguments that are beyond a bound are none, as those that are no JSON.
+        let args = parse_args(&call.args).unwrap_or_default();
         let block = if call.delegate {
             format!("{DELEGATE_FENCE}\n{}\n```", json!({ "agent": &*call.name, "task": args.get("task") }))
         } else {
@@ -143,39 +145,44 @@ fn with_blocks(said: &AssistantMessage) -> String {
     parts.join("\n\n")
 }
 
-/// The calls in a text, tools before delegations, and the text that is left. `None`: there is no block.
+/// The calls in a text, tools before delegations. Empty: there is no block.
 ///
-/// Arguments are taken over where they stand: no value is made of them, so that reading a reply costs its length once.
-pub(crate) fn blocks_in(text: &str, steps: &Steps) -> Option<(Vec<ReadCall>, Text)> {
-    let (mut calls, left) = take_blocks(text, TOOL_FENCE, MOST_BLOCKS, steps);
-    let room = MOST_BLOCKS - calls.len();
-    let (delegations, left) = take_blocks(&left, DELEGATE_FENCE, room, steps);
-    calls.extend(delegations);
-    (!calls.is_empty()).then(|| (calls, left.trim().into()))
+/// Arguments stay where they stand: no value is made of them, so that reading a reply costs its length once.
+pub(crate) fn blocks_in(text: &Text, steps: &Steps) -> Vec<ReadCall> {
+    let (mut calls, between) = take_blocks((text, &text[..]), TOOL_FENCE, MOST_BLOCKS, steps);
+    for part in between {
+        let room = MOST_BLOCKS - calls.len();
+        calls.extend(take_blocks((text, part), DELEGATE_FENCE, room, steps).0);
+    }
+    calls
 }
 
-/// At most so many blocks, and the text around them: what follows the last of them is text.
-fn take_blocks<'t>(text: &'t str, fence: &str, most: usize, steps: &Steps) -> (Vec<ReadCall>, Cow<'t, str>) {
-    let mut scan = Scan::new(text, steps);
-    let (mut calls, mut left) = (Vec::new(), String::new());
-    while calls.len() < most
-        && let Some(before) = scan.until(fence)
-    {
-        left.push_str(before);
-        let info = scan.pass_while(|c| c != '\n' && c.is_whitespace());
+/// At most so many blocks of a part of a text, and what stands between them: what follows the last of them is text.
+fn take_blocks<'t>(
+    (text, part): (&Text, &'t str),
+    fence: &str,
+    most: usize,
+    steps: &Steps,
+) -> (Vec<ReadCall>, Vec<&'t str>) {
+    let mut scan = Scan::new(part, steps);
+    let (mut calls, mut between) = (Vec::new(), Vec::new());
+    let mut after = part;
+    while calls.len() < most && scan.until(fence).is_some() {
+        let fenced = after.get(scan.since(after).len() - fence.len()..).unwrap_or_default();
+        scan.pass_while(|c| c != '\n' && c.is_whitespace());
         if !scan.take("\n") {
             // A fence of another name that begins the same way is text.
-            left.extend([fence, info]);
             continue;
         }
         let body = closing(&mut scan);
-        calls.push(if fence == TOOL_FENCE { tool_call(body, steps) } else { delegation(body, steps) });
+        let call =
+            if fence == TOOL_FENCE { tool_call(text, body, steps) } else { delegation(text, body, steps) };
+        calls.push(ReadCall { place: Span::of(scan.since(fenced), text), ..call });
+        between.push(after.get(..after.len() - fenced.len()).unwrap_or_default());
+        after = scan.rest();
     }
-    if calls.is_empty() {
-        return (calls, Cow::Borrowed(text));
-    }
-    left.push_str(scan.rest());
-    (calls, Cow::Owned(left))
+    between.push(after);
+    (calls, between)
 }
 
 /// The body up to the fence that closes it. A block that is not closed takes all that follows.
@@ -226,7 +233,7 @@ fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
     (!text.is_empty()).then_some(text)
 }
 
-fn tool_call(body: Result<&str, String>, steps: &Steps) -> ReadCall {
+fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
     let block: ToolBlock<'_> = match object(body, steps) {
         Ok(block) => block,
         Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), false),
@@ -234,29 +241,33 @@ fn tool_call(body: Result<&str, String>, steps: &Steps) -> ReadCall {
     let Some(name) = text_of(block.tool) else {
         return faulty("tool_call", NO_NAME.to_owned(), false);
     };
-    let args = block.arguments.map_or_else(|| "{}".to_owned(), |args| compact(args.get(), steps));
-    let call = ReplyCall { id: None, name: (&*name).into(), args: args.into() };
-    ReadCall { call, delegate: false, fault: None }
+    let args = block.arguments.map(|args| CallArgs::part(text, args.get(), Notation::Json, None));
+    ReadCall { name: (&*name).into(), args: args.unwrap_or_else(|| "{}".into()), ..ReadCall::default() }
 }
 
-fn delegation(body: Result<&str, String>, steps: &Steps) -> ReadCall {
+fn delegation(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
     let block: DelegateBlock<'_> = match object(body, steps) {
         Ok(block) => block,
         Err(fault) => return faulty("delegate", format!("Invalid delegation: {fault}"), true),
     };
     match (text_of(block.agent), text_of(block.task), block.task) {
         (Some(agent), Some(_), Some(task)) => {
-            let args = format!("{{\"task\":{}}}", task.get());
-            let call = ReplyCall { id: None, name: (&*agent).into(), args: args.into() };
-            ReadCall { call, delegate: true, fault: None }
+            let json = Notation::Task.json(task.get());
+            let args = CallArgs::part(text, task.get(), Notation::Task, json);
+            ReadCall { name: (&*agent).into(), args, delegate: true, ..ReadCall::default() }
         }
         _ => faulty("delegate", NO_TARGET.to_owned(), true),
     }
 }
 
 fn faulty(name: &str, fault: String, delegate: bool) -> ReadCall {
-    let call = ReplyCall { id: None, name: name.into(), args: "{}".into() };
-    ReadCall { call, delegate, fault: Some(fault.into()) }
+    ReadCall {
+        name: name.into(),
+        args: "{}".into(),
+        delegate,
+        fault: Some(fault.into()),
+        ..ReadCall::default()
+    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::call_args::{CallArgs, Notation, Span};
 use crate::ids::Text;
-use crate::json::compact;
 use crate::reply::ReplyCall;
 use crate::steps::{Scan, Steps};
 use crate::tool::ToolSpec;
@@ -22,10 +22,14 @@ const MOST_CALLS: usize = 64;
 /// How deep values of a `name(arg=…)` form may nest.
 const MOST_DEPTH: usize = 32;
 
-/// A call as a wire's text form gave it.
+/// A call as a wire gave it, or its text form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadCall {
-    pub(crate) call: ReplyCall,
+    pub(crate) id: Option<Text>,
+    pub(crate) name: Text,
+    pub(crate) args: CallArgs,
+    /// Where it stands in the text that it was read from.
+    pub(crate) place: Option<Span>,
     /// Whether it hands a task to another agent.
     pub(crate) delegate: bool,
     /// What is wrong with it, where it could not be read.
@@ -34,23 +38,15 @@ pub(crate) struct ReadCall {
 
 impl From<ReplyCall> for ReadCall {
     fn from(call: ReplyCall) -> Self {
-        Self { call, ..Self::default() }
+        Self { id: call.id, name: call.name, args: call.args.into(), ..Self::default() }
     }
 }
 
-/// The calls that the whole text, or without text the whole reasoning, is made of.
+/// The calls that a whole text is made of: the reply's, or that of its reasoning.
 ///
-/// Arguments are taken over where they stand: no value is made of them, so that reading a reply costs its length once.
-pub(crate) fn calls_in(
-    text: Option<&str>,
-    reasoning: Option<&str>,
-    tools: &[ToolSpec],
-    steps: &Steps,
-) -> Option<Vec<ReplyCall>> {
-    let source = match text.map(str::trim) {
-        Some(text) if !text.is_empty() => text,
-        _ => reasoning?.trim(),
-    };
+/// Arguments stay where they stand: no value is made of them, so that reading a reply costs its length once.
+pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option<Vec<ReadCall>> {
+    let source = text.trim();
     // Most replies are prose: one look at the first byte spares them the parsers.
     let first = *source.as_bytes().first()?;
     if !(first == b'{' || first == b'<' || first == b'_' || first.is_ascii_alphabetic()) {
@@ -63,16 +59,43 @@ pub(crate) fn calls_in(
         if calls.len() >= MOST_CALLS {
             return None;
         }
-        calls.push(one(&mut scan, &offered)?);
+        let before = scan.rest();
+        let found = one(&mut scan, &offered)?;
+        calls.push(ReadCall {
+            name: found.name,
+            args: CallArgs::part(text, found.args, found.notation, found.json),
+            place: Span::of(scan.since(before), text),
+            ..ReadCall::default()
+        });
         scan.skip_space();
     }
     (!calls.is_empty()).then_some(calls)
 }
 
+/// Arguments that a text holds in another notation than JSON, as JSON. `None`: they are not written so.
+pub(crate) fn keys_and_values(part: &str, notation: Notation) -> Option<String> {
+    let steps = Steps::default();
+    let mut scan = Scan::new(part, &steps);
+    match notation {
+        Notation::Python => python_args(&mut scan),
+        Notation::Tags => tagged_args(&mut scan),
+        Notation::Json | Notation::Task => None,
+    }
+}
+
+/// A call, and where in the text its arguments stand.
+struct Found<'t> {
+    name: Text,
+    args: &'t str,
+    notation: Notation,
+    /// The arguments as JSON, where they are written in another notation.
+    json: Option<Text>,
+}
+
 /// Whether a tool of that name is offered.
 type Offered<'o> = dyn Fn(&str) -> bool + 'o;
 
-fn one(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+fn one<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
     if scan.take("<tool_call>") {
         let body = scan.until("</tool_call>")?;
         return tagged(&mut Scan::new(body.trim(), scan.steps()), offered);
@@ -91,18 +114,14 @@ fn one(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
     json_or_python(scan, offered)
 }
 
-fn json_or_python(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+fn json_or_python<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
     if scan.peek() == Some('{') { json(scan, offered) } else { python(scan, offered) }
 }
 
-fn whole(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+fn whole<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
     let call = json_or_python(scan, offered)?;
     scan.skip_space();
     scan.is_empty().then_some(call)
-}
-
-fn call(name: &str, args: String) -> ReplyCall {
-    ReplyCall { id: None, name: name.into(), args: args.into() }
 }
 
 /// `{"type":"function","name":…,"parameters":{…}}`, also with `arguments`, also without `type`.
@@ -119,8 +138,8 @@ struct JsonCall<'t> {
     arguments: Option<&'t RawValue>,
 }
 
-fn json(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
-    let mut values = serde_json::Deserializer::from_str(scan.rest()).into_iter::<JsonCall<'_>>();
+fn json<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
+    let mut values = serde_json::Deserializer::from_str(scan.rest()).into_iter::<JsonCall<'t>>();
     let read = values.next();
     let end = values.byte_offset();
     scan.pass(end)?;
@@ -129,11 +148,12 @@ fn json(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
         return None;
     }
     let args = read.parameters.or(read.arguments)?.get();
-    args.starts_with('{').then(|| call(&read.name, compact(args, scan.steps())))
+    let found = Found { name: (&*read.name).into(), args, notation: Notation::Json, json: None };
+    args.starts_with('{').then_some(found)
 }
 
 /// acorn's keys and values, or Hermes' JSON, between the tags.
-fn tagged(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+fn tagged<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
     if scan.peek() == Some('{') {
         return whole(scan, offered);
     }
@@ -141,6 +161,13 @@ fn tagged(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
     if !offered(name) {
         return None;
     }
+    let before = scan.rest();
+    let json = tagged_args(scan)?.into();
+    Some(Found { name: name.into(), args: before, notation: Notation::Tags, json: Some(json) })
+}
+
+/// All of `<arg_key>k</arg_key><arg_value>v</arg_value>…` as JSON.
+fn tagged_args(scan: &mut Scan<'_, '_>) -> Option<String> {
     let mut args = Args::default();
     while !scan.is_empty() {
         let key = if scan.take("<arg_key>") { scan.until("</arg_key>")? } else { return None };
@@ -149,25 +176,33 @@ fn tagged(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
         let out = args.key(key.trim())?;
         scan.steps().add(value.len());
         match serde_json::from_str::<&RawValue>(value.trim()) {
-            Ok(value) => out.push_str(&compact(value.get(), scan.steps())),
+            Ok(value) => out.push_str(value.get()),
             Err(_) => quoted(out, value)?,
         }
         scan.skip_space();
     }
-    Some(call(name, args.finish()))
+    Some(args.finish())
 }
 
 /// `name(arg="v", other=2)`.
-fn python(scan: &mut Scan<'_, '_>, offered: &Offered<'_>) -> Option<ReplyCall> {
+fn python<'t>(scan: &mut Scan<'t, '_>, offered: &Offered<'_>) -> Option<Found<'t>> {
     let name = scan.pass_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if !scan.take("(") || !offered(name) {
         return None;
     }
+    let before = scan.rest();
+    let json = python_args(scan)?.into();
+    let args = scan.since(before);
+    Some(Found { name: name.into(), args, notation: Notation::Python, json: Some(json) })
+}
+
+/// `arg="v", other=2)` as JSON.
+fn python_args(scan: &mut Scan<'_, '_>) -> Option<String> {
     let mut args = Args::default();
     loop {
         scan.skip_space();
         if scan.take(")") {
-            return Some(call(name, args.finish()));
+            return Some(args.finish());
         }
         let key = scan.pass_while(|c| c.is_ascii_alphanumeric() || c == '_');
         scan.skip_space();

@@ -11,6 +11,8 @@ use crate::message::Message;
 pub struct History {
     messages: rpds::VectorSync<Arc<Message>>,
     bytes: u64,
+    /// How many of them are calls that stand in a text, too.
+    again: u64,
     edits: u64,
 }
 
@@ -30,6 +32,11 @@ impl History {
         self.bytes
     }
 
+    /// Bytes of text in all messages where calls go out as text: those that stand in one are there once.
+    pub(crate) fn bytes_as_text(&self) -> u64 {
+        self.bytes.saturating_sub(self.again)
+    }
+
     /// How often earlier messages were changed. As long as this stays, a longer history begins with a shorter one.
     pub fn edits(&self) -> u64 {
         self.edits
@@ -38,6 +45,7 @@ impl History {
     /// Adds a message at the end.
     pub fn push(&mut self, message: Arc<Message>) {
         self.bytes = self.bytes.saturating_add(message.bytes());
+        self.again = self.again.saturating_add(message.bytes_again());
         self.messages.push_back_mut(message);
     }
 
@@ -53,6 +61,7 @@ impl History {
             while self.len() > at {
                 if let Some(last) = self.messages.last() {
                     self.bytes = self.bytes.saturating_sub(last.bytes());
+                    self.again = self.again.saturating_sub(last.bytes_again());
                 }
                 self.messages.drop_last_mut();
             }

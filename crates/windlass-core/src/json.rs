@@ -1,10 +1,11 @@
-//! JSON texts of others: made compact as they stand, and read into values within a bound.
+//! JSON texts of others: read into values within a bound.
 
 use serde_json::Value;
 
 use crate::steps::Steps;
 
-/// The most values that a JSON text of a model may hold: arguments, or an output. A value takes up to some hundred bytes of memory for two of text.
+/// The most values that a JSON text of a model may hold: arguments, or an output. A value takes up to some hundred bytes of
+/// memory for two of text.
 pub const MAX_VALUES: usize = 250_000;
 
 /// Reads a text that a model wrote.
@@ -12,34 +13,20 @@ pub const MAX_VALUES: usize = 250_000;
 /// # Errors
 /// It is no JSON, or holds more than [`MAX_VALUES`] values: said as the end of a sentence about the text.
 pub(crate) fn read(json: &str) -> Result<Value, String> {
-    // No text holds more values than half its bytes.
-    if json.len() / 2 > MAX_VALUES && values_in(json) > MAX_VALUES {
+    read_in_steps(json, &Steps::default())
+}
+
+fn read_in_steps(json: &str, steps: &Steps) -> Result<Value, String> {
+    if values_in(json, steps) > MAX_VALUES {
         return Err(format!("too large: more than {MAX_VALUES} values"));
     }
+    steps.add(json.len());
     serde_json::from_str(json).map_err(|error| format!("not valid JSON: {error}"))
 }
 
-/// A JSON text that is known to be valid, without the blanks between its tokens. Numbers and escapes stay as written.
-pub(crate) fn compact(json: &str, steps: &Steps) -> String {
-    steps.add(json.len());
-    let mut out = String::with_capacity(json.len());
-    let (mut kept, mut within, mut escaped) = (0, false, false);
-    for (at, byte) in json.bytes().enumerate() {
-        if within {
-            (within, escaped) = (escaped || byte != b'"', !escaped && byte == b'\\');
-        } else if byte == b'"' {
-            within = true;
-        } else if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-            out.push_str(json.get(kept..at).unwrap_or_default());
-            kept = at + 1;
-        }
-    }
-    out.push_str(json.get(kept..).unwrap_or_default());
-    out
-}
-
 /// How many values a JSON text may hold: one more than its commas, colons and opening brackets outside of texts.
-fn values_in(json: &str) -> usize {
+fn values_in(json: &str, steps: &Steps) -> usize {
+    steps.add(json.len());
     let (mut values, mut within, mut escaped) = (1, false, false);
     for byte in json.bytes() {
         if within {
@@ -54,24 +41,56 @@ fn values_in(json: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn blanks_between_tokens_go_and_blanks_in_texts_stay() {
-        let steps = Steps::default();
-        let written = "{ \"a b\" : [ 1.0e5 ,\t\"x \\\" y\\\\\" ] ,\r\n\"\\u00e9\": null }";
-        assert_eq!(compact(written, &steps), "{\"a b\":[1.0e5,\"x \\\" y\\\\\"],\"\\u00e9\":null}");
-        assert_eq!(steps.count(), written.len() as u64);
-    }
+    use crate::steps::{Shape, doubling};
 
     #[test]
     fn values_are_counted_without_being_made() {
         for (value, at_least) in [(json!(1), 1), (json!([1, 2, 3]), 3), (json!({ "a": [1, ",:["] }), 3)] {
-            let counted = values_in(&value.to_string());
+            let counted = values_in(&value.to_string(), &Steps::default());
             assert!((at_least..=2 * at_least + 1).contains(&counted), "{value}: {counted}");
+        }
+    }
+
+    /// The values that a text became.
+    fn made(value: &Value) -> u64 {
+        1 + match value {
+            Value::Array(items) => items.iter().map(made).sum::<u64>(),
+            Value::Object(map) => map.values().map(made).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        }
+    }
+
+    #[test]
+    fn reading_json_costs_its_length() {
+        let shapes: [Shape; 9] = [
+            ("a text", |n| format!("\"{}\"", "x".repeat(n))),
+            ("escapes", |n| format!("\"{}\"", "\\u00e9".repeat(n))),
+            ("a number", |n| "9".repeat(n)),
+            ("a fraction", |n| format!("0.{}e-1", "1".repeat(n))),
+            ("items", |n| format!("[{}0]", "[],".repeat(n))),
+            ("fields", |n| {
+                let fields = (0..n).map(|at| format!("\"k{at}\":1,")).collect::<Vec<_>>();
+                format!("{{{}\"z\":1}}", fields.concat())
+            }),
+            ("one field", |n| format!("{{{}\"a\":1}}", "\"a\":{},".repeat(n))),
+            ("brackets", |n| "[".repeat(n)),
+            ("an open text", |n| format!("[\"{}", "\\\"".repeat(n))),
+        ];
+        for (what, shape) in shapes {
+            // Up to the bound on values, and far beyond it.
+            for times in [1, 16, 256] {
+                let cost = |n: usize| {
+                    let (steps, text) = (Steps::default(), shape(n * times));
+                    let made = read_in_steps(&text, &steps).map_or(0, |value| made(&value));
+                    let cost = steps.count() + made;
+                    assert!(cost <= 3 * text.len() as u64, "{what}: {cost} of {}", text.len());
+                    cost
+                };
+                doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+            }
         }
     }
 
@@ -82,16 +101,5 @@ mod tests {
         assert_eq!(read(&list(4 * MAX_VALUES)).unwrap_err(), "too large: more than 250000 values");
         assert!(read(&format!("\"{}\"", ",".repeat(4 * MAX_VALUES))).is_ok(), "a long text is one value");
         assert!(read(&"[".repeat(100_000)).unwrap_err().contains("recursion limit"), "no stack is used up");
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_compact_says_the_same(text in ".*", numbers in proptest::collection::vec(any::<i64>(), 0..8)) {
-            let value = json!({ text.clone(): numbers, "b": text });
-            let pretty = serde_json::to_string_pretty(&value).unwrap();
-            let made = compact(&pretty, &Steps::default());
-            prop_assert_eq!(&made, &value.to_string());
-            prop_assert_eq!(serde_json::from_str::<Value>(&made).unwrap(), value);
-        }
     }
 }

@@ -73,9 +73,9 @@ impl State {
             Phase::Ended(_) => StateKind::Ended,
             _ if self.ending.is_cancel() => StateKind::Cancelling,
             _ if self.stopping() => StateKind::Cutting,
-            Phase::Calling(_) if self.ending.closing().is_some() => StateKind::Closing,
-            Phase::Calling(_) => StateKind::Calling,
-            Phase::Waiting { .. } => StateKind::Waiting,
+            Phase::Asking if self.asks.asked().next().is_none() => StateKind::Waiting,
+            Phase::Asking if self.ending.closing().is_some() => StateKind::Closing,
+            Phase::Asking => StateKind::Calling,
             Phase::Stepping { .. } => StateKind::Hook,
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {
@@ -113,6 +113,7 @@ macro_rules! inputs {
 inputs! {
     Self::Start(_) => Start,
     Self::Resumed { .. } => Resumed,
+    Self::ResumedWithTools { .. } => ResumedWithTools,
     Self::Adopted { .. } => Adopted,
     Self::Replied { .. } => Replied,
     Self::Objected { .. } => Objected,

@@ -7,10 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::asks::Ask;
 use crate::choice::{Carried, ModelChoice, Prices};
-use crate::policy::LimitKind;
+use crate::event::Purpose;
+use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
-use crate::state::{Calling, Phase, State};
+use crate::state::State;
 
 /// Estimated bytes of a token: a rule of thumb that needs no tokenizer.
 pub(crate) const BYTES_A_TOKEN: u64 = 4;
@@ -186,28 +188,28 @@ impl Ledger {
 }
 
 impl State {
-    /// Tokens of a request with the whole conversation, by rule of thumb, `more` bytes of text included that enter with it.
-    pub(crate) fn estimated_input(&self, more: u64) -> u64 {
-        let prompt: u64 = self.setup.prompt.iter().map(|message| message.bytes()).sum();
-        prompt.saturating_add(self.conversation.history.bytes()).saturating_add(more) / BYTES_A_TOKEN
+    /// Tokens of what a call would send, by rule of thumb, `more` bytes of text included that enter with it.
+    pub(crate) fn estimated_input(&self, purpose: Purpose, wire: Wire, more: u64) -> u64 {
+        self.view_bytes(purpose, wire).saturating_add(more) / BYTES_A_TOKEN
     }
 
     /// What a call of a model may use: its estimated input, and its output as far as that is bounded.
-    pub(crate) fn reservation(&self, model: &ModelChoice, more: u64) -> Amount {
-        let (input, output) = (self.estimated_input(more), model.max_tokens.unwrap_or(0));
+    pub(crate) fn reservation(&self, purpose: Purpose, model: &ModelChoice, more: u64) -> Amount {
+        let input = self.estimated_input(purpose, self.setup.policy.wire_of(model), more);
+        let output = model.max_tokens.unwrap_or(0);
         Amount::priced(input, output, model.prices.unwrap_or_default())
     }
 
     /// What the model call that is going on may use: its request is the conversation as it stands.
-    fn call_reservation(&self, calling: &Calling) -> Amount {
-        let model = self.setup.models.get(calling.model as usize);
-        model.map_or_else(Amount::default, |model| self.reservation(model, 0))
+    fn call_reservation(&self, ask: &Ask) -> Amount {
+        let model = self.setup.models.get(ask.model as usize);
+        model.map_or_else(Amount::default, |model| self.reservation(ask.purpose, model, 0))
     }
 
     /// The process that drove the run is gone. A model call that was going on may have been paid.
     pub(crate) fn taken_over(&mut self, by_hand: bool) {
-        if let Phase::Calling(calling) = &self.phase {
-            let reservation = self.call_reservation(calling);
+        let lost: Vec<Amount> = self.asks.asked().map(|ask| self.call_reservation(ask)).collect();
+        for reservation in lost {
             self.ledger.lose(reservation);
         }
         if by_hand {
@@ -218,7 +220,9 @@ impl State {
     /// What a closing call may use that begins now, its request being the conversation as it stands.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let most = asked.map_or_else(Amount::default, |model| self.reservation(model, 0));
+        let most = asked.map_or_else(Amount::default, |model| {
+            self.reservation(self.setup.policy.request.purpose, model, 0)
+        });
         Beyond { before: self.ledger.spent(), most }
     }
 
@@ -231,10 +235,7 @@ impl State {
     /// How many attempts at one model call were lost in a row if the process that drives the run is gone now: the one that
     /// was going on is lost, too.
     pub fn lost_attempts(&self) -> u32 {
-        match self.phase {
-            Phase::Calling(_) => self.ledger.lost.saturating_add(1),
-            _ => 0,
-        }
+        if self.asks.asked().next().is_some() { self.ledger.lost.saturating_add(1) } else { 0 }
     }
 
     /// Whether so many attempts at one model call were lost in a row that only a person should let the run go on. It looks

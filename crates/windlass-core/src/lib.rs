@@ -1,6 +1,8 @@
 //! The loop of Windlass as a pure state machine over an append-only log.
 mod action;
 mod args;
+mod asks;
+mod call_args;
 mod choice;
 mod decide;
 mod discovery;
@@ -10,6 +12,8 @@ mod fenced;
 mod forking;
 mod forms;
 mod gate;
+mod glob;
+mod heft;
 mod history;
 mod ids;
 mod invalid_input;
@@ -28,6 +32,7 @@ mod reach;
 mod rebuild;
 mod reply;
 mod results;
+mod said;
 mod schema;
 mod seals;
 mod secret;
@@ -38,8 +43,9 @@ mod state;
 mod steps;
 mod stored;
 mod tool;
-mod transcript;
+mod unseen;
 mod upcast;
+mod view;
 mod xml;
 
 #[cfg(test)]
@@ -49,6 +55,7 @@ mod tests;
 
 pub use action::*;
 pub use args::{check_args, check_value};
+pub use call_args::{CallArgs, Span};
 pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
 pub use decide::{MAX_CALLS, accept, decide};
 pub use discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
@@ -56,6 +63,7 @@ pub use event::*;
 pub use evolve::evolve;
 pub use fenced::{fenced_message, fenced_prompt};
 pub use forking::{Fork, StartedCall};
+pub use glob::covers;
 pub use history::*;
 pub use ids::*;
 pub use invalid_input::InvalidInput;
@@ -65,7 +73,7 @@ pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
 pub use message::*;
 pub use narrate::{LogLine, narrate};
 pub use nearest::nearest;
-pub use open_call::OpenCall;
+pub use open_call::{OpenCall, Origin};
 pub use outcome::*;
 pub use pending::pending;
 pub use policy::*;
@@ -81,10 +89,11 @@ pub use secret::{
     Masker, SECRET_MARGIN, Secret, StreamMask, looks_like_a_key, mask, mask_and_cut, mask_json,
     mask_url_parts,
 };
-pub use shown::{shown_name, shown_value};
+pub use shown::{shown_args, shown_name, shown_value};
 pub use state::{Branched, OpenQuestion, Request, RunState, State};
 pub use steps::{Shape, Steps, doubling};
 pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
 pub use tool::*;
-pub use transcript::{SUMMARY_PROMPT, transcript};
+pub use unseen::is_unseen;
+pub use view::{Growth, Messages, SUMMARY_PROMPT, View as RequestView, transcript};
 pub use xml::{from_xml, to_xml, xml_form};

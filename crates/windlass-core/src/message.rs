@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::call_args::{CallArgs, Span};
 use crate::ids::{CallId, Text};
 use crate::stored::Ref;
 
@@ -31,20 +32,14 @@ pub enum Message {
 }
 
 /// What the model said in one turn.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssistantMessage {
-    /// The text, if there was any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The whole text as the model wrote it, with the calls that were read from it; none if there was none.
     pub text: Option<Text>,
     /// The reasoning, if the provider shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
     /// The tool calls, in the model's order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// The whole text as the model wrote it, where calls were read from it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Text>,
 }
 
 /// The result of a tool call as the model sees it.
@@ -69,7 +64,10 @@ pub struct ToolCall {
     /// The tool's name as the model wrote it.
     pub name: Text,
     /// The arguments, as the JSON text that the model wrote (it need not parse: that is a malformed call).
-    pub args: Text,
+    pub args: CallArgs,
+    /// Where the call stands in the text of the reply, or in its reasoning, if it was read from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Span>,
     /// The provider's own id, where it differs from ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<Text>,
@@ -79,6 +77,12 @@ pub struct ToolCall {
     /// What is wrong with it, where its text form could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Text>,
+}
+
+impl ToolCall {
+    fn bytes(&self) -> usize {
+        self.name.len() + self.args.len()
+    }
 }
 
 /// What a model thought before it spoke.
@@ -240,10 +244,20 @@ impl Message {
             Self::User { content } | Self::TaskDelegation { content } => content.bytes(),
             Self::Assistant(message) => {
                 let text = message.text.as_ref().map_or(0, |text| text.len());
-                let calls: usize = message.calls.iter().map(|call| call.name.len() + call.args.len()).sum();
+                let calls: usize = message.calls.iter().map(ToolCall::bytes).sum();
                 (text + calls) as u64
             }
             Self::Tool(message) => message.content.bytes(),
+        }
+    }
+
+    /// How many of these bytes are calls that stand in the text, too: they go out once more only where calls go out natively.
+    pub(crate) fn bytes_again(&self) -> u64 {
+        match self {
+            Self::Assistant(message) if message.has_calls_in_text() => {
+                message.calls.iter().map(ToolCall::bytes).sum::<usize>() as u64
+            }
+            _ => 0,
         }
     }
 }

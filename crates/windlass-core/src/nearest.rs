@@ -57,9 +57,10 @@ impl Comparing {
     }
 
     fn similarity(&mut self, wanted: &str, candidate: &str) -> f64 {
-        let lower = cut(candidate).to_lowercase();
-        let Some(left) = self.left.checked_sub(wanted.len() * lower.len() + 1) else { return 0.0 };
+        let candidate = cut(candidate);
+        let Some(left) = self.left.checked_sub(wanted.len() * candidate.len() + 1) else { return 0.0 };
         self.left = left;
+        let lower = candidate.to_lowercase();
         let similarity = strsim::jaro_winkler(wanted, &lower);
         let part = !wanted.is_empty() && (lower.contains(wanted) || wanted.contains(&lower));
         // The similarity of short names says little: one slip of the pen (`mx`, `fro`) makes them look far apart.

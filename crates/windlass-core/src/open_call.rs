@@ -36,10 +36,26 @@ pub struct OpenCall {
     pub(crate) reached: Option<Reached>,
     /// The place in a log before the step that it belongs to.
     pub(crate) asked_at: (RunId, u64),
-    /// Whether a hook asked for it.
-    pub(crate) by_hook: bool,
+    pub(crate) origin: Origin,
     /// Whether it is an output that was found not to fit.
     pub(crate) rejected: bool,
+}
+
+/// Who made a call. Gate, budget, ledger and events are the same for all of them; what differs stands here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The model, in a turn.
+    Model,
+    /// The hook after a step, as branches.
+    Hook,
+}
+
+impl Origin {
+    /// Whether its calls are the model's: they count as tool calls and as repeats, their faults are its faults, and their
+    /// results are put to it as such. Only what is offered can be reached by them.
+    pub(crate) fn is_model(self) -> bool {
+        self == Self::Model
+    }
 }
 
 /// What the base of a fork has made of a call.
@@ -89,8 +105,8 @@ impl OpenCall {
 
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
     pub fn args(&self) -> &str {
-        let own = self.reached.as_ref().map_or(&self.call.args, |reached| &reached.args);
-        given_args(self.edited.as_ref().unwrap_or(own))
+        let own = self.reached.as_ref().map_or(&*self.call.args, |reached| &reached.args);
+        given_args(self.edited.as_deref().unwrap_or(own))
     }
 
     /// The arguments that it runs with. This is the one reading of them: what is checked, shown to people and given to

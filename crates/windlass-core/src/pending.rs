@@ -15,9 +15,11 @@ pub fn pending(state: &State) -> Vec<Action> {
         return stops(state).collect();
     }
     let mut add = |seq, work| actions.push(Action { id: state.action(seq), work });
+    for ask in state.asks.iter() {
+        let call = ActionKind::CallModel { purpose: ask.purpose };
+        add(ask.seq, ask.retry_at.map_or(call, |at| ActionKind::SetTimer { at }));
+    }
     match &state.phase {
-        Phase::Calling(calling) => add(calling.seq, ActionKind::CallModel { purpose: calling.purpose }),
-        Phase::Waiting { seq, at, .. } => add(*seq, ActionKind::SetTimer { at: *at }),
         Phase::Acting(calls) => {
             for open in calls {
                 let call = open.call.id.clone();
@@ -39,25 +41,20 @@ pub fn pending(state: &State) -> Vec<Action> {
             }
         }
         Phase::Stepping { seq } => add(*seq, ActionKind::RunHook),
-        Phase::New | Phase::Between | Phase::Ended(_) => {}
+        Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
     for question in &state.questions.open {
         add(question.seq, ActionKind::Ask { question: question.id.clone() });
     }
-    match (state.ending.closing(), state.deadline()) {
-        (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
-            // A closing call after the deadline has the grace to end.
-            if matches!(state.phase, Phase::Calling(_) | Phase::Waiting { .. }) {
-                add(
-                    closing.seq,
-                    ActionKind::SetTimer {
-                        at: closing.at.saturating_add(state.setup.policy.bounds.grace_ms),
-                    },
-                );
-            }
+    let overtime = state.ending.closing().filter(|closing| closing.reached.limit == LimitKind::Seconds);
+    match (overtime, state.deadline()) {
+        // A closing call after the deadline has the grace to end.
+        (Some(closing), _) if state.phase == Phase::Asking => {
+            let at = closing.at.saturating_add(state.setup.policy.bounds.grace_ms);
+            add(closing.seq, ActionKind::SetTimer { at });
         }
-        (_, Some(at)) => add(state.clock.deadline_seq, ActionKind::SetTimer { at }),
-        _ => {}
+        (None, Some(at)) => add(state.clock.deadline_seq, ActionKind::SetTimer { at }),
+        (Some(_), _) | (None, None) => {}
     }
     actions
 }

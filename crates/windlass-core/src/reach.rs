@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::ids::{RunId, Text};
 use crate::json::read;
 use crate::message::ToolCall;
-use crate::open_call::OpenCall;
+use crate::open_call::{OpenCall, Origin};
 use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
 use crate::xml::to_xml;
@@ -128,9 +128,9 @@ impl OpenCall {
         self.asked_at
     }
 
-    /// Whether a hook asked for it, and no model.
-    pub fn by_hook(&self) -> bool {
-        self.by_hook
+    /// Who made it.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 }
 
@@ -145,12 +145,12 @@ impl State {
     }
 
     /// What a call means, if its tool reaches others by name. A hook reaches branches that no model is offered, too.
-    pub(crate) fn reach(&self, call: &ToolCall, by_hook: bool) -> Option<Reached> {
+    pub(crate) fn reach(&self, call: &ToolCall, origin: Origin) -> Option<Reached> {
         let tool = self.tool(&call.name).filter(|tool| tool.kind.reaches())?;
         let Value::Object(mut args) = read(&call.args).ok()? else { return None };
         let name = args.shift_remove(NAME)?;
         let known = tool.reaches.iter().find(|other| name.as_str() == Some(&*other.name));
-        let target = known.filter(|other| other.offered || by_hook)?;
+        let target = known.filter(|other| other.offered || !origin.is_model())?;
         let merge = if tool.kind == ToolKind::Branch { args.shift_remove(MERGE) } else { None };
         Some(Reached {
             name: target.name.clone(),

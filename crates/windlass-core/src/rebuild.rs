@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::action::{ActionKind, Found, HookEnd, Input, InputKind, StepEdits};
 use crate::decide::{RAW_OUTPUT, decide};
 use crate::event::{
-    CallHeld, CallStarted, DelegationFinished, Event, Fact, InputRequested, RunEnded, TurnCompleted,
-    TurnFailed,
+    Adjusted, CallHeld, CallStarted, DelegationFinished, Event, Fact, InputRequested, RunEnded, RunResumed,
+    TurnCompleted, TurnFailed,
 };
 use crate::ids::{ActionId, CallId};
 use crate::open_call::Stage;
@@ -84,18 +84,7 @@ fn causes(state: &State, events: &[Event]) -> Vec<InputKind> {
     let Some(first) = events.first() else { return Vec::new() };
     match &first.fact {
         Fact::RunStarted(start) => vec![InputKind::Start(Box::new(start.clone()))],
-        Fact::RunResumed(resumed) => {
-            let (holder, epoch, by_hand) = (resumed.holder.clone(), resumed.epoch, resumed.by_hand);
-            if let Some(Fact::Adjusted(adjusted)) = events.get(1).map(|event| &event.fact) {
-                return vec![InputKind::Adopted {
-                    holder,
-                    epoch,
-                    adjusted: Box::new(adjusted.clone()),
-                    by_hand,
-                }];
-            }
-            vec![InputKind::Resumed { holder, epoch, by_hand }]
-        }
+        Fact::RunResumed(resumed) => taken_over(resumed, events.get(1)).into_iter().collect(),
         Fact::TurnCompleted(turn) => replied(state, turn),
         // The two ways in which a turn fails: its call did, or its time was over.
         Fact::TurnFailed(_) | Fact::TurnStarted(_) | Fact::LimitReached(_) | Fact::RunEnded(_) => {
@@ -148,6 +137,20 @@ fn causes(state: &State, events: &[Event]) -> Vec<InputKind> {
     }
 }
 
+/// A take-over: what its append says next tells which one it was.
+fn taken_over(resumed: &RunResumed, next: Option<&Event>) -> Option<InputKind> {
+    let (holder, epoch, by_hand) = (resumed.holder.clone(), resumed.epoch, resumed.by_hand);
+    let Some(Fact::Adjusted(adjusted)) = next.map(|event| &event.fact) else {
+        return Some(InputKind::Resumed { holder, epoch, by_hand });
+    };
+    if let Some(agent) = adjusted.agent.clone() {
+        let adjusted = Box::new(Adjusted { agent: None, ..adjusted.clone() });
+        return Some(InputKind::Adopted { holder, epoch, agent, adjusted, by_hand });
+    }
+    let seals = adjusted.seals.clone();
+    adjusted.tools.clone().map(|tools| InputKind::ResumedWithTools { holder, epoch, tools, seals, by_hand })
+}
+
 fn timers(state: &State) -> Vec<InputKind> {
     let timers =
         pending(state).into_iter().filter(|action| matches!(action.work, ActionKind::SetTimer { .. }));
@@ -156,42 +159,31 @@ fn timers(state: &State) -> Vec<InputKind> {
 
 /// The reply of a turn: its calls were native, or stood in the text.
 fn replied(state: &State, turn: &TurnCompleted) -> Vec<InputKind> {
-    let Phase::Calling(calling) = &state.phase else { return Vec::new() };
-    let action = state.action(calling.seq);
-    let reply = |text: &Option<_>, calls| {
-        let reply = Reply {
-            text: text.clone(),
-            reasoning: turn.reasoning.clone(),
-            calls,
-            stop: turn.stop,
-            usage: turn.usage,
-            model: turn.model.clone(),
-        };
-        let reply = Box::new(reply);
-        match turn.objection.clone() {
-            Some(objection) => InputKind::Objected { action, reply, objection },
-            None => InputKind::Replied { action, reply },
-        }
-    };
-    let native = turn.calls.iter().map(|call| ReplyCall {
+    let Some(ask) = state.turns_ask() else { return Vec::new() };
+    let action = state.action(ask.seq);
+    let native = turn.calls.iter().filter(|call| call.place.is_none()).map(|call| ReplyCall {
         id: Some(call.provider_id.clone().unwrap_or_else(|| call.id.0.clone())),
         name: call.name.clone(),
-        args: call.args.clone(),
+        args: call.args.to_text(),
     });
-    let mut replies = vec![reply(&turn.text, native.collect())];
-    if turn.raw_text.is_some() {
-        replies.insert(0, reply(&turn.raw_text, Vec::new()));
-    } else if !turn.calls.is_empty() {
-        // They may have stood in the reasoning.
-        replies.push(reply(&turn.text, Vec::new()));
-    }
-    replies
+    let reply = Box::new(Reply {
+        text: turn.text.clone(),
+        reasoning: turn.reasoning.clone(),
+        calls: native.collect(),
+        stop: turn.stop,
+        usage: turn.usage,
+        model: turn.model.clone(),
+    });
+    vec![match turn.objection.clone() {
+        Some(objection) => InputKind::Objected { action, reply, objection },
+        None => InputKind::Replied { action, reply },
+    }]
 }
 
 /// The failure of a model call. How long the next try waits says how much of the wait was left to chance.
 fn model_failed(state: &State, event: &Event, failed: &TurnFailed) -> Vec<Input> {
-    let Phase::Calling(calling) = &state.phase else { return Vec::new() };
-    let action = state.action(calling.seq);
+    let Some(ask) = state.asks.get(failed.purpose, failed.about.as_ref()) else { return Vec::new() };
+    let action = state.action(ask.seq);
     let input = |jitter: u64| {
         let what = InputKind::ModelFailed {
             action,
@@ -242,7 +234,7 @@ fn stepped(state: &State, events: &[Event]) -> Option<InputKind> {
             Fact::Adjusted(adjusted) => edits.adjusted = Some(adjusted.clone()),
             Fact::HistoryEdited(edited) => edits.splices.clone_from(&edited.splices),
             Fact::StepBranched(branched) => {
-                edits.branches = branched.calls.iter().map(|call| call.args.clone()).collect();
+                edits.branches = branched.calls.iter().map(|call| call.args.to_text()).collect();
             }
             Fact::RunEnded(end) => edits.end = hook_end(end),
             _ => {}

@@ -106,6 +106,9 @@ pub struct ModelFailure {
     /// How long the provider asks us to wait, in milliseconds (`Retry-After`, RFC 9110, 10.2.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The part of the request that the server refuses, if its words name one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuses: Option<Refusal>,
     /// What was paid all the same (a stream that broke after its usage came).
     #[serde(default)]
     pub usage: Usage,
@@ -113,22 +116,44 @@ pub struct ModelFailure {
     pub model: Text,
 }
 
+impl std::fmt::Display for ModelFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "model {} failed", self.model)?;
+        if let Some(status) = self.status {
+            write!(f, " (HTTP {status})")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
 impl ModelFailure {
-    /// Whether tools are what the model or its server does not take: the adapter says so, or it is a request at fault (400,
-    /// 422) whose text names them.
-    pub fn refuses_tools(&self) -> bool {
-        let said = || {
-            let words = self.message.to_lowercase();
-            ["tools", "tool_choice", "tool choice", "tool use", "tool calling", "function calling"]
-                .iter()
-                .any(|name| words.contains(name))
-        };
-        match self.kind {
-            FailureKind::Unsupported => true,
-            FailureKind::BadRequest => matches!(self.status, Some(400 | 422)) && said(),
-            _ => false,
+    /// A failure of this kind, without a status, a wait, or anything paid.
+    pub fn new(kind: FailureKind, message: impl Into<Text>, model: impl Into<Text>) -> Self {
+        Self {
+            kind,
+            status: None,
+            message: message.into(),
+            retry_after_ms: None,
+            refuses: None,
+            usage: Usage::default(),
+            model: model.into(),
         }
     }
+
+    /// Whether tools are what the model or its server refuses: the wire has read so from the reply.
+    pub fn refuses_tools(&self) -> bool {
+        self.kind == FailureKind::Unsupported || self.refuses.is_some()
+    }
+}
+
+/// The part of a request that a server refuses. Each wire knows the words of its servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// Tools of any kind.
+    Tools,
+    /// A forced choice of a tool.
+    ToolChoice,
 }
 
 /// Failures of a model call, sorted by what can be done about them.

@@ -16,6 +16,7 @@ mod plain;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use checker::Checks;
 pub use checker::{Checker, MAX_CHECK_STEPS, Misfit};
 pub use fault::{SchemaFault, UncheckedPattern};
 pub(crate) use plain::resolved;

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::args::{given_args, parse_args};
+use crate::unseen::is_unseen;
+
 /// The most characters of a value in a question; what begins before may end a little later.
 const MAX_SHOWN: usize = 4_000;
 /// The most characters of one text in a value.
@@ -20,6 +23,12 @@ pub fn shown_value(value: &Value) -> String {
     let mut out = Shown::default();
     out.value(value);
     out.text
+}
+
+/// The arguments of a call as people see them: the value that runs, whatever text the model wrote. What is no JSON is shown
+/// as a text.
+pub fn shown_args(args: &str) -> String {
+    shown_value(&parse_args(given_args(args)).unwrap_or_else(|_| args.into()))
 }
 
 /// A name or an id as people see it: without quotes, if all of it is plain.
@@ -150,11 +159,7 @@ fn is_printed(char: char) -> bool {
     text.is_some_and(|text| text.escape_debug().count() == 2)
 }
 
-/// Whether it can be seen: it is printed and leaves a mark of its own.
+/// Whether it can be seen: it is printed and leaves a mark of its own, which the blank pattern of Braille does not.
 fn is_seen(char: char) -> bool {
-    // Unicode's Default_Ignorable_Code_Point, as far as it is printed, and the blank pattern of Braille.
-    let blank = matches!(char,
-        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}');
-    !blank && (char == '\'' || is_printed(char))
+    !is_unseen(char) && char != '\u{2800}' && (char == '\'' || is_printed(char))
 }

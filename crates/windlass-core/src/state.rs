@@ -16,13 +16,15 @@ pub(crate) use setup::{Setup, Toolbox};
 pub use turn::Branched;
 pub(crate) use turn::{Cut, Repeated, Streaks, Turn};
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::asks::Asks;
 use crate::choice::{Carried, ModelChoice};
-use crate::event::{AgentRef, Purpose, RunEnded, ToolChoice};
+use crate::event::{AgentRef, Purpose, RunEnded};
 use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
 use crate::ledger::{Counters, Ledger};
@@ -45,11 +47,11 @@ pub struct State {
     pub(crate) toolbox: Toolbox,
     pub(crate) conversation: Conversation,
     pub(crate) phase: Phase,
+    /// The open model calls.
+    pub(crate) asks: Asks,
     pub(crate) turn: Turn,
     pub(crate) streaks: Streaks,
     pub(crate) ledger: Ledger,
-    /// What was said to the running agent and enters at the next turn.
-    pub(crate) steering: Vec<Text>,
     pub(crate) questions: Questions,
     pub(crate) ending: Ending,
     /// The base, until the start says what of it goes on.
@@ -63,10 +65,8 @@ pub(crate) enum Phase {
     New,
     /// Between two steps: what comes next is decided within the same append.
     Between,
-    /// A model call is going on.
-    Calling(Calling),
-    /// A model call failed and is tried again later.
-    Waiting { seq: u64, at: Millis, next: Calling },
+    /// The loop waits for a model call, which is going on or is tried again later.
+    Asking,
     /// The calls of a turn are going on.
     Acting(Vec<OpenCall>),
     /// A step's calls have ended, and its hook is asked.
@@ -75,26 +75,35 @@ pub(crate) enum Phase {
     Ended(Box<RunEnded>),
 }
 
-/// A model call that is going on.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Calling {
-    pub(crate) seq: u64,
-    pub(crate) turn: u32,
-    pub(crate) purpose: Purpose,
-    pub(crate) model: u32,
-    pub(crate) attempt: u32,
-    pub(crate) choice: ToolChoice,
-}
-
-/// How a run stands as a whole.
+/// The state of a run as a whole, as listings show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// There is work to do.
+    /// There is work to do, whether or not somebody drives the run.
     Running,
-    /// Only people can bring it on.
+    /// It waits for a person, a peer or a timer.
     Suspended,
     /// It has ended.
     Ended(Status),
+}
+
+impl RunState {
+    /// The name by which runs are filtered: `running`, `suspended`, or the name of the status.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Ended(status) => status.name(),
+        }
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(status) => status.fmt(f),
+            Self::Running | Self::Suspended => f.write_str(self.name()),
+        }
+    }
 }
 
 impl State {
@@ -108,10 +117,10 @@ impl State {
             toolbox: Toolbox::default(),
             conversation: Conversation::default(),
             phase: Phase::New,
+            asks: Asks::default(),
             turn: Turn::default(),
             streaks: Streaks::default(),
             ledger: Ledger::default(),
-            steering: Vec::new(),
             questions: Questions::default(),
             ending: Ending::default(),
             below: None,
@@ -248,11 +257,7 @@ impl State {
             return RunState::Ended(end.status);
         }
         let waits = match &self.phase {
-            Phase::New
-            | Phase::Calling(_)
-            | Phase::Waiting { .. }
-            | Phase::Stepping { .. }
-            | Phase::Ended(_) => false,
+            Phase::New | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
             Phase::Between => true,
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
                 Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } => false,
@@ -280,28 +285,19 @@ impl State {
         self.toolbox.all.iter().find(|tool| *tool.name == *name)
     }
 
-    /// What the model call that is going on must be asked, if one is.
-    pub fn request(&self) -> Option<Request<'_>> {
-        let Phase::Calling(calling) = &self.phase else { return None };
-        let model = self.setup.models.get(calling.model as usize)?;
-        Some(Request {
-            model,
-            purpose: calling.purpose,
-            turn: calling.turn,
-            choice: &calling.choice,
-            state: self,
-        })
+    /// The model call that an action is, while a try of it is going on.
+    pub fn request(&self, action: ActionId) -> Option<Request<'_>> {
+        let ask = self.asked(action)?;
+        let model = self.setup.models.get(ask.model as usize)?;
+        Some(Request { model, purpose: ask.purpose, turn: ask.turn })
     }
 
     /// How calls go to the model that is asked now, or will be next, and come from it.
     pub fn wire(&self) -> Wire {
-        let asked = match &self.phase {
-            Phase::Calling(calling) => calling.model as usize,
-            _ => 0,
-        };
+        let asked = self.turns_ask().filter(|ask| ask.retry_at.is_none()).map_or(0, |ask| ask.model);
         self.setup
             .models
-            .get(asked)
+            .get(asked as usize)
             .map_or(self.setup.policy.request.wire, |model| self.setup.policy.wire_of(model))
     }
 
@@ -355,24 +351,22 @@ impl State {
 
     /// Whether an action of the edge is going on whose end must still come in.
     pub(crate) fn in_flight(&self) -> bool {
+        if self.asks.asked().next().is_some() {
+            return true;
+        }
         match &self.phase {
-            Phase::Calling(_) => true,
             Phase::Acting(calls) => calls.iter().any(|call| {
                 matches!(
                     call.stage,
                     Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
                 )
             }),
-            Phase::New
-            | Phase::Between
-            | Phase::Waiting { .. }
-            | Phase::Stepping { .. }
-            | Phase::Ended(_) => false,
+            Phase::New | Phase::Between | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,
         }
     }
 }
 
-/// What a model must be asked: a view of the state.
+/// A model call that is going on: which model is asked, and what for. What is sent is its [view](State::view).
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'s> {
     /// The model and its settings.
@@ -381,10 +375,6 @@ pub struct Request<'s> {
     pub purpose: Purpose,
     /// The turn's number.
     pub turn: u32,
-    /// Which calls are allowed.
-    pub choice: &'s ToolChoice,
-    /// The state: prompt, history and tools.
-    pub state: &'s State,
 }
 
 /// Lower-case hexadecimal.

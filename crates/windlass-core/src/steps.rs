@@ -69,6 +69,11 @@ impl<'t, 's> Scan<'t, 's> {
         self.rest
     }
 
+    /// What was read since this was what had not been read.
+    pub(crate) fn since(&self, before: &'t str) -> &'t str {
+        before.get(..before.len().saturating_sub(self.rest.len())).unwrap_or_default()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

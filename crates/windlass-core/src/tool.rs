@@ -128,7 +128,7 @@ pub struct ToolSpec {
 #[derive(Debug)]
 struct Checked {
     parameters: Arc<Value>,
-    checker: Result<Checker, SchemaFault>,
+    checker: Arc<Result<Checker, SchemaFault>>,
 }
 
 fn is_none(reaches: &Arc<Vec<ToolSpec>>) -> bool {
@@ -200,14 +200,28 @@ impl ToolSpec {
     /// # Errors
     /// The schema is no JSON Schema, or costs too much.
     pub fn checker(&self) -> Result<&Checker, &SchemaFault> {
-        let kept = self.before.as_ref().filter(|kept| Arc::ptr_eq(&kept.parameters, &self.parameters));
-        let checked = kept.unwrap_or_else(|| {
+        let checked = self.kept().unwrap_or_else(|| {
             self.checked.get_or_init(|| {
                 let (parameters, checker) = (self.parameters.clone(), Checker::new(&self.parameters));
-                Arc::new(Checked { parameters, checker })
+                Arc::new(Checked { parameters, checker: Arc::new(checker) })
             })
         });
-        checked.checker.as_ref()
+        (*checked.checker).as_ref()
+    }
+
+    /// Checks arguments from here on with what an equal tool has made of the same schema, so that it is not taken in twice.
+    pub fn check_as(&self, other: &Self) {
+        let Some(theirs) = other.kept().or_else(|| other.checked.get()) else { return };
+        if self.kept().is_none() && self.parameters == other.parameters {
+            let (parameters, checker) = (self.parameters.clone(), theirs.checker.clone());
+            // An error says that it was taken in already.
+            let _known = self.checked.set(Arc::new(Checked { parameters, checker }));
+        }
+    }
+
+    /// The schema as the tool had it that this one was cloned from, unless it was changed since.
+    fn kept(&self) -> Option<&Arc<Checked>> {
+        self.before.as_ref().filter(|kept| Arc::ptr_eq(&kept.parameters, &self.parameters))
     }
 }
 

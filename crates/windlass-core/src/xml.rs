@@ -18,9 +18,14 @@ const MOST_DEPTH: usize = 64;
 
 /// An object as XML under that root, indented by two blanks. `schema` gives descriptions and the order of fields.
 pub fn to_xml(root: &str, value: &Map<String, Value>, schema: &Value) -> String {
+    written(root, value, schema, &Steps::default())
+}
+
+fn written(root: &str, value: &Map<String, Value>, schema: &Value, steps: &Steps) -> String {
     let mut out = String::new();
-    let mut writer = Writer { out: &mut out, root: schema };
+    let mut writer = Writer { out: &mut out, root: schema, steps };
     writer.object(&Tag { name: root.to_owned(), attributes: String::new(), depth: 0 }, value, Some(schema));
+    steps.add(out.len());
     out
 }
 
@@ -40,6 +45,7 @@ impl Tag {
 struct Writer<'w> {
     out: &'w mut String,
     root: &'w Value,
+    steps: &'w Steps,
 }
 
 impl Writer<'_> {
@@ -100,7 +106,7 @@ impl Writer<'_> {
 
     fn string(&mut self, tag: &Tag, text: &str) {
         let wrapped = text.contains('<').then(|| format!("<w>{text}</w>"));
-        match wrapped.as_deref().and_then(|text| parse(text, &Steps::default()).ok()) {
+        match wrapped.as_deref().and_then(|text| parse(text, self.steps).ok()) {
             Some(document) => {
                 self.open(tag);
                 self.embedded(document.root_element(), tag.depth);

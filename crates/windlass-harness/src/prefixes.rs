@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use windlass_core::{State, evolve};
+use windlass_core::{RunState, State, evolve};
 use windlass_runtime::in_full;
-use windlass_store::{Append, Batch, EventLog, Fence, Holder, RunState, SqliteLog};
+use windlass_store::{Append, Batch, EventLog, Fence, Holder, SqliteLog};
 use windlass_testing::appends_of_case;
 use windlass_testing::fixture::FixtureFile;
 

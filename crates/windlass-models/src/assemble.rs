@@ -237,14 +237,8 @@ impl Assembler {
     }
 
     fn too_large(&self, message: String) -> ModelFailure {
-        ModelFailure {
-            kind: FailureKind::Protocol,
-            status: None,
-            message: message.into(),
-            retry_after_ms: None,
-            usage: self.usage(),
-            model: self.model.clone(),
-        }
+        let failure = ModelFailure::new(FailureKind::Protocol, message, self.model.clone());
+        ModelFailure { usage: self.usage(), ..failure }
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), windlass_models::conformance::Broken> {
-//! use windlass_models::{OpenAiChat, OpenAiConfig, conformance};
+//! use windlass_models::{HttpModel, HttpModelConfig, conformance};
 //!
-//! # let config = OpenAiConfig::new("local", "http://127.0.0.1:8080");
-//! # let Ok(model) = OpenAiChat::new(config) else { return Ok(()) };
+//! # let config = HttpModelConfig::openai_chat("local", "http://127.0.0.1:8080");
+//! # let Ok(model) = HttpModel::new(config) else { return Ok(()) };
 //! let request = conformance::request("local/some-model", "Say hello.");
 //! conformance::fold_is_reply(&model, &request).await?;
 //! # Ok(())

@@ -3,6 +3,8 @@
 
 use windlass_core::ModelFailure;
 
+use crate::HttpError;
+
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,15 +51,9 @@ pub enum ModelError {
         /// The header's name.
         name: String,
     },
-    /// The HTTP client cannot be set up.
-    #[error("the HTTP client for {host} cannot be set up")]
-    Client {
-        /// The host that was to be asked.
-        host: String,
-        /// Why.
-        #[source]
-        source: reqwest::Error,
-    },
+    /// The provider cannot be reached at this address.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// The provider was asked and did not answer as it should.
     #[error("{}", .0.message)]
     Failed(Box<ModelFailure>),
@@ -73,7 +69,7 @@ impl ModelError {
             Self::MissingBaseUrl { .. } => "missing_base_url",
             Self::BadBaseUrl { .. } => "bad_base_url",
             Self::BadHeader { .. } => "bad_header",
-            Self::Client { .. } => "http_client",
+            Self::Http(_) => "http",
             Self::Failed(_) => "model_failed",
         }
     }
@@ -95,8 +91,7 @@ impl ModelError {
             Self::BadHeader { .. } => {
                 Some("names are letters, digits and dashes; values are visible ASCII on one line".to_owned())
             }
-            Self::Client { .. } => Some("check the system's certificates and the proxy variables".to_owned()),
-            Self::Failed(_) => None,
+            Self::Http(_) | Self::Failed(_) => None,
         }
     }
 }

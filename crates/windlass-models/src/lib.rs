@@ -48,15 +48,22 @@
 mod assemble;
 pub mod conformance;
 mod error;
+pub mod http;
 pub mod mock;
 mod model;
-pub mod openai;
+pub mod providers;
 pub mod resolve;
 mod tour;
+mod trace;
+pub mod wires;
 
+pub use crate::http::{HttpClient, HttpError, HttpModel, HttpModelConfig, Timeouts};
 pub use assemble::{Assembler, MAX_CALLS, assemble};
 pub use error::ModelError;
 pub use model::*;
-pub use openai::{OpenAiChat, OpenAiConfig, Timeouts, http_client};
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
 pub use tour::Tour;
+/// What models are asked with and reply with.
+pub use windlass_core::{
+    FailureKind, ModelChoice, ModelFailure, Prices, Reply, ReplyCall, Secret, StopReason, Usage,
+};

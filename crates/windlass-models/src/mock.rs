@@ -51,23 +51,12 @@ impl Model for MockReplies {
 
     fn call(&self, request: ModelRequest) -> Deltas {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
-        let pieces = match self.replies.get(place) {
-            Some(text) => {
-                let usage = Usage::default();
-                vec![
-                    Ok(Delta::Text(text.clone())),
-                    Ok(Delta::Usage(usage)),
-                    Ok(Delta::Stop(StopReason::Stop)),
-                ]
-            }
-            None => vec![Err(ModelFailure {
-                kind: FailureKind::BadRequest,
-                status: None,
-                message: used_up(self.replies.len()).into(),
-                retry_after_ms: None,
-                usage: Usage::default(),
-                model: request.model.name,
-            })],
+        let pieces = if let Some(text) = self.replies.get(place) {
+            let usage = Usage::default();
+            vec![Ok(Delta::Text(text.clone())), Ok(Delta::Usage(usage)), Ok(Delta::Stop(StopReason::Stop))]
+        } else {
+            let words = used_up(self.replies.len());
+            vec![Err(ModelFailure::new(FailureKind::BadRequest, words, request.model.name))]
         };
         Box::pin(stream::iter(pieces))
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use futures_core::Stream;
 use windlass_core::{
     CachePoint, History, Message, ModelChoice, ModelFailure, Purpose, Reply, Results, SealedReasoning,
-    StopReason, ToolChoice, ToolSpec, Usage, fenced_message,
+    Secret, StopReason, ToolChoice, ToolSpec, Usage, fenced_message,
 };
 
 /// What a model is asked. Cheap to clone: everything large is shared with the run's state.
@@ -148,6 +148,22 @@ pub enum Delta {
     Whole(Box<Reply>),
 }
 
+impl Delta {
+    /// About how many bytes of text it brings.
+    pub fn heft(&self) -> u64 {
+        let bytes = match self {
+            Self::Text(text) | Self::Reasoning(text) => text.len(),
+            Self::Sealed(sealed) => sealed.data.len(),
+            Self::Call { id, name, args, .. } => {
+                args.len() + id.as_ref().map_or(0, String::len) + name.as_ref().map_or(0, String::len)
+            }
+            Self::Usage(_) | Self::Stop(_) => 0,
+            Self::Whole(reply) => return reply.heft(),
+        };
+        bytes as u64
+    }
+}
+
 /// The pieces of a reply, or its failure. The stream ends after either.
 pub type Deltas = Pin<Box<dyn Stream<Item = Result<Delta, ModelFailure>> + Send>>;
 
@@ -155,6 +171,12 @@ pub type Deltas = Pin<Box<dyn Stream<Item = Result<Delta, ModelFailure>> + Send>
 pub trait Model: Send + Sync + std::fmt::Debug {
     /// The provider's name: sealed reasoning goes back only to the provider that made it.
     fn provider(&self) -> &str;
+
+    /// What decides where its calls go: names with values, credentials left out. An approval that lets another agent do a task
+    /// is bound to it. Default: nothing.
+    fn binding(&self) -> Vec<(String, Secret)> {
+        Vec::new()
+    }
 
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, mask, mask_url_parts, nearest,
+    History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, mask, mask_url_parts,
 };
 
+use crate::providers::{
+    Address, OPENAI_COMPATIBLE, Provider, key_variables, names_near, provider, provider_names,
+};
 use crate::tour::Tour;
-use crate::{Model, ModelError, ModelRequest, OpenAiChat, OpenAiConfig, PrefixCell, Timeouts, assemble};
+use crate::{HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble};
 
 mod auto;
 
@@ -16,38 +19,10 @@ pub use auto::{Auto, PROBE_MS, Places, choose_auto, choose_auto_at};
 /// Where environment variables are read: `|name| std::env::var(name).ok()`, a `.env` file, or a test's own.
 pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 
-/// The providers by name, for messages and completion.
-pub const PROVIDERS: [&str; 5] = ["openai", "ollama", "llama", "openai-compatible", "tour"];
-
-/// Where Ollama listens if `OLLAMA_HOST` does not say otherwise.
-const OLLAMA: &str = "http://127.0.0.1:11434";
-
-/// Where llama-server listens if `LLAMA_BASE_URL` does not say otherwise.
-const LLAMA: &str = "http://127.0.0.1:8080";
-
-/// Where OpenAI is if `OPENAI_BASE_URL` does not say otherwise.
-const OPENAI: &str = "https://api.openai.com/v1";
-
-/// The variables that usually hold keys of providers.
-const KEYS: [&str; 12] = [
-    "ANTHROPIC_API_KEY",
-    "AWS_SECRET_ACCESS_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GROQ_API_KEY",
-    "HF_TOKEN",
-    "MISTRAL_API_KEY",
-    "OPENAI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "XAI_API_KEY",
-];
-
 /// Has the keys of all usual variables masked from now on, and the logins of proxies: a tool may find those of providers,
 /// too, that nobody asks here.
 pub fn mask_usual_keys(env: Env<'_>) {
-    KEYS.iter().filter_map(|name| env(name)).for_each(|key| drop(Secret::from(key)));
+    key_variables().filter_map(|name| env(name)).for_each(|key| drop(Secret::from(key)));
     PROXIES.iter().filter_map(|name| env(name)).for_each(|url| mask_url_parts(&url));
 }
 
@@ -67,7 +42,7 @@ pub struct ModelSettings {
     pub key: Option<Secret>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
-    /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`OpenAiConfig::cache_control`]).
+    /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`HttpModelConfig::cache_control`]).
     pub cache_control: Option<bool>,
     /// How long a call may take.
     pub timeouts: Timeouts,
@@ -95,11 +70,11 @@ pub fn resolve(settings: &ModelSettings, env: Env<'_>) -> Result<Arc<dyn Model>,
     Ok(Arc::new(adapter(provider, settings, env)?))
 }
 
-/// The adapter of a provider, for [`OpenAiChat::list_models`]; `settings.use_` may be the provider's name alone.
+/// The adapter of a provider, for [`HttpModel::list_models`]; `settings.use_` may be the provider's name alone.
 ///
 /// # Errors
 /// As [`resolve`]; `tour` has no server.
-pub fn resolve_server(settings: &ModelSettings, env: Env<'_>) -> Result<OpenAiChat, ModelError> {
+pub fn resolve_server(settings: &ModelSettings, env: Env<'_>) -> Result<HttpModel, ModelError> {
     adapter(split(settings)?.0, settings, env)
 }
 
@@ -108,12 +83,12 @@ pub fn resolve_server(settings: &ModelSettings, env: Env<'_>) -> Result<OpenAiCh
 /// # Errors
 /// As [`resolve`], or the server did not answer as it should.
 pub async fn list_models(settings: &ModelSettings, env: Env<'_>) -> Result<Vec<String>, ModelError> {
-    let (provider, _) = split(settings)?;
-    if provider == "tour" {
+    if settings.use_.split('/').next() == Some("tour") {
         return Ok(vec!["tour".to_owned()]);
     }
+    let (provider, _) = split(settings)?;
     let names = adapter(provider, settings, env)?.list_models().await?;
-    Ok(names.into_iter().map(|name| format!("{provider}/{name}")).collect())
+    Ok(names.into_iter().map(|name| format!("{}/{name}", provider.name)).collect())
 }
 
 /// Asks a model for one word: whether it answers at all. `name` is sent as [`ModelChoice::name`].
@@ -143,72 +118,85 @@ pub async fn check(model: &dyn Model, name: &str) -> Result<Reply, ModelError> {
 }
 
 /// Provider and model of a name.
-fn split(settings: &ModelSettings) -> Result<(&str, &str), ModelError> {
+fn split(settings: &ModelSettings) -> Result<(&'static Provider, &str), ModelError> {
     let name = settings.use_.as_str();
-    let (provider, model) = name.split_once('/').unwrap_or((name, ""));
-    if PROVIDERS.contains(&provider) {
+    let (provider_name, model) = name.split_once('/').unwrap_or((name, ""));
+    if let Some(provider) = provider(provider_name) {
         return Ok((provider, model));
     }
-    if settings.base_url.is_some() && !name.is_empty() {
-        return Ok(("openai-compatible", name));
+    let known = provider_names().any(|known| known == provider_name);
+    match provider(OPENAI_COMPATIBLE).filter(|_| settings.base_url.is_some() && !name.is_empty() && !known) {
+        Some(compatible) => Ok((compatible, name)),
+        None if known => Err(ModelError::MissingBaseUrl { name: name.to_owned() }),
+        None => {
+            let nearest = names_near(provider_name);
+            Err(ModelError::UnknownProvider { name: provider_name.to_owned(), nearest })
+        }
     }
-    let close = nearest(provider, PROVIDERS);
-    let nearest = if close.is_empty() { PROVIDERS.map(str::to_owned).to_vec() } else { close };
-    Err(ModelError::UnknownProvider { name: provider.to_owned(), nearest })
 }
 
-fn adapter(provider: &str, settings: &ModelSettings, env: Env<'_>) -> Result<OpenAiChat, ModelError> {
-    let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
+fn adapter(
+    provider: &'static Provider,
+    settings: &ModelSettings,
+    env: Env<'_>,
+) -> Result<HttpModel, ModelError> {
     mask_usual_keys(env);
     let own_url = settings.base_url.clone();
-    let own_key = settings.key.clone();
-    let (base_url, key) = match provider {
-        "openai" => {
-            let signed = settings.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-            let key = own_key
-                .or_else(|| own_url.is_none().then(|| set("OPENAI_API_KEY").map(Secret::from)).flatten());
-            let url = own_url.clone().or_else(|| set("OPENAI_BASE_URL"));
-            if key.is_none() && !signed && url.is_none() {
-                return Err(ModelError::MissingKey {
-                    name: settings.use_.clone(),
-                    variable: "OPENAI_API_KEY".to_owned(),
-                });
-            }
-            (url.unwrap_or_else(|| OPENAI.to_owned()), key)
-        }
-        "ollama" => (own_url.unwrap_or_else(|| ollama_url(set("OLLAMA_HOST"))), own_key),
-        "llama" => {
-            let url = own_url.or_else(|| set("LLAMA_BASE_URL"));
-            (url.unwrap_or_else(|| LLAMA.to_owned()), own_key)
-        }
-        "openai-compatible" => {
-            let missing = || ModelError::MissingBaseUrl { name: settings.use_.clone() };
-            (own_url.ok_or_else(missing)?, own_key)
-        }
-        _ => return Err(ModelError::MissingBaseUrl { name: settings.use_.clone() }),
-    };
-    OpenAiChat::new(OpenAiConfig {
+    let named = || provider.address_variable().and_then(|variable| set(env, variable));
+    let elsewhere = own_url.is_some() || named().is_some();
+    let key = settings.key.clone().or_else(|| {
+        // A provider's key is for the provider's own address.
+        let variable = provider.key.filter(|_| own_url.is_none())?;
+        set(env, variable).map(Secret::from)
+    });
+    let signed = settings.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    if let Some(variable) = provider.key
+        && key.is_none()
+        && !signed
+        && !elsewhere
+    {
+        return Err(ModelError::MissingKey { name: settings.use_.clone(), variable: variable.to_owned() });
+    }
+    let missing = || ModelError::MissingBaseUrl { name: settings.use_.clone() };
+    let base_url = own_url.or_else(|| usual_url(provider, env)).ok_or_else(missing)?;
+    HttpModel::new(HttpModelConfig {
         key,
         headers: settings.headers.clone(),
         timeouts: settings.timeouts,
+        quirks: provider.quirks,
         cache_control: settings.cache_control,
-        ..OpenAiConfig::new(provider, base_url)
+        ..HttpModelConfig::new(provider.wire, provider.name, base_url)
     })
 }
 
-/// The address in `OLLAMA_HOST`, which may be a host alone, `host:port` or a URL; the address that a server listens
-/// at (`0.0.0.0`) is reached at the loopback address.
-fn ollama_url(host: Option<String>) -> String {
-    let Some(host) = host else { return OLLAMA.to_owned() };
+/// A variable's value, if there is one that is not blank.
+fn set(env: Env<'_>, variable: &str) -> Option<String> {
+    env(variable).filter(|value| !value.trim().is_empty())
+}
+
+/// The base URL of a provider where the settings name none: its variable's, else its usual one.
+fn usual_url(provider: &Provider, env: Env<'_>) -> Option<String> {
+    let named = provider.address_variable().and_then(|variable| set(env, variable));
+    match provider.address {
+        Address::Url { usual, .. } => Some(named.unwrap_or_else(|| usual.to_owned())),
+        Address::Listening { usual, port, .. } => {
+            Some(named.map_or_else(|| usual.to_owned(), |host| listening_url(&host, port)))
+        }
+        Address::Given => None,
+    }
+}
+
+/// The base URL of a server by the address where it listens, which may be a host alone, `host:port` or a URL. The address
+/// `0.0.0.0` is reached at the loopback address.
+fn listening_url(host: &str, port: u16) -> String {
     let host = host.trim().trim_end_matches('/');
-    if let Some((scheme, _)) = host.split_once("://") {
-        let with_path = host.get(scheme.len() + 3..).is_some_and(|rest| rest.contains('/'));
-        return if with_path { host.to_owned() } else { format!("{host}/v1") };
+    if host.contains("://") {
+        return host.to_owned();
     }
     let host = host.replace("0.0.0.0", "127.0.0.1");
     let host = if host.starts_with(':') { format!("127.0.0.1{host}") } else { host };
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    if has_port { format!("http://{host}/v1") } else { format!("http://{host}:11434/v1") }
+    if has_port { format!("http://{host}") } else { format!("http://{host}:{port}") }
 }
 
 #[cfg(test)]

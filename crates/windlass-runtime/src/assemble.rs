@@ -1,12 +1,16 @@
 //! From an agent file to an agent: models are looked up, tool servers are started, everything is checked.
 
 mod family;
+#[cfg(feature = "mcp")]
+mod servers;
+#[cfg(not(feature = "mcp"))]
+#[path = "assemble/no_servers.rs"]
+mod servers;
 mod services;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use thiserror::Error;
 use windlass_core::ModelChoice;
 use windlass_models::mock::MockReplies;
@@ -14,16 +18,15 @@ use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
 use windlass_store::EventLog;
 use windlass_tools::command::CommandTool;
-use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport};
-use windlass_tools::{Tool, ToolSetError, builtin};
+#[cfg(feature = "mcp")]
+use windlass_tools::mcp::McpError;
+use windlass_tools::{Tool, ToolSetError, ToolWarning, builtin};
 
 use crate::agent::Agent;
-use crate::agent_file::{
-    AgentFile, AgentFileError, Builtin, BuiltinEntry, McpEntry, McpPeer, ModelEntry, ToolEntry,
-};
+use crate::agent_file::{AgentFile, AgentFileError, Builtin, BuiltinEntry, ModelEntry, ToolEntry};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
-use crate::error::{Error, in_full};
+use crate::error::Error;
 use family::{MAX_AGENTS, MAX_DEPTH};
 
 /// An agent made of a file, with what people want to know about it.
@@ -33,6 +36,15 @@ pub struct Assembly {
     pub agent: Agent,
     /// For each model that was chosen by `auto`: which, and why, in one line; and other things that were settled alone.
     pub chosen: Vec<String>,
+    /// Tools of its tool servers, and of those of the agents under it, that are left out or not checked everywhere.
+    pub warnings: Vec<ToolWarning>,
+}
+
+/// What people want to know about a family of agents, as it is found.
+#[derive(Default)]
+struct Told {
+    chosen: Vec<String>,
+    warnings: Vec<ToolWarning>,
 }
 
 /// An agent file that is sound, but cannot be brought to life here and now.
@@ -52,6 +64,7 @@ pub enum AssembleError {
         source: ModelError,
     },
     /// A tool server.
+    #[cfg(feature = "mcp")]
     #[error("tool server `{server}` cannot be used")]
     Server {
         /// Its name.
@@ -101,6 +114,16 @@ pub enum AssembleError {
         /// The agent's file.
         file: String,
     },
+    /// The file uses something that this program was built without.
+    #[error("{file} uses {what}, which this program was built without")]
+    NotBuilt {
+        /// The agent's file.
+        file: String,
+        /// What.
+        what: &'static str,
+        /// The Cargo feature that brings it.
+        feature: &'static str,
+    },
     /// The parts do not fit together.
     #[error(transparent)]
     Agent(#[from] Error),
@@ -112,6 +135,7 @@ impl AssembleError {
         match self {
             Self::File(source) => source.code(),
             Self::Model { source, .. } => source.code(),
+            #[cfg(feature = "mcp")]
             Self::Server { source, .. } => source.code(),
             Self::Tool { .. } => "agent.tool",
             Self::Circle { .. } => "agent.circle",
@@ -119,6 +143,7 @@ impl AssembleError {
             Self::TooMany { .. } => "agent.too_many",
             Self::DelegateName { .. } => "agent.delegate_name",
             Self::NoHome { .. } => "agent.no_home",
+            Self::NotBuilt { .. } => "agent.not_built",
             Self::Agent(source) => source.code(),
         }
     }
@@ -128,6 +153,7 @@ impl AssembleError {
         match self {
             Self::File(source) => source.help(),
             Self::Model { source, .. } => source.help(),
+            #[cfg(feature = "mcp")]
             Self::Server { source, .. } => source.help(),
             Self::Tool { source, .. } => source.help(),
             Self::Circle { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => {
@@ -139,12 +165,17 @@ impl AssembleError {
             Self::NoHome { .. } => {
                 Some("set WINDLASS_HOME to a folder, or give the service a `path`".to_owned())
             }
+            Self::NotBuilt { feature, .. } => {
+                Some(format!("build it with the feature `{feature}` of the crate `windlass`"))
+            }
             Self::Agent(source) => source.help(),
         }
     }
 }
 
 pub use family::check_delegates;
+#[cfg(feature = "mcp")]
+pub use servers::connect;
 pub use services::{FileService, services, with_tools};
 
 /// Brings an agent file to life, and those that it hands tasks to: chooses models, starts tool servers (all of an agent at
@@ -157,10 +188,17 @@ pub async fn assemble(
     env: Env<'_>,
     log: Arc<dyn EventLog>,
 ) -> Result<Assembly, AssembleError> {
-    let mut chosen = Vec::new();
+    let mut told = Told::default();
     check_delegates(file, env)?;
-    let agent = family::member(file, env, &log, &[], &mut chosen).await?;
-    Ok(Assembly { agent, chosen })
+    let agent = family::member(file, env, &log, &[], &mut told).await?;
+    // A file that is named twice says everything twice.
+    let mut warnings: Vec<ToolWarning> = Vec::new();
+    for warning in told.warnings {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    Ok(Assembly { agent, chosen: told.chosen, warnings })
 }
 
 /// One agent of a family in the making, with what it needs to act; its delegates are there already.
@@ -169,9 +207,9 @@ async fn alone(
     env: Env<'_>,
     log: Arc<dyn EventLog>,
     delegates: Vec<Arc<dyn Delegate>>,
-    chosen: &mut Vec<String>,
+    told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {
-    chosen.extend(file.unmasked.iter().cloned());
+    told.chosen.extend(file.unmasked.iter().cloned());
     let mut builder = Agent::builder(file.name.as_str())
         .description(file.description.as_str())
         .instructions(file.instructions.text())
@@ -194,16 +232,7 @@ async fn alone(
     for FileService { service, tools } in services(file, env)? {
         builder = tools.into_iter().fold(builder, AgentBuilder::shared_tool).uses(&service);
     }
-    let servers = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Mcp(entry) => Some(connect_or_leave(file, entry)),
-        ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
-    });
-    for server in join_all(servers).await {
-        let (server, absent) = server?;
-        builder = builder.source(Arc::new(server));
-        chosen.extend(absent);
-    }
-    Ok(builder)
+    servers::with_servers(builder, file, told).await
 }
 
 fn with_models(builder: AgentBuilder, models: Vec<Named>) -> AgentBuilder {
@@ -288,48 +317,4 @@ fn built_in(file: &AgentFile, entry: &BuiltinEntry) -> Result<Arc<dyn Tool>, Ass
         Builtin::ListFiles => Arc::new(builtin::ListFiles::new(&folders).map_err(failed)?),
         Builtin::Fetch => Arc::new(builtin::Fetch::new(&entry.hosts).map_err(failed)?),
     })
-}
-
-/// Starts a tool server of a file.
-///
-/// # Errors
-/// It cannot be started or does not speak MCP.
-pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, AssembleError> {
-    let failed =
-        |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
-    McpServer::connect(server_config(file, entry)).await.map_err(failed)
-}
-
-/// Starts a tool server, or leaves one that is optional for later and says so.
-async fn connect_or_leave(
-    file: &AgentFile,
-    entry: &McpEntry,
-) -> Result<(McpServer, Option<String>), AssembleError> {
-    if !entry.optional {
-        return connect(file, entry).await.map(|server| (server, None));
-    }
-    let (server, absent) = McpServer::connect_or_absent(server_config(file, entry)).await;
-    let absent = absent.map(|error| {
-        format!("tools: `{}` is not there, and the agent goes on without it: {}", entry.name, in_full(&error))
-    });
-    Ok((server, absent))
-}
-
-fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
-    let transport = match &entry.peer {
-        McpPeer::Stdio { command, env } => McpTransport::Stdio {
-            command: command.clone(),
-            env: env.iter().cloned().collect(),
-            folder: Some(file.folder.clone()),
-        },
-        McpPeer::Http { url, headers } => {
-            McpTransport::Http { url: url.expose().to_owned(), headers: headers.iter().cloned().collect() }
-        }
-    };
-    let mut config = McpConfig::http(entry.name.as_str(), "");
-    config.transport = transport;
-    config.prefix.clone_from(&entry.prefix);
-    config.overrides = entry.overrides.clone();
-    config.trust = entry.trust;
-    config
 }

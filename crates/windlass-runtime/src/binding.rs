@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use windlass_core::{BRANCH_TOOL, PARENT_TOOL, Seals, Secret, Text, ToolSpec};
 use windlass_tools::{Bound, ToolSet};
@@ -14,6 +15,8 @@ use crate::delegates::Delegate;
 pub(crate) const WHOLE_AGENT: &str = "";
 /// The part that is literal text of the agent's file: it is another agent where that changes.
 pub(crate) const LITERALS: &str = "literal values of its file";
+/// The part of a branch that is what it may call of the agents above it.
+const LENT: &str = "tools of the agent above";
 
 /// What the agent's file says beside its tools, as it is written there.
 #[derive(Clone, Debug, Default)]
@@ -75,23 +78,39 @@ pub(crate) fn parts_of(
 ) -> Vec<(Text, Vec<Bound>)> {
     let own = tools.iter().map(|tool| (tool.spec().name.clone(), tool.binding()));
     let delegates = delegates.iter().map(|delegate| (delegate.name().into(), delegate.binding()));
+    let higher: Vec<(ToolSpec, Vec<Bound>)> = above.into_iter().flat_map(reached).collect();
+    let lent = (!branches.is_empty()).then(|| lent(tools, &higher));
     let branches = branches.iter().map(|branch| {
         let name = format!("{BRANCH_TOOL}/{}", branch.agent.name()).into();
-        (name, branch.agent.binding())
+        (name, branch.agent.binding().into_iter().chain(lent.clone()).collect())
     });
-    let reached = above.into_iter().flat_map(|above| {
-        let bound = move |spec: ToolSpec| {
-            let tool = above.tool(&spec.name);
-            (
-                format!("{PARENT_TOOL}/{}", spec.name).into(),
-                tool.map(|tool| tool.binding()).unwrap_or_default(),
-            )
-        };
-        above.tools().into_iter().map(bound)
-    });
+    let reached =
+        higher.iter().map(|(spec, parts)| (format!("{PARENT_TOOL}/{}", spec.name).into(), parts.clone()));
     let whole = written.whole().map(|part| (WHOLE_AGENT.into(), vec![part]));
     let all = own.chain(delegates).chain(branches).chain(reached).chain(whole);
     all.filter(|(_, parts)| !parts.is_empty()).collect()
+}
+
+/// The tools of the agents above one, with their parts.
+fn reached(above: &Above) -> impl Iterator<Item = (ToolSpec, Vec<Bound>)> {
+    above.tools().into_iter().map(|spec| {
+        let tool = above.tool(&spec.name);
+        (spec, tool.map(|tool| tool.binding()).unwrap_or_default())
+    })
+}
+
+/// What a branch may call of the agents above it, as one part: their tools, and what these do.
+fn lent(own: &ToolSet, higher: &[(ToolSpec, Vec<Bound>)]) -> Bound {
+    let own = own.iter().map(|tool| (tool.spec(), tool.binding()));
+    let higher = higher.iter().map(|(spec, parts)| (spec, parts.clone()));
+    let lines = own.chain(higher).map(|(spec, parts)| {
+        let settings = json!([spec.effect, spec.kind, spec.has_check, spec.retries]);
+        let said = json!([spec.name, spec.description, spec.parameters, settings]).to_string();
+        let values = parts.iter().flat_map(|part| [&*part.what, part.value.expose()]);
+        joined(std::iter::once(&*said).chain(values))
+    });
+    let lines: Vec<String> = lines.collect();
+    Bound::hidden(LENT, joined(lines.iter().map(String::as_str)))
 }
 
 /// The seals of these parts; `None`: there are none.
@@ -106,6 +125,18 @@ pub(crate) fn sealed(salt: &Text, parts: &[(Text, Vec<Bound>)]) -> Option<Arc<Se
 impl Inner {
     fn parts(&self, tools: &ToolSet) -> Vec<(Text, Vec<Bound>)> {
         parts_of(tools, &self.delegates, &self.branches, self.above.as_ref(), &self.written)
+    }
+
+    /// Where the calls of its models go. A part without a name of its own: whether there are addresses depends on what
+    /// `auto` finds.
+    fn models_bound(&self) -> String {
+        let bound = self.models.iter().map(|(name, model)| (name, model.binding()));
+        let of = |(name, parts): (&Text, Vec<(String, Secret)>)| {
+            let parts = parts.iter().flat_map(|(part, value)| [part.as_str(), value.expose()]);
+            joined(std::iter::once(&**name).chain(parts))
+        };
+        let all: Vec<String> = bound.filter(|(_, parts)| !parts.is_empty()).map(of).collect();
+        joined(all.iter().map(String::as_str))
     }
 
     /// The seals of its tools, under its own salt.
@@ -124,10 +155,11 @@ impl Agent {
             let wanted = all.filter(move |part| (*part.what == *LITERALS) == literal);
             joined(wanted.map(|part| part.value.expose()))
         };
+        let models = inner.models_bound();
         let mut all = vec![Bound {
             what: "agent".into(),
             said: Some(inner.identity.clone()),
-            value: Secret::unmasked(format!("{}{}", inner.identity, values(false))),
+            value: Secret::unmasked(format!("{}{}{models}", inner.identity, values(false))),
         }];
         let literals = values(true);
         if !literals.is_empty() {

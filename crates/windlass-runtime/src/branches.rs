@@ -19,7 +19,7 @@ use crate::delegates::{Task, TaskEnd, carry_on, is_left};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load_until;
-use crate::run::{DriveOptions, Run};
+use crate::run::Run;
 
 /// How many branches may stand one under another.
 pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
@@ -263,7 +263,7 @@ impl BranchWork {
             RunMessages::from(Value::Object(self.input.clone()).to_string())
         };
         let agent = self.agent.caching(base.history().len());
-        agent.prepare_child(&self.task, input, Some(&base), DriveOptions::default())
+        agent.prepare_child(&self.task, input, Some(base)).await
     }
 
     async fn end_of(&self, run: &Run) -> TaskEnd {
@@ -327,7 +327,7 @@ impl BranchWork {
         };
         let prepare = async {
             let input = RunMessages::from(format!("Final result:\n{result}"));
-            agent.prepare_child(&task, input, Some(branch.state()), DriveOptions::default())
+            agent.prepare_child(&task, input, Some(branch.state().clone())).await
         };
         let mut usage = *branch.state().usage();
         let cost = branch.state().cost();

@@ -3,16 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::{Adjusted, Seals, State, Text, ToolSpec};
+use windlass_core::{Seals, State, Text, ToolSpec};
 
 use crate::agent::Agent;
 use crate::binding::{LITERALS, WHOLE_AGENT};
 use crate::error::Error;
 
+/// The tools of a run as they are now, of which something has changed.
+pub(crate) struct ChangedTools {
+    pub(crate) tools: Arc<Vec<ToolSpec>>,
+    /// `None`: as before.
+    pub(crate) seals: Option<Arc<Seals>>,
+}
+
 impl Agent {
     /// What has changed of the tools that the run knows and the agent still has. Those that came or went are looked at
     /// once the run goes on.
-    pub(crate) fn changed_since(&self, state: &State) -> Option<Adjusted> {
+    pub(crate) fn changed_since(&self, state: &State) -> Option<ChangedTools> {
         let (known, fresh) = (state.own_tools(), self.refresh());
         let now = |tool: &ToolSpec| {
             let mut now = fresh.iter().find(|other| other.name == tool.name).unwrap_or(tool).clone();
@@ -23,8 +30,8 @@ impl Agent {
         let seals = self.changed_seals(state.seals());
         let changed = tools != **known;
         (changed || seals.is_some()).then(|| {
-            let tools = Some(if changed { Arc::new(tools) } else { known.clone() });
-            Adjusted { tools, seals, ..Adjusted::default() }
+            let tools = if changed { Arc::new(tools) } else { known.clone() };
+            ChangedTools { tools, seals }
         })
     }
 

@@ -134,7 +134,7 @@ impl Delegate for AgentDelegate {
             let begin = async {
                 let mut messages = task.context.clone();
                 messages.push(Message::TaskDelegation { content: task.task.as_str().into() });
-                agent.prepare_child(&task, RunMessages::from(messages), None, DriveOptions::default())
+                agent.prepare_child(&task, RunMessages::from(messages), None).await
             };
             match carry_on(&agent, &task, Box::pin(begin)).await {
                 Ok(Some(run)) if is_left(&task, &run) => TaskEnd::Left,
@@ -176,11 +176,11 @@ pub(crate) async fn carry_on(
             let what = InputKind::Answered { question: question.clone(), answer: answer.clone() };
             // A question that was answered already needs no answer: the process died after it was.
             match agent.post(task.run, what).await {
-                Ok(()) | Err(Error::Refused(_)) => {}
+                Ok(_) | Err(Error::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        agent.resume(task.run, true, options).await?
+        agent.take_over(task.run, true, options).await?
     } else if task.cancel.is_cancelled() {
         return Ok(None);
     } else {

@@ -16,17 +16,18 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, Hooks, Input, InputKind, InvalidInput, OpenCall, RunId, RunState, State, ToolKind, ToolSpec,
-    decide, evolve, narrate, pending,
+    Event, Fact, Hooks, InputKind, InvalidInput, OpenCall, RunId, RunState, State, ToolKind, ToolSpec,
+    evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
-use windlass_store::{Append, Batch, Fence, PostId, Posted, RunState, StoreError};
+use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 
 use crate::agent::Agent;
 use crate::clock::RunClock;
 use crate::error::Error;
 use crate::lease::{Broken, RunLease};
-use crate::masking::mask_input;
+use crate::masking::masked;
+use crate::off_thread::decided;
 use crate::people::People;
 use crate::posts::Posts;
 use crate::run::{DriveOptions, RunHandle};
@@ -175,7 +176,10 @@ impl Driver {
 
     async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
-            if matches!(first, InputKind::Resumed { .. } | InputKind::Adopted { .. }) {
+            if matches!(
+                first,
+                InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } | InputKind::Adopted { .. }
+            ) {
                 self.stop_left_behind().await;
             }
             self.take(first, None).await?.map_err(Error::Refused)?;
@@ -264,6 +268,10 @@ impl Driver {
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
         let seals = self.agent.changed_seals(self.state.seals());
         let differs = !Arc::ptr_eq(&tools, known) && tools != *known;
+        if !differs {
+            // Those of a run that was loaded are as they were written.
+            self.state.tools().iter().zip(tools.iter()).for_each(|(known, own)| known.check_as(own));
+        }
         if !self.state.is_finished() && (differs || seals.is_some()) {
             drop(self.take(InputKind::ToolsChanged { tools, seals }, None).await?);
         }
@@ -310,15 +318,14 @@ impl Driver {
 
     async fn take_now(
         &mut self,
-        mut what: InputKind,
+        what: InputKind,
         uses: Option<PostId>,
     ) -> Result<Result<(), InvalidInput>, Error> {
-        mask_input(&mut what);
+        let mut what = masked(&**self.agent.environment(), what).await;
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
         let at = self.clock.now(&**self.agent.environment());
-        let what = self.agent.checks().look_at(&self.state, at, what);
-        let replied = if let InputKind::Replied { action, .. } = what { Some(action) } else { None };
-        let (events, next): (Arc<[Event]>, State) = match decide(&self.state, Input { at, what }) {
+        let (replied, decided) = decided(&self.agent, &self.state, at, what).await;
+        let (events, next): (Arc<[Event]>, State) = match decided {
             Ok((events, next)) => (events.into(), next),
             Err(invalid) => {
                 let shared = Arc::new(invalid.clone());
@@ -373,7 +380,7 @@ impl Driver {
 
     /// Tells subscribers, and the log of the process, what is durable now.
     fn show(&self, first: u64, events: &Arc<[Event]>, after: &State) {
-        let _lines = self.trace.as_ref().map(|trace| trace.context().clone().attach());
+        let _lines = self.trace.as_ref().map(|trace| trace.enter());
         if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
             let mut state = self.state.clone();
             for event in events.iter() {
@@ -475,8 +482,8 @@ fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Pol
 /// How the log lists the run.
 fn standing(state: &State) -> RunState {
     match state.standing() {
-        RunState::Ended(status) => RunState::Ended(status),
         // It is suspended, and its hold given up, by `park`: once the driver really leaves.
-        RunState::Running | RunState::Suspended => RunState::Running,
+        RunState::Suspended => RunState::Running,
+        standing @ (RunState::Running | RunState::Ended(_)) => standing,
     }
 }

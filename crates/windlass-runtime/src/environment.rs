@@ -24,6 +24,12 @@ pub trait Environment: Send + Sync + std::fmt::Debug {
 
     /// A number from 0 to 1000: how much of a wait's random part to take.
     fn chance(&self) -> u16;
+
+    /// Whether long work on large input may be done on other threads. Default: no, as in a world whose steps are always the
+    /// same.
+    fn has_threads(&self) -> bool {
+        false
+    }
 }
 
 /// The longest sleep between two looks at the clock, in milliseconds: tokio's timers stand still while the machine sleeps.
@@ -73,5 +79,9 @@ impl Environment for SystemEnvironment {
     fn chance(&self) -> u16 {
         // The random bits of a fresh UUIDv7 (RFC 9562, 5.7).
         (uuid::Uuid::now_v7().as_u128() % 1_001) as u16
+    }
+
+    fn has_threads(&self) -> bool {
+        true
     }
 }

@@ -150,6 +150,14 @@ pub enum Error {
         /// What is not as it was, in words, as far as that is known.
         changes: Vec<String>,
     },
+    /// No agent of that name is at hand to resume the run.
+    #[error("run {run} belongs to agent `{agent}`, which is not here")]
+    UnknownAgent {
+        /// The run.
+        run: RunId,
+        /// The name of its agent.
+        agent: Text,
+    },
     /// A changed agent lacks a model that the run began with.
     #[error("run {run} asks model `{model}`, which this agent does not have")]
     ModelGone {
@@ -192,6 +200,27 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// A line of an export cannot be read, or does not follow the lines before it.
+    #[error("line {line}: {what}")]
+    BadExport {
+        /// The number of the line.
+        line: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// An export was written by a newer version.
+    #[error("line {line}: events of schema {found}, but this version knows {known}")]
+    NewerExport {
+        /// The number of the line.
+        line: u64,
+        /// The schema of its events.
+        found: u32,
+        /// The newest schema that this version reads.
+        known: u32,
+    },
+    /// An export holds no run.
+    #[error("the export holds no run")]
+    EmptyExport,
     /// There is another run of that id.
     #[error("run {run} is here already, and differs from event {seq} on")]
     ImportDiffers {
@@ -254,11 +283,15 @@ impl Error {
             Self::Log(source) => source.code(),
             Self::Refused(source) => source.code(),
             Self::AgentChanged { .. } => "run.agent_changed",
+            Self::UnknownAgent { .. } => "run.unknown_agent",
             Self::ModelGone { .. } => "run.model_gone",
             Self::MissingBase { .. } => "run.missing_base",
             Self::SessionBusy { .. } => "session.busy",
             Self::NotCut { .. } => "run.not_cut",
             Self::BadImport { .. } => "import.unsound",
+            Self::BadExport { .. } => "import.line",
+            Self::NewerExport { .. } => "import.newer",
+            Self::EmptyExport => "import.empty",
             Self::ImportDiffers { .. } => "import.differs",
             Self::NoSuchEvent { .. } => "run.no_such_event",
             Self::LostAttempts { .. } => "run.lost_attempts",
@@ -300,6 +333,9 @@ impl Error {
                  wait for approval, and have changed, are asked about anew"
                     .to_owned(),
             ),
+            Self::UnknownAgent { agent, .. } => {
+                Some(format!("give an agent with the name `{agent}`, or resume the run where its agent is"))
+            }
             Self::ModelGone { model, .. } => {
                 Some(format!("keep `{model}` among the agent's models until the run has ended"))
             }
@@ -308,6 +344,7 @@ impl Error {
             )),
             Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
             Self::BadImport { .. } => Some("export it again, with the runs that it is based on".to_owned()),
+            Self::NewerExport { .. } => Some("import it with a newer Windlass".to_owned()),
             Self::ImportDiffers { .. } => {
                 Some("import it into another log (`--log FILE`), or fork the run that is here".to_owned())
             }
@@ -320,7 +357,11 @@ impl Error {
             )),
             Self::NotHandedOver { .. } => Some("start the task anew in a run of your own".to_owned()),
             Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
-            Self::Template { .. } | Self::MissingBase { .. } | Self::NoThread { .. } => None,
+            Self::Template { .. }
+            | Self::MissingBase { .. }
+            | Self::NoThread { .. }
+            | Self::BadExport { .. }
+            | Self::EmptyExport => None,
         }
     }
 }

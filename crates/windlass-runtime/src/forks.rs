@@ -7,15 +7,13 @@ use windlass_core::{
 use windlass_store::EventLog;
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::{load_until, start_of};
+use crate::off_thread::fits;
+use crate::pages::RunPages;
 use crate::run::{DriveOptions, Prepared};
 use crate::work;
-
-/// How many events are read at once.
-const READ_AT_ONCE: usize = 1_000;
 
 /// Where and how a run is forked.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +77,7 @@ impl Agent {
             cost: carried.cost,
         };
         if let (true, Some(messages)) = (base.is_finished(), fork.say.clone()) {
-            let prepared = self.prepare_on(messages, Some(&base), options)?;
+            let prepared = self.begin(messages, Some(base), options, Self::prepare_at_once).await?;
             return Ok(Fork { prepared, saved });
         }
         let say = fork.say.as_ref().map(|messages| messages.text().into());
@@ -93,8 +91,7 @@ impl Agent {
         let state = State::on_base(start.run, &base);
         let first = InputKind::Start(Box::new(start));
         // What cannot be started is refused before anything is made of it.
-        let input = windlass_core::Input { at: self.environment().now(), what: first.clone() };
-        windlass_core::accept(&state, input).map_err(Error::Refused)?;
+        fits(&**self.environment(), state.clone(), self.environment().now(), first.clone()).await?;
         Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
     }
 
@@ -116,7 +113,7 @@ impl Agent {
         fork: &ForkOptions,
         options: &DriveOptions,
     ) -> Result<RunStarted, Error> {
-        let run = clock::new_run(&**self.environment(), Some(base.run()));
+        let run = self.environment().new_run();
         let below = Base { run: base.run(), version: base.version(), digest: base.digest() };
         let mut start = RunStarted {
             run,
@@ -156,11 +153,9 @@ pub(crate) async fn first_input(log: &dyn EventLog, start: &RunStarted) -> Resul
 async fn later(log: &dyn EventLog, base: &State) -> Result<Vec<Event>, Error> {
     let mut open: Vec<CallId> = base.open_calls().map(|call| call.call.id.clone()).collect();
     let mut later = Vec::new();
-    let mut from = base.version() + 1;
+    let mut pages = RunPages::starting_at(log, base.run(), base.version() + 1);
     while !open.is_empty() {
-        let batches = log.read(base.run(), from, READ_AT_ONCE).await?;
-        let Some(last) = batches.last() else { break };
-        from = last.last() + 1;
+        let Some(batches) = pages.next().await? else { break };
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
             if let Fact::CallFinished(finished) = &event.fact {
                 open.retain(|call| *call != finished.call);

@@ -72,7 +72,7 @@ impl Step {
         self.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name)
     }
 
-    /// The model's reply of this step: its text and calls.
+    /// The model's reply of this step: its text as the model wrote it, with calls that were read from it, and its calls.
     pub fn response(&self) -> Option<(&Option<Text>, &[ToolCall])> {
         self.history.iter().rev().find_map(|message| match &**message {
             Message::Assistant(said) => Some((&said.text, said.calls.as_slice())),
@@ -270,6 +270,10 @@ impl std::fmt::Debug for OutputChecks {
 impl OutputChecks {
     pub(crate) fn add(&mut self, check: Arc<OutputCheck>) {
         self.0.push(check);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// A reply with what the checks have against the output that the run would end with.

@@ -19,6 +19,17 @@ pub struct RunMessages {
     object: Option<Map<String, Value>>,
 }
 
+/// The bytes of texts in values, and some for each value.
+fn bytes_of<'v>(values: impl Iterator<Item = &'v Value>) -> u64 {
+    let of = |value: &Value| match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => bytes_of(items.iter()),
+        Value::Object(map) => bytes_of(map.values()),
+        _ => 0,
+    };
+    values.map(|value| of(value) + 2).sum()
+}
+
 impl From<&str> for RunMessages {
     fn from(text: &str) -> Self {
         vec![Message::user(text)].into()
@@ -67,6 +78,12 @@ impl RunMessages {
         });
         let object = self.object.iter().map(|object| Value::Object(object.clone()).to_string());
         object.chain(texts).collect::<Vec<_>>().join("\n")
+    }
+
+    /// About how many bytes it has. An object's count as many as it has when it is written.
+    pub(crate) fn heft(&self) -> u64 {
+        let object = self.object.as_ref().map_or(0, |object| bytes_of(object.values()));
+        self.messages.iter().map(Message::bytes).sum::<u64>() + object
     }
 
     /// Whether there is nothing at all.

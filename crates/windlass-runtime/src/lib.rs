@@ -1,6 +1,7 @@
 //! The driver of Windlass, agents and agent files, and the edges around the loop.
 
 mod agent;
+mod asking;
 mod assemble;
 mod binding;
 mod blocking;
@@ -10,23 +11,24 @@ mod changes;
 mod clock;
 mod delegates;
 mod driver;
-mod effects;
 mod environment;
 mod error;
 mod forks;
 mod hooks;
-mod import;
 mod input;
 mod lease;
+mod listing;
 mod load;
 mod lost;
 mod masking;
+mod off_thread;
+mod pages;
 mod partial;
 mod people;
 mod posts;
 mod prices;
 mod reading;
-mod replays;
+mod resume;
 mod run;
 mod schemas;
 mod searching;
@@ -35,7 +37,12 @@ mod settings;
 mod slots;
 mod source;
 mod spill;
+mod stand_in;
 mod taking_over;
+#[cfg(feature = "otel")]
+mod telemetry;
+#[cfg(not(feature = "otel"))]
+#[path = "no_telemetry.rs"]
 mod telemetry;
 mod template;
 mod updates;
@@ -44,32 +51,38 @@ mod work;
 #[doc(hidden)]
 pub mod __private;
 pub mod agent_file;
+pub mod control;
+pub mod exchange;
 pub mod files;
+pub mod projections;
+pub mod supervisor;
 pub mod yaml;
 
 pub use agent::Agent;
+#[cfg(feature = "mcp")]
+pub use assemble::connect;
 pub use assemble::{
-    AssembleError, Assembly, FileService, assemble, check_delegates, connect, local_tools, services,
-    with_tools,
+    AssembleError, Assembly, FileService, assemble, check_delegates, local_tools, services, with_tools,
 };
 pub use branches::Branch;
 pub use builder::AgentBuilder;
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
-pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};
 pub use environment::{Environment, SystemEnvironment};
 pub use error::{Error, in_full};
 pub use forks::{Fork, ForkOptions, Saved};
 pub use hooks::{OutputCheck, Step, StepFn, StepHook};
-pub use import::{Imported, at_home, import_run};
 pub use input::RunMessages;
+pub use listing::Listing;
 pub use load::{load, load_until, start_of};
 pub use lost::{Lost, given_up};
+pub use pages::{ListPages, RunPages, numbered, with_bases};
 pub use partial::Partially;
 pub use people::People;
-pub use replays::{Replayed, replay_run};
-pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream, post};
+pub use resume::Resume;
+pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream};
 pub use settings::SettingsError;
 pub use source::ToolSource;
+#[cfg(feature = "otel")]
 pub use telemetry::set_telemetry;
-pub use updates::{UPDATES_KEPT, Update, Updates, numbered};
+pub use updates::{UPDATES_KEPT, Update, Updates};
 pub use windlass_macros::Partial;

@@ -5,12 +5,8 @@ use windlass_core::{Fact, RunId, State, evolve};
 use windlass_store::{EventLog, StoreError};
 
 use crate::error::Error;
+use crate::pages::{DEEPEST_BASE, RunPages};
 use crate::run::Run;
-
-/// How many events are read at once.
-const READ_AT_ONCE: usize = 1_000;
-/// How many bases may stand one upon another: a session's runs form such a chain.
-const DEEPEST_BASE: usize = 100_000;
 
 /// The state of a run as its log leaves it.
 ///
@@ -95,20 +91,15 @@ impl Run {
 
 fn fold(log: &dyn EventLog, mut state: State, version: u64) -> BoxFuture<'_, Result<State, Error>> {
     Box::pin(async move {
-        loop {
-            let from = state.version() + 1;
-            let batches = log.read(state.run(), from, READ_AT_ONCE).await?;
-            if batches.is_empty() {
-                return Ok(state);
-            }
-            for batch in &batches {
-                for event in batch.events.iter() {
-                    if state.version() >= version {
-                        return Ok(state);
-                    }
-                    state = evolve(state, event);
+        let mut pages = RunPages::new(log, state.run());
+        while let Some(batches) = pages.next().await? {
+            for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+                if state.version() >= version {
+                    return Ok(state);
                 }
+                state = evolve(state, event);
             }
         }
+        Ok(state)
     })
 }

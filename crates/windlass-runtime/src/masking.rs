@@ -5,21 +5,34 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use futures_core::Stream;
 use windlass_core::{
-    CallOutcome, Content, Found, InputKind, Masker, Media, MediaSource, ModelFailure, Part, Reply,
-    StreamMask, Text, mask,
+    CallOutcome, Content, Found, InputKind, Masker, Media, MediaSource, Part, Reply, StreamMask, Text, mask,
 };
-use windlass_models::{Delta, Deltas};
+use windlass_models::Delta;
+use windlass_threads::LARGE_BYTES;
+
+use crate::environment::Environment;
+use crate::off_thread::off_thread;
 
 /// What stands in place of an image or file whose bytes hold a secret: without them it would be broken.
 const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
 
-/// Masks what comes from models, tools and other agents.
-pub(crate) fn mask_input(what: &mut InputKind) {
+/// An input without secrets, as far as it comes from models, tools and other agents.
+pub(crate) async fn masked(environment: &dyn Environment, mut what: InputKind) -> InputKind {
+    let heft = if Masker::of_process().is_empty() { 0 } else { what.heft() };
+    if heft < LARGE_BYTES {
+        mask_input(&mut what);
+        return what;
+    }
+    let masked = move || {
+        mask_input(&mut what);
+        what
+    };
+    Box::pin(off_thread(environment, heft, masked)).await
+}
+
+fn mask_input(what: &mut InputKind) {
     if Masker::of_process().is_empty() {
         return;
     }
@@ -36,6 +49,7 @@ pub(crate) fn mask_input(what: &mut InputKind) {
         InputKind::Checked { .. }
         | InputKind::Start(_)
         | InputKind::Resumed { .. }
+        | InputKind::ResumedWithTools { .. }
         | InputKind::Adopted { .. }
         | InputKind::Stepped { .. }
         | InputKind::Answered { .. }
@@ -113,39 +127,32 @@ fn mask_reply(reply: &mut Reply) {
     }
 }
 
-/// The pieces of a reply without secrets, also those that are split between pieces of one kind.
-pub(crate) fn masked(deltas: Deltas) -> Deltas {
-    let masker = Masker::of_process();
-    if masker.is_empty() {
-        return deltas;
-    }
-    Box::pin(MaskedDeltas {
-        deltas,
-        text: masker.stream(),
-        reasoning: masker.stream(),
-        args: BTreeMap::new(),
-        ready: VecDeque::new(),
-        ended: false,
-        failure: None,
-    })
-}
-
-struct MaskedDeltas {
-    deltas: Deltas,
+/// Hides secrets in the pieces of a reply, also those that are split between pieces of one kind.
+pub(crate) struct Masks {
     text: StreamMask<'static>,
     reasoning: StreamMask<'static>,
     /// By the place of the call.
     args: BTreeMap<Option<u32>, StreamMask<'static>>,
     /// What can be given on.
     ready: VecDeque<Delta>,
-    /// Whether the stream has ended.
-    ended: bool,
-    /// What it ended with.
-    failure: Option<ModelFailure>,
 }
 
-impl MaskedDeltas {
-    fn take(&mut self, delta: Delta) {
+impl Masks {
+    /// `None`: this process knows no secret.
+    pub(crate) fn of_process() -> Option<Self> {
+        let masker = Masker::of_process();
+        let (text, reasoning) = (masker.stream(), masker.stream());
+        let (args, ready) = (BTreeMap::new(), VecDeque::new());
+        (!masker.is_empty()).then_some(Self { text, reasoning, args, ready })
+    }
+
+    /// What can be given on by now, in order.
+    pub(crate) fn ready(&mut self) -> impl Iterator<Item = Delta> {
+        self.ready.drain(..)
+    }
+
+    /// Takes the next piece.
+    pub(crate) fn take(&mut self, delta: Delta) {
         let shown = match delta {
             Delta::Text(text) => {
                 self.end_reasoning();
@@ -173,7 +180,7 @@ impl MaskedDeltas {
                 Delta::Sealed(sealed)
             }
             Delta::Stop(reason) => {
-                self.end_all();
+                self.end();
                 Delta::Stop(reason)
             }
             Delta::Whole(mut reply) => {
@@ -213,7 +220,8 @@ impl MaskedDeltas {
         }
     }
 
-    fn end_all(&mut self) {
+    /// What was held back can be given on: nothing follows any more.
+    pub(crate) fn end(&mut self) {
         self.end_text();
         self.end_reasoning();
         self.end_calls();
@@ -222,30 +230,6 @@ impl MaskedDeltas {
 
 fn mask_text(text: &str) -> String {
     mask(text).into_owned()
-}
-
-impl Stream for MaskedDeltas {
-    type Item = Result<Delta, ModelFailure>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Some(delta) = self.ready.pop_front() {
-                return Poll::Ready(Some(Ok(delta)));
-            }
-            if self.ended {
-                return Poll::Ready(self.failure.take().map(Err));
-            }
-            match self.deltas.as_mut().poll_next(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(Ok(delta))) => self.take(delta),
-                Poll::Ready(end) => {
-                    self.end_all();
-                    self.ended = true;
-                    self.failure = end.and_then(Result::err);
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

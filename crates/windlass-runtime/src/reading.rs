@@ -17,21 +17,26 @@ const CHARACTER: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct ReadResult {
     log: Arc<dyn EventLog>,
-    found: Result<Ref, String>,
+    state: State,
 }
 
 impl ReadResult {
-    pub(crate) fn new(log: Arc<dyn EventLog>, state: &State, args: &Value) -> Self {
-        let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default().trim();
-        let found = state.stored(handle).cloned().ok_or_else(|| {
-            let known: Vec<_> = state.handles().take(NAMED).map(|handle| format!("`{handle}`")).collect();
-            format!("nothing is stored under the handle `{handle}`; there is {}", known.join(", "))
-        });
-        Self { log, found }
+    pub(crate) fn new(log: Arc<dyn EventLog>, state: State) -> Self {
+        Self { log, state }
     }
 
     async fn read(&self, args: &Value) -> ToolResult {
-        let stored = self.found.as_ref().map_err(|what| ToolError::new(what.as_str()))?;
+        let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default().trim();
+        let stored = self.state.stored(handle).ok_or_else(|| {
+            let known: Vec<_> =
+                self.state.handles().take(NAMED).map(|handle| format!("`{handle}`")).collect();
+            let there = known.join(", ");
+            ToolError::new(format!("nothing is stored under the handle `{handle}`; there is {there}"))
+        })?;
+        self.range(stored, args).await
+    }
+
+    async fn range(&self, stored: &Ref, args: &Value) -> ToolResult {
         let number = |key: &str| args.get(key).and_then(Value::as_u64);
         let from = number("offset").unwrap_or(0);
         let length = number("length").unwrap_or(READ_USUAL).clamp(1, READ_MOST);

@@ -6,18 +6,18 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Answer, Input, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId, RunId,
-    RunInput, RunState, SessionId, State, Status, Text, Usage, accept,
+    AgentRef, Answer, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId, RunId,
+    RunInput, RunState, SessionId, State, Status, Text, Usage,
 };
 use windlass_store::{Fence, StoreError};
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load;
+use crate::off_thread::off_thread;
 use crate::people::People;
 use crate::prices::check_prices;
 use crate::updates::Updates;
@@ -170,8 +170,8 @@ impl RunHandle {
     ///
     /// # Errors
     /// The run has ended, or is being stopped already.
-    pub async fn cancel(&self, reason: Option<Text>) -> Result<(), Error> {
-        self.send(InputKind::Cancel { reason }).await
+    pub async fn cancel(&self, reason: impl Into<Text>) -> Result<(), Error> {
+        self.send(InputKind::Cancel { reason: Some(reason.into()) }).await
     }
 
     /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
@@ -193,8 +193,8 @@ impl RunHandle {
     ///
     /// # Errors
     /// The question is not open, or the answer does not fit it.
-    pub async fn answer(&self, question: QuestionId, answer: Answer) -> Result<(), Error> {
-        self.send(InputKind::Answered { question, answer }).await
+    pub async fn answer(&self, question: impl Into<QuestionId>, answer: Answer) -> Result<(), Error> {
+        self.send(InputKind::Answered { question: question.into(), answer }).await
     }
 
     /// Sends any input. Where the run is no longer driven here, it goes to the durable inbox.
@@ -204,12 +204,12 @@ impl RunHandle {
     pub async fn send(&self, what: InputKind) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
         if self.sender.send(Box::new(Sent { what: what.clone(), reply: Some(reply) })).await.is_err() {
-            return self.agent.post(self.run, what).await;
+            return self.agent.post(self.run, what).await.map(drop);
         }
         match answer.await {
             Ok(taken) => taken.map_err(Error::Refused),
             // The driver parked before it took the input.
-            Err(_) => self.agent.post(self.run, what).await,
+            Err(_) => self.agent.post(self.run, what).await.map(drop),
         }
     }
 
@@ -251,10 +251,25 @@ impl Agent {
             Some(session) if self.policy().past.memory != Memory::Off => self.session_end(session).await?,
             _ => None,
         };
-        self.prepare_on(input, base.as_ref(), options)
+        self.begin(input.into(), base, options, Self::prepare_at_once).await
     }
 
-    /// Prepares a new run whose conversation begins with another run's.
+    /// Makes a run of an input, which takes its time where that or the base is long.
+    pub(crate) async fn begin<O: Send + 'static>(
+        &self,
+        input: RunMessages,
+        base: Option<State>,
+        options: O,
+        prepare: fn(&Self, RunMessages, Option<&State>, O) -> Result<Prepared, Error>,
+    ) -> Result<Prepared, Error> {
+        let heft = base.as_ref().map_or(0, |base| base.history().bytes()).saturating_add(input.heft());
+        let agent = self.clone();
+        let make = move || prepare(&agent, input, base.as_ref(), options);
+        off_thread(&**self.environment(), heft, make).await
+    }
+
+    /// Prepares a new run whose conversation begins with another run's. Whoever drives runs on the same thread takes
+    /// [`prepare`](Self::prepare), which does not keep it long.
     ///
     /// # Errors
     /// The input is empty or does not fit, or the instructions cannot be rendered.
@@ -264,11 +279,19 @@ impl Agent {
         base: Option<&State>,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        let input = input.into();
+        self.prepare_at_once(input.into(), base, options)
+    }
+
+    pub(crate) fn prepare_at_once(
+        &self,
+        input: RunMessages,
+        base: Option<&State>,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
         if input.is_empty() {
             return Err(self.bad_input("there is no message in it".to_owned()));
         }
-        let run = clock::new_run(&**self.environment(), base.map(State::run));
+        let run = self.environment().new_run();
         // Without a memory there is no session to belong to.
         let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
         let start = self.start(run, input, session, base)?;
@@ -281,16 +304,24 @@ impl Agent {
     ///
     /// # Errors
     /// The input does not fit, or the instructions cannot be rendered.
-    pub(crate) fn prepare_child(
+    pub(crate) async fn prepare_child(
         &self,
         task: &Task,
         input: RunMessages,
-        base: Option<&State>,
-        options: DriveOptions,
+        base: Option<State>,
     ) -> Result<Prepared, Error> {
-        let run = task.run;
+        self.begin(input, base, (task.run, task.parent), Self::prepare_under).await
+    }
+
+    fn prepare_under(
+        &self,
+        input: RunMessages,
+        base: Option<&State>,
+        (run, parent): (RunId, RunId),
+    ) -> Result<Prepared, Error> {
+        let options = DriveOptions::default();
         let mut start = self.start(run, input, None, base)?;
-        start.parent = Some(task.parent);
+        start.parent = Some(parent);
         let start = InputKind::Start(Box::new(start));
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(start), self.first_fence(), options))
@@ -322,7 +353,7 @@ impl Agent {
             raised.push((*limit, max));
         }
         let session = base.session().cloned();
-        let fresh = clock::new_run(&**self.environment(), Some(run));
+        let fresh = self.environment().new_run();
         let mut start = self.start(fresh, RunMessages::default(), session, Some(&base))?;
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
@@ -332,24 +363,28 @@ impl Agent {
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
 
-    /// Leaves an input for whoever holds the run, after looking whether it fits the run as it stands.
-    ///
-    /// # Errors
-    /// The input does not fit the run.
-    pub async fn post(&self, run: RunId, what: InputKind) -> Result<(), Error> {
-        post(&**self.log(), run, self.environment().now(), what).await
-    }
-
     /// The end of a session's last run, if it has one.
     async fn session_end(&self, session: &SessionId) -> Result<Option<State>, Error> {
-        let filter =
-            windlass_store::RunFilter { session: Some(session.clone()), limit: 1, ..Default::default() };
-        let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
-        let state = load(&**self.log(), last.run).await?;
-        if !state.is_finished() {
-            return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+        let mut before = None;
+        loop {
+            let filter = windlass_store::RunFilter {
+                session: Some(session.clone()),
+                before,
+                limit: 1,
+                ..Default::default()
+            };
+            let Some(last) = self.log().list(filter).await?.into_iter().next() else { return Ok(None) };
+            let state = load(&**self.log(), last.run).await?;
+            // Words from elsewhere enter no session by themselves: an imported run is skipped until an agent here adopts it.
+            if state.agent().is_some_and(AgentRef::is_imported) {
+                before = Some(last.number);
+                continue;
+            }
+            if !state.is_finished() {
+                return Err(Error::SessionBusy { session: session.clone(), run: last.run });
+            }
+            return Ok(Some(state));
         }
-        Ok(Some(state))
     }
 
     pub(crate) fn first_fence(&self) -> Fence {
@@ -365,26 +400,6 @@ impl Agent {
     ) -> Prepared {
         Prepared { driver: Box::new(Driver::new(self.clone(), state, fence, first, options)) }
     }
-}
-
-/// Leaves an input in a run's durable inbox, after looking whether it fits the run as it stands.
-///
-/// Whoever holds the run takes it from there; a driver that leaves a run looks once more after it gave up its hold. So
-/// if nobody holds the run *after* the post ([`EventLog::summary`](windlass_store::EventLog::summary)), it is for the
-/// poster to [resume](Agent::resume) it.
-///
-/// # Errors
-/// The input does not fit the run, or the log failed.
-pub async fn post(
-    log: &dyn windlass_store::EventLog,
-    run: RunId,
-    at: u64,
-    what: InputKind,
-) -> Result<(), Error> {
-    let state = load(log, run).await?;
-    accept(&state, Input { at, what: what.clone() }).map_err(Error::Refused)?;
-    log.post(run, at, what).await?;
-    Ok(())
 }
 
 /// A run in the background with its updates.

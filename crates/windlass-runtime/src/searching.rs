@@ -7,10 +7,17 @@ use serde_json::Value;
 use windlass_core::{ToolSpec, found_tools, search_tools};
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
+use crate::environment::Environment;
+use crate::off_thread::off_thread;
+
+/// What is looked at of each tool, in bytes.
+const TOOL_BYTES: u64 = 2_048;
+
 /// Searches among the tools that a run has when the call starts.
 #[derive(Debug)]
 pub(crate) struct SearchTools {
     pub(crate) tools: Arc<Vec<ToolSpec>>,
+    pub(crate) environment: Arc<dyn Environment>,
 }
 
 impl Tool for SearchTools {
@@ -19,6 +26,9 @@ impl Tool for SearchTools {
     }
 
     fn call(&self, _: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
-        Box::pin(async move { Ok(found_tools(&self.tools, &args).into()) })
+        Box::pin(async move {
+            let (tools, heft) = (self.tools.clone(), self.tools.len() as u64 * TOOL_BYTES);
+            Ok(off_thread(&*self.environment, heft, move || found_tools(&tools, &args)).await.into())
+        })
     }
 }

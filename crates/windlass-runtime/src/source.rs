@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+#[cfg(feature = "mcp")]
 use windlass_tools::mcp::McpServer;
 use windlass_tools::{Bound, ServiceError, Tool, ToolSet};
 
@@ -34,6 +35,7 @@ pub trait ToolSource: Send + Sync + std::fmt::Debug {
     fn seek(&self) {}
 }
 
+#[cfg(feature = "mcp")]
 impl ToolSource for McpServer {
     fn name(&self) -> &str {
         self.name()

@@ -6,20 +6,33 @@ use windlass_core::{Adjusted, AgentRef, InputKind, InvalidInput, RunId, RunInput
 use windlass_store::Fence;
 
 use crate::agent::Agent;
+use crate::changes::ChangedTools;
 use crate::error::Error;
 use crate::load::{load, start_of};
 use crate::lost::refuse_given_up;
 use crate::run::{DriveOptions, Prepared};
 
+/// Which run is taken over, and who may do that.
+#[derive(Clone, Copy)]
+struct TakeOver {
+    run: RunId,
+    /// Whether its agent may be another one than it began with.
+    changed: bool,
+    /// Whether a person asks for it ([`DriveOptions::by_hand`]).
+    by_hand: bool,
+}
+
 impl Agent {
-    /// Prepares to go on with a run that nobody holds: after a crash, or when it waited for somebody.
-    ///
-    /// # Errors
-    /// The run has ended, somebody alive holds it, its agent is another one (unless `changed` allows that), or its model
-    /// call was lost with its process too often ([`DriveOptions::by_hand`]).
-    pub async fn resume(&self, run: RunId, changed: bool, options: DriveOptions) -> Result<Prepared, Error> {
+    /// Takes a run over that nobody drives. `changed` allows another agent than the run began with.
+    pub(crate) async fn take_over(
+        &self,
+        run: RunId,
+        changed: bool,
+        options: DriveOptions,
+    ) -> Result<Prepared, Error> {
         let fence = self.log().hold(run, self.holder()).await?;
-        match self.taken_over((run, changed, options.by_hand), &fence).await {
+        let which = TakeOver { run, changed, by_hand: options.by_hand };
+        match self.taken_over(which, &fence).await {
             Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),
             Err(error) => {
                 self.log().release(run, &fence).await?;
@@ -30,15 +43,17 @@ impl Agent {
 
     /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
     /// and instructions apply.
-    async fn taken_over(&self, how: (RunId, bool, bool), fence: &Fence) -> Result<(State, InputKind), Error> {
-        let (run, changed, by_hand) = how;
+    async fn taken_over(&self, which: TakeOver, fence: &Fence) -> Result<(State, InputKind), Error> {
+        let TakeOver { run, changed, by_hand } = which;
         let state = self.checked_state(run, changed).await?;
         refuse_given_up(&**self.log(), &state, by_hand).await?;
         let (holder, epoch) = (fence.holder.0.clone(), fence.epoch);
         if !state.agent().is_some_and(AgentRef::is_imported) {
             // What has changed must be known before anything begins again that was allowed as it was.
             let first = match self.changed_since(&state) {
-                Some(adjusted) => InputKind::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand },
+                Some(ChangedTools { tools, seals }) => {
+                    InputKind::ResumedWithTools { holder, epoch, tools, seals, by_hand }
+                }
                 None => InputKind::Resumed { holder, epoch, by_hand },
             };
             return Ok((state, first));
@@ -47,8 +62,9 @@ impl Agent {
         let input = crate::forks::first_input(&**self.log(), &start).await?;
         let own = self.start_again(&start, &input)?;
         let given = matches!(start.input, RunInput::Messages(_));
+        let agent = self.agent_ref().clone();
         let adjusted = Adjusted {
-            agent: Some(self.agent_ref().clone()),
+            agent: None,
             policy: Some(own.policy),
             tools: Some(self.refresh()),
             // Under a salt of our own: that of the run is known elsewhere.
@@ -56,18 +72,11 @@ impl Agent {
             models: Some(self.known_models(None)),
             prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
         };
-        Ok((state, InputKind::Adopted { holder, epoch, adjusted: Box::new(adjusted), by_hand }))
+        Ok((state, InputKind::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by_hand }))
     }
 
-    /// Whether this agent may go on with a run: `changed` allows another one than it began with.
-    ///
-    /// # Errors
-    /// The run has ended, or its agent is another one.
-    pub async fn may_go_on(&self, run: RunId, changed: bool) -> Result<(), Error> {
-        self.checked_state(run, changed).await.map(drop)
-    }
-
-    async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
+    /// The state of a run that this agent may resume: `changed` allows another agent than the run began with.
+    pub(crate) async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
         let state = load(&**self.log(), run).await?;
         if let Some(end) = state.ended() {
             let invalid = InvalidInput::Ended { run, status: end.status, found: "a take-over" };

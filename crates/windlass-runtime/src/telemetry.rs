@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_core::future::BoxFuture;
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, Status as SpanStatus, TraceContextExt as _, Tracer as _};
-use opentelemetry::{Context, KeyValue, global};
+use opentelemetry::{Context, ContextGuard, KeyValue, global};
 use windlass_core::{Action, Event, Fact, InputKind, LimitKind, State, Status, Text};
 
 use crate::agent::Agent;
@@ -95,8 +95,12 @@ impl RunTrace {
         })
     }
 
-    /// The span that log lines belong to now.
-    pub(crate) fn context(&self) -> &Context {
+    /// Makes the current span that of log lines, as long as the guard lives.
+    pub(crate) fn enter(&self) -> ContextGuard {
+        self.context().clone().attach()
+    }
+
+    fn context(&self) -> &Context {
         self.step.as_ref().unwrap_or(&self.run)
     }
 

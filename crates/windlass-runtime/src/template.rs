@@ -1,25 +1,24 @@
 //! Instructions as templates, within bounds: an agent's file may come from a stranger.
 //!
 //! `minijinja` counts the steps of a template (fuel), but a step may do any amount of work, and a value may double with
-//! each. So three things are added: [`check`] bounds how deep and long tags are before the parser sees them and refuses
-//! what lets values grow out of themselves; each filter is charged for what it reads and makes ([`filters`]); and the text
-//! that comes out has a bound.
+//! each. So four things are added: [`check`] bounds how deep and long tags are before the parser sees them and refuses
+//! what lets values grow out of themselves; each filter is charged for what it reads and makes ([`filters`]); so is each
+//! operator whose cost depends on its values ([`operators`]); and the text that comes out has a bound.
 
 mod check;
 mod filters;
+mod operators;
+mod work;
 
-use std::io;
-
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::machinery::{eval, make_string_output};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 pub(crate) use check::{Fault, check};
 
 /// The largest template, in bytes (1 MiB).
 const MAX_TEMPLATE_BYTES: usize = 1024 * 1024;
-/// The steps that rendering a template may take.
-const MAX_STEPS: u64 = 100_000;
-/// The bytes and values that the filters of one rendering may read and make.
-const MAX_WORK: u64 = 32 * 1024 * 1024;
+/// The steps that rendering a template may take; to count the work of an operator takes two more.
+const MAX_STEPS: u64 = 200_000;
 /// The largest text that a template may make beside what its input brings along, in bytes (4 MiB).
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// How often the input's own bytes may stand in the text.
@@ -27,9 +26,12 @@ const MAX_INPUT_COPIES: usize = 4;
 /// The name of the instructions among an agent's templates.
 const NAME: &str = "instructions";
 
-/// A template that was checked and read.
+/// A template that was checked.
 #[derive(Debug)]
-pub(crate) struct Template(Environment<'static>);
+pub(crate) struct Template {
+    environment: Environment<'static>,
+    text: String,
+}
 
 impl Template {
     /// Reads a template.
@@ -40,12 +42,13 @@ impl Template {
         check(text).map_err(|Fault { line, reason }| {
             Error::new(ErrorKind::SyntaxError, format!("{reason} (line {line})"))
         })?;
+        operators::compile(text)?;
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(MAX_STEPS));
         filters::add(&mut environment);
-        environment.add_template_owned(NAME, text.to_owned())?;
-        Ok(Self(environment))
+        operators::add(&mut environment);
+        Ok(Self { environment, text: text.to_owned() })
     }
 
     /// The text for an input.
@@ -53,39 +56,24 @@ impl Template {
     /// # Errors
     /// The template fails on it, or a bound is exceeded.
     pub(crate) fn render(&self, input: &serde_json::Value) -> Result<String, Error> {
+        self.counted(input).map(|(text, _)| text)
+    }
+
+    /// As [`Template::render`], with the steps that were taken and the work that was done.
+    fn counted(&self, input: &serde_json::Value) -> Result<(String, u64), Error> {
         let input_bytes = serde_json::to_string(input).map_or(0, |json| json.len());
         let most = MAX_TEXT_BYTES.saturating_add(input_bytes.saturating_mul(MAX_INPUT_COPIES));
-        let mut text = Bounded { text: Vec::new(), most };
+        let mut environment = self.environment.clone();
+        environment.set_formatter(move |out, state, value| work::emit(out, state, value, most));
+        let instructions = operators::compile(&self.text)?;
         let context = minijinja::context! { input => Value::from(minijinja::value::Serde(input)) };
-        let done = self.0.get_template(NAME)?.render_captured_to(context, &mut text);
-        if let Err(error) = done {
-            let full = text.text.len() >= text.most;
-            return Err(if full { too_long(most) } else { error });
-        }
-        String::from_utf8(text.text).map_err(|_| Error::new(ErrorKind::WriteFailure, "it made no text"))
-    }
-}
-
-fn too_long(most: usize) -> Error {
-    let words = format!("the text is longer than {most} bytes");
-    Error::new(ErrorKind::InvalidOperation, words)
-}
-
-/// A text that takes so many bytes and no more.
-struct Bounded {
-    text: Vec<u8>,
-    most: usize,
-}
-
-impl io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.most - self.text.len();
-        self.text.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        if bytes.len() > room { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes.len()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        let (mut text, no_blocks) = (String::new(), std::collections::BTreeMap::new());
+        let mut out = make_string_output(&mut text);
+        let (_, state) = eval(&environment, &instructions, context, &no_blocks, &mut out, AutoEscape::None)?;
+        let fuel = state.fuel_levels().map_or(0, |(used, _)| used);
+        let done = work::done(&state).saturating_add(fuel);
+        drop(state);
+        Ok((text, done))
     }
 }
 

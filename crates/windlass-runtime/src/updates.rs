@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
-use windlass_core::{ActionId, Event, LogLine, RunId};
+use windlass_core::{ActionId, LogLine, RunId};
 use windlass_store::{Batch, EventLog};
 
 use crate::partial::Partially;
@@ -182,9 +182,4 @@ impl Updates {
         self.seen = seen;
         self
     }
-}
-
-/// One event of a batch with its number, for those who take them one by one.
-pub fn numbered(batch: &Batch) -> impl Iterator<Item = (u64, &Event)> {
-    (batch.first..).zip(batch.events.iter())
 }

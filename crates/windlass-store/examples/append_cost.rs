@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
-use windlass_core::{Event, Fact, RunId};
-use windlass_store::{Append, EventLog, Fence, Holder, MemoryLog, RunState, SqliteLog, StoreError};
+use windlass_core::{Event, Fact, RunId, RunState};
+use windlass_store::{Append, EventLog, Fence, Holder, MemoryLog, SqliteLog, StoreError};
 
 /// Bytes of text in each appended event.
 const TEXT: usize = 1_024;

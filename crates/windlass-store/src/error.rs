@@ -5,6 +5,27 @@ use std::path::PathBuf;
 use thiserror::Error;
 use windlass_core::RunId;
 
+/// What became of a log's file while it was in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is not there any more.
+    Removed,
+    /// Another file has its name.
+    Replaced,
+    /// Its end is missing.
+    CutShort,
+}
+
+impl std::fmt::Display for Taken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Removed => "removed",
+            Self::Replaced => "replaced by another file",
+            Self::CutShort => "cut short",
+        })
+    }
+}
+
 /// Who keeps a log locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHolder {
@@ -143,12 +164,12 @@ pub enum StoreError {
         holder: LockHolder,
     },
     /// The log's file, or one beside it, was taken away under a process that had it open. Nothing more is written.
-    #[error("{path} was {} while the log was in use", if *.removed { "removed" } else { "replaced by another file" })]
+    #[error("{path} was {how} while the log was in use")]
     Gone {
         /// The file.
         path: PathBuf,
-        /// It is not there any more; else another file has its name.
-        removed: bool,
+        /// What became of it.
+        how: Taken,
     },
     /// The disk is full.
     #[error("no room on the disk for the log {path}")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use windlass_core::{Event, InputKind, Millis, RunId, SessionId, Status, Text};
+use windlass_core::{Event, InputKind, Millis, RunId, RunState, SessionId, Text};
 
 use crate::error::StoreError;
 
@@ -54,28 +54,6 @@ pub struct Fence {
     pub holder: Holder,
     /// The hold's number: a later hold has a higher one, and appends with a lower one are refused.
     pub epoch: u64,
-}
-
-/// How a run stands after an append, for listings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunState {
-    /// Work is going on, or would be if somebody held the run.
-    Running,
-    /// It waits for a person, a peer or a timer.
-    Suspended,
-    /// It has ended.
-    Ended(Status),
-}
-
-impl RunState {
-    /// The name that [`RunFilter::status`] is compared with: `running`, `suspended`, or the status' name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Suspended => "suspended",
-            Self::Ended(status) => status.name(),
-        }
-    }
 }
 
 /// One atomic append.
@@ -138,17 +116,25 @@ pub struct RunFilter {
     /// Only runs that can go on at this time, whoever holds them: those that are on, and suspended ones with something in
     /// their inbox or a timer that is due.
     pub due: Option<Millis>,
-    /// Only runs begun before this one: the next page of a listing.
-    pub before: Option<RunId>,
+    /// Only runs with a lower number: the next page of a listing, after a run with this one.
+    pub before: Option<RunNumber>,
     /// At most so many; 0 means [`DEFAULT_LISTED`].
     pub limit: usize,
 }
 
-/// A line of a listing. Newest first.
+/// The order in which the runs of a log began, by their first appends: a later run has a higher number than every run that is
+/// there. Neither ids nor times can say that, because both come from a clock that may have been set back in between.
+/// Numbers belong to one log (an imported run begins with its import), and may be given again once their runs are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunNumber(pub u64);
+
+/// A line of a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSummary {
     /// The run.
     pub run: RunId,
+    /// Its place in the order in which the runs of this log began.
+    pub number: RunNumber,
     /// Its agent's name.
     pub agent: Text,
     /// Its session.
@@ -174,32 +160,35 @@ pub struct RunSummary {
 /// A live stream of batches.
 pub type Batches = Pin<Box<dyn Stream<Item = Result<Batch, StoreError>> + Send>>;
 
+/// What a method of a log gives.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
 /// An append-only log of runs. All methods may be called from any thread and any process that shares the log.
 pub trait EventLog: Send + Sync + std::fmt::Debug {
     /// Appends atomically. Durable when the future ends well; if it ends with an error, nothing is visible.
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn append(&self, append: Append) -> Answer<'_, ()>;
 
     /// Reads the events with numbers from `from` on (a batch that begins before is cut), at most about `max` of them (never less than one batch).
-    fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>>;
+    fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>>;
 
     /// Reads from `from` on, then goes on live, with no gap and no repeat, until the run has ended.
     /// An append of another process is seen within 250 ms.
     fn follow(&self, run: RunId, from: u64) -> Batches;
 
     /// Leaves an input for whoever holds the run, now or later.
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>>;
+    fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId>;
 
     /// What is in the inbox after that place, in order.
-    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>>;
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>>;
 
     /// Ends when the inbox may hold something after that place. Another process' post is seen within 250 ms.
-    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> Answer<'_, ()>;
 
     /// Takes a post out that its holder refused. Of no effect if it is gone. Default: it stays.
     ///
     /// # Errors
     /// [`StoreError::Fenced`], [`StoreError::NotHeld`]: only the run's holder takes posts out.
-    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> Answer<'_, ()> {
         let _ = (run, post, fence);
         Box::pin(std::future::ready(Ok(())))
     }
@@ -211,7 +200,7 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`StoreError::TooLarge`] above [`PAYLOAD_BYTES`].
-    fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
+    fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
         let none = format!("this log keeps no payloads, found one of {} bytes", bytes.len());
         Box::pin(std::future::ready(Err(StoreError::Failed(none.into()))))
     }
@@ -221,7 +210,7 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`StoreError::UnknownPayload`].
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
         let _ = (from, max);
         let unknown = StoreError::UnknownPayload { sha256: sha256.to_owned() };
         Box::pin(std::future::ready(Err(unknown)))
@@ -231,10 +220,10 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`StoreError::Held`] names the living holder; [`StoreError::UnknownRun`].
-    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>>;
+    fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence>;
 
     /// Gives up a hold; of no effect if somebody else took over.
-    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()>;
 
     /// Confirms that a hold still stands: asked right before something is done that cannot be taken back. A log whose
     /// holders are known by heartbeats sends one first, so that the hold stands for some seconds more.
@@ -242,7 +231,7 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`StoreError::Fenced`], [`StoreError::NotHeld`], or [`StoreError::Held`] by default: the hold was lost or given up.
-    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
             match self.summary(run).await?.holder {
@@ -255,29 +244,24 @@ pub trait EventLog: Send + Sync + std::fmt::Debug {
 
     /// Gives up a hold as [`release`](Self::release) does, of a run that only somebody from outside can bring on: it is
     /// listed as suspended until its next append. It is [`park_until`](Self::park_until) without a timer.
-    fn park(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn park(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         self.park_until(run, fence, None)
     }
 
     /// As [`park`](Self::park), for a run with a timer: it is listed as due from then on ([`RunFilter::due`]), and at any time
     /// that lies more than [`CLOCK_JUMP_MS`](windlass_core::CLOCK_JUMP_MS) before the one at which the timer was set: the clock was
     /// set back then. `None`: only somebody can bring it on. Default: the hold is given up, the listing stays as it is, and nobody is told of the timer.
-    fn park_until(
-        &self,
-        run: RunId,
-        fence: &Fence,
-        wake: Option<Wake>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let _ = wake;
         self.release(run, fence)
     }
 
-    /// Lists runs, newest first.
-    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
+    /// Lists runs, newest first: by their numbers, whatever their ids and times say.
+    fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>>;
 
     /// One run's summary.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`].
-    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>>;
+    fn summary(&self, run: RunId) -> Answer<'_, RunSummary>;
 }

@@ -5,12 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_core::future::BoxFuture;
-use windlass_core::{Event, InputKind, Millis, RunId, Text};
-use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    StoreError, Wake,
-};
+use windlass_core::{Event, RunId};
+use windlass_store::{Answer, Append, EventLog, Fence, Holder, MemoryLog, StoreError};
 
 use crate::schedule::Turns;
 use crate::sim::step_aside;
@@ -135,7 +131,7 @@ impl Drop for Begun<'_> {
 }
 
 impl EventLog for CrashLog {
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move {
             let (run, events) = (append.run, append.events.clone());
             let mut begun = Begun { log: self, append: Some((run, events.clone())) };
@@ -170,43 +166,7 @@ impl EventLog for CrashLog {
         })
     }
 
-    fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>> {
-        self.inner.read(run, from, max)
-    }
-
-    fn follow(&self, run: RunId, from: u64) -> Batches {
-        self.inner.follow(run, from)
-    }
-
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
-        self.inner.post(run, at, what)
-    }
-
-    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {
-        self.inner.inbox(run, after)
-    }
-
-    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.inbox_changed(run, after)
-    }
-
-    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.discard(run, post, fence)
-    }
-
-    fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
-        self.inner.put(bytes)
-    }
-
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
-        self.inner.payload(sha256, from, max)
-    }
-
-    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
-        self.inner.hold(run, holder)
-    }
-
-    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         if self.crashed() {
             // The process is dead.
             return Box::pin(std::future::pending());
@@ -214,24 +174,7 @@ impl EventLog for CrashLog {
         self.inner.confirm(run, fence)
     }
 
-    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.release(run, fence)
-    }
-
-    fn park_until(
-        &self,
-        run: RunId,
-        fence: &Fence,
-        wake: Option<Wake>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.park_until(run, fence, wake)
-    }
-
-    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
-        self.inner.list(filter)
-    }
-
-    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
-        self.inner.summary(run)
+    windlass_store::forward_log! {
+        inner: read, follow, post, inbox, inbox_changed, discard, put, payload, hold, release, park_until, list, summary,
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_core::future::BoxFuture;
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, StoreError, Wake,
+    Answer, Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary,
+    StoreError, Wake,
 };
 
 use crate::sim::step_aside;
@@ -123,8 +123,6 @@ fn full() -> StoreError {
 fn failed() -> StoreError {
     StoreError::Failed("simulated: input/output error".into())
 }
-
-type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 impl EventLog for FaultLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {

@@ -113,14 +113,7 @@ pub fn called(calls: &[(&str, &str)]) -> Vec<Delta> {
 
 /// A failure of that kind, as a model's stream ends with it.
 pub fn model_failure(request: &ModelRequest, kind: FailureKind, message: &str) -> ModelFailure {
-    ModelFailure {
-        kind,
-        status: None,
-        message: message.into(),
-        retry_after_ms: None,
-        usage: Usage::default(),
-        model: request.model.name.clone(),
-    }
+    ModelFailure::new(kind, message, request.model.name.clone())
 }
 
 /// A tool's arguments where the schema is of no interest: any object.

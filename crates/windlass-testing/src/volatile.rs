@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    StoreError, Wake,
+    Answer, Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter,
+    RunSummary, StoreError, Wake,
 };
 
 /// A change, as it was asked for.
@@ -157,8 +156,6 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
     };
     done.unwrap_or_else(|| Err(StoreError::Failed("the log in memory did not answer at once".into())))
 }
-
-type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 fn unexpected() -> StoreError {
     StoreError::Failed("the log answered another question".into())

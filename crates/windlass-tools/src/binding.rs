@@ -1,8 +1,10 @@
 //! What a tool's calls are bound to, beside its spec and their arguments: commands, variables, folders, hosts, servers.
 
 use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::json;
 use windlass_core::{Secret, Text};
 
 /// One thing that decides what a tool's calls do. A change of it is a change of the agent, and an approval that was asked
@@ -30,4 +32,31 @@ impl Bound {
         // Whoever took a secret from a file or a program had it masked then.
         Self { what: what.into(), said: None, value: Secret::unmasked(value) }
     }
+
+    /// A folder in which something starts: an agent that moved with its folder is the same one, but where a link leads
+    /// elsewhere, something else starts there.
+    pub fn folder(path: &Path) -> Self {
+        Self::hidden("folder", real(path).to_string_lossy().into_owned())
+    }
+
+    /// A file or folder that is no secret: it enters the digest of the agent as it is named, an approval also with where
+    /// links lead.
+    pub fn place(what: impl Into<Text>, path: &Path) -> Self {
+        let (named, real) = (path.to_string_lossy(), real(path));
+        let value =
+            if real == path { named.to_string() } else { json!([named, real.to_string_lossy()]).to_string() };
+        Self { what: what.into(), said: Some((*named).into()), value: Secret::unmasked(value) }
+    }
+}
+
+/// A path without links, as far as there is something at it.
+fn real(path: &Path) -> PathBuf {
+    let known = |ancestor: &Path| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        ancestor
+            .canonicalize()
+            .ok()
+            .map(|real| if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    };
+    path.ancestors().find_map(known).unwrap_or_else(|| path.to_owned())
 }

@@ -248,8 +248,7 @@ impl Tool for CommandTool {
     fn binding(&self) -> Vec<Bound> {
         let mut all = vec![Bound::open("command", &self.run.said)];
         all.extend(self.check.as_ref().map(|check| Bound::open("check", &check.said)));
-        // An agent that moved with its folder is the same one.
-        all.push(Bound::hidden("folder", self.folder.to_string_lossy().into_owned()));
+        all.push(Bound::folder(&self.folder));
         if self.dashes {
             all.push(Bound::open("dashes", true));
         }

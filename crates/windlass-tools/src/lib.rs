@@ -15,7 +15,9 @@ pub mod conformance;
 mod error;
 mod function;
 mod lease;
+#[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg(feature = "sqlite")]
 pub mod memory;
 mod overrides;
 pub mod sandbox;
@@ -23,6 +25,7 @@ mod service;
 mod set;
 mod tool;
 mod trace;
+mod warning;
 
 pub use binding::Bound;
 pub use error::ToolSetError;
@@ -33,6 +36,9 @@ pub use schemars;
 pub use service::{Service, ServiceError, ServiceUse, SharedService};
 pub use set::{MAX_NAME, RESERVED, ToolSet, valid_name};
 pub use tool::*;
+pub use warning::ToolWarning;
+/// What a tool says of itself.
+pub use windlass_core::{Effect, ToolKind, ToolSpec};
 pub use windlass_macros::tool;
 
 /// For the code that [`macro@tool`] emits; no part of the public interface.

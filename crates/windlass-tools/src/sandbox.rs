@@ -74,9 +74,7 @@ impl SandboxSettings {
             Bound::open("modules", json!(self.modules)),
             Bound::open("built-in functions", json!(self.builtins)),
         ];
-        all.extend(
-            self.folder.as_ref().map(|folder| Bound::hidden("folder", folder.to_string_lossy().into_owned())),
-        );
+        all.extend(self.folder.as_deref().map(Bound::folder));
         all
     }
 }

@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use windlass::runtime::DriveOptions;
-use windlass::store::RunFilter;
-use windlass::{Agent, EventLog, SqliteLog, Tour, tool};
+use windlass::{Agent, Answer, EventLog, SqliteLog, Tour, tool};
 
 /// Calculates an arithmetic expression; pretend that each call costs money.
 #[tool(effect = "once", approve)]
@@ -28,18 +26,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let run = agent(log)?.run("What is 6 * 7?").await?;
         println!("run {} waits: {}", run.id(), run.questions().first().map_or("", |open| &open.text));
     }
-    let log: Arc<dyn EventLog> = Arc::new(SqliteLog::open(&path)?);
-    let waiting = log.list(RunFilter { status: Some("suspended".into()), ..RunFilter::default() }).await?;
-    for summary in waiting {
-        let agent = agent(log.clone())?;
-        let approve = windlass::core::Answer::Approve;
-        agent
-            .post(summary.run, windlass::core::InputKind::Answered { question: "q1".into(), answer: approve })
-            .await?;
-        let run = agent.resume(summary.run, false, DriveOptions::default()).await?.drive().await?;
+    let agent = agent(Arc::new(SqliteLog::open(&path)?))?;
+    for waiting in agent.runs().status("suspended").await? {
+        agent.answer(waiting.run, "q1", Answer::Approve).await?;
+        let run = agent.resume(waiting.run).await?;
         println!("run {} answered: {}", run.id(), run.text().unwrap_or_default());
     }
-    drop(log);
+    drop(agent);
     std::fs::remove_dir_all(folder)?;
     Ok(())
 }

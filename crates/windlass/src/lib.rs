@@ -26,27 +26,83 @@
 //!
 //! [`docs/rust.md`](https://github.com/windlass-rs/windlass/blob/main/docs/rust.md) goes on from here.
 //!
-//! The parts are in modules: [`core`] is the pure loop, [`models`], [`tools`] and [`store`] are its edges, [`runtime`]
-//! drives it. A program needs little more than the names at the top.
+//! # Where things are
+//!
+//! The names at the top are what most programs need. The rest is in modules:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`runtime`] | agents and how they are driven: options, hooks, delegates, agent files, the [supervisor](runtime::supervisor), [projections](runtime::projections) (JSON, sessions, effects), [export and import](runtime::exchange), [control](runtime::control) of runs from other processes |
+//! | [`message`] | conversations: messages, contents, tool calls |
+//! | [`event`] | the facts of a run, as the log keeps them |
+//! | [`policy`] | loop settings: presets, limits |
+//! | [`machine`] | the pure state machine behind all of it |
+//! | [`models`], [`tools`], [`store`] | the edges: model providers, tools, logs |
+//!
+//! # Cargo features
+//!
+//! All are on by default. Without them a program is smaller and builds faster.
+//!
+//! | feature | gives | brings |
+//! |---|---|---|
+//! | `sqlite` | [`SqliteLog`], and the memory service of agent files | SQLite (compiled with the program) |
+//! | `mcp` | `tools::mcp`, and tool servers in agent files | `rmcp` |
+//! | `otel` | spans and metrics of runs (`runtime::set_telemetry`) | the API of OpenTelemetry |
+//!
+//! An agent file that asks for a part that was left out is refused, with the feature's name.
 
-pub use windlass_core as core;
 pub use windlass_models as models;
 pub use windlass_runtime as runtime;
 pub use windlass_store as store;
 pub use windlass_tools as tools;
 
-pub use windlass_core::{LimitKind, Message, Status};
-pub use windlass_models::{Model, ModelError, Tour};
+pub use windlass_core::{Answer, LimitKind, Status};
+pub use windlass_models::{Model, Tour};
 pub use windlass_runtime::{Agent, Error, Partial, Run, Update};
-pub use windlass_store::{EventLog, MemoryLog, SqliteLog};
+#[cfg(feature = "sqlite")]
+pub use windlass_store::SqliteLog;
+pub use windlass_store::{EventLog, MemoryLog};
 pub use windlass_tools::{Tool, tool};
+
+/// The facts of a run, as the log keeps them and [`Update::Events`] brings them.
+pub mod event {
+    pub use windlass_core::{
+        ActionId, Adjusted, AgentRef, Base, CallDecided, CallDoubted, CallFinished, CallHeld, CallId,
+        CallOutcome, CallRetried, CallStarted, CancelRequested, Decision, DelegationFinished,
+        DelegationStarted, Event, Fact, HistoryEdited, InputReceived, InputRequested, LimitRaised,
+        LimitReached, Millis, OutputRejected, QuestionId, RunEnded, RunId, RunInput, RunResumed, RunStarted,
+        SessionId, Steered, StepBranched, Text, TurnCompleted, TurnFailed, TurnStarted,
+    };
+}
+
+/// Conversations: what agents, people and tools say.
+pub mod message {
+    pub use windlass_core::{
+        AssistantMessage, Content, Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolMessage,
+    };
+}
+
+/// Loop settings: presets, limits, and what else an agent file says under `loop`.
+pub mod policy {
+    pub use windlass_core::{AtLimit, Limit, LimitKind, Policy, Preset};
+    pub use windlass_runtime::SettingsError;
+}
+
+/// The loop as a pure state machine: [`accept`](machine::accept) an input, [`evolve`](machine::evolve) the state by its
+/// events, look what is [`pending`](machine::pending). [`runtime`] drives it; programs that only run agents need none of it.
+pub mod machine {
+    pub use windlass_core::{
+        Action, ActionKind, FailKind, Input, InputKind, InvalidInput, OpenQuestion, QuestionKind, RunState,
+        State, accept, evolve, pending, replay,
+    };
+}
 
 /// The model of that name, such as `openai/gpt-5-mini`, `ollama/qwen3` or `tour`, with its provider's usual environment
 /// variables. [`models::resolve::resolve`] takes a base URL, a key, headers and timeouts as well.
 ///
 /// # Errors
 /// The provider is unknown, or its key is missing: the error names the variable.
-pub fn model(name: &str) -> Result<std::sync::Arc<dyn Model>, ModelError> {
+pub fn model(name: &str) -> Result<std::sync::Arc<dyn Model>, models::ModelError> {
     models::resolve::resolve(&models::ModelSettings::named(name), &|variable| std::env::var(variable).ok())
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use windlass::core::{Event, Fact, RunId};
-use windlass::store::{Append, Fence, Holder, RunState};
+use windlass::store::{Append, Fence, Holder};
 use windlass::{EventLog, MemoryLog, SqliteLog};
+use windlass_core::{Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, agent, cpu_s};
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde_json::{Value, json};
+use windlass::message::Message;
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::{DriveOptions, load};
 use windlass::store::{Durability, SqliteOptions};
-use windlass::{Agent, LimitKind, Message, Model, SqliteLog};
+use windlass::{Agent, LimitKind, Model, SqliteLog};
 
 use super::{Options, Outcome};
 use crate::status_kb;

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
-use windlass::core::{Answer, Event, Fact, InputKind, RunId};
 use windlass::models::{Delta, Deltas, ModelRequest};
-use windlass::runtime::{DriveOptions, load};
-use windlass::store::{Append, Durability, Fence, RunFilter, RunState, SqliteOptions, StoreError};
+use windlass::runtime::load;
+use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, StoreError};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
+use windlass_core::{Answer, Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, file_bytes, status_kb};
 
@@ -87,7 +87,7 @@ pub(super) async fn parked(options: &Options) -> Outcome<Value> {
     let page = log.list(filter()).await?;
     let listed = begun.elapsed();
     let begun = Instant::now();
-    log.list(RunFilter { before: Some(id(runs / 2)), ..filter() }).await?;
+    log.list(RunFilter { before: Some(RunNumber(runs / 2)), ..filter() }).await?;
     let listed_within = begun.elapsed();
     let memory_kb = status_kb("VmRSS:").saturating_sub(before);
     let woken = wake(&log, runs).await?;
@@ -140,9 +140,8 @@ async fn wake(log: &Arc<SqliteLog>, runs: u64) -> Outcome<Value> {
     let agent = agent(Arc::clone(log) as Arc<dyn EventLog>)?;
     let begun = Instant::now();
     for run in &chosen {
-        let answer = InputKind::Answered { question: "q1".into(), answer: Answer::Text("red".into()) };
-        agent.post(*run, answer).await?;
-        let ended = agent.resume(*run, true, DriveOptions::default()).await?.drive().await?;
+        agent.answer(*run, "q1", Answer::Text("red".into())).await?;
+        let ended = agent.resume(*run).with_changed_agent().await?;
         if ended.text() != Some("done") {
             return Err(format!("run {run} did not end: {:?}", ended.standing()).into());
         }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use windlass::core::{Event, State, evolve};
 use windlass::runtime::load;
 use windlass::store::{Durability, SqliteOptions};
 use windlass::{EventLog as _, SqliteLog};
+use windlass_core::{Event, State, evolve};
 
 use super::{Options, Outcome, Place, file_bytes, one_run, status_kb};
 

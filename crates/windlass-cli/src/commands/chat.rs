@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::{RunId, SessionId, Usage};
+use windlass_core::{RunId, RunState, SessionId, Usage};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
-use windlass_store::{RunFilter, RunState};
+use windlass_store::RunFilter;
 
 use crate::agents;
 use crate::asking::Terminal;
@@ -87,6 +87,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
     let mut view = View::new(args.view);
     assembly.chosen.iter().for_each(|line| view.remark(line));
+    view.warnings(&assembly.warnings);
     let named = args.session.is_some();
     let session = args.session.map_or_else(new_session, SessionId::from);
     let terminal = if args.view.json { None } else { Terminal::open() };
@@ -228,7 +229,7 @@ impl Chat {
         let state = load(&**self.agent.log(), last.run).await?;
         // Somebody sits here and wants to go on.
         let options = DriveOptions { by_hand: true, ..self.options() };
-        let prepared = self.agent.resume(last.run, false, options).await?;
+        let prepared = self.agent.resume(last.run).options(options).prepare().await?;
         self.going_on(last.run);
         match self.drive(prepared, Some(&state)).await {
             Err(failure)

@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windlass_core::StopReason;
-use windlass_models::resolve::{PROVIDERS, check, list_models};
+use windlass_models::providers::{Address, provider, provider_names};
+use windlass_models::resolve::{check, list_models};
 use windlass_models::{ModelSettings, choose_auto, resolve};
 
 use crate::agents::now;
@@ -35,8 +36,7 @@ pub(crate) struct ModelsArgs {
 enum ModelsCommand {
     /// List the providers and whether they can be used, or the models of one
     List {
-        /// The provider: openai, ollama, llama, tour
-        #[arg(value_name = "PROVIDER")]
+        #[arg(value_name = "PROVIDER", help = format!("The provider: {}", listable().join(", ")))]
         provider: Option<String>,
         /// One JSON object a line
         #[arg(long)]
@@ -72,19 +72,27 @@ async fn carry_out(args: ModelsArgs) -> Result<Exit, Failure> {
     }
 }
 
-async fn names(provider: &str, json: bool) -> Result<Exit, Failure> {
-    let provider = provider.split('/').next().unwrap_or(provider);
-    if provider == "openai-compatible" {
+/// The providers whose models can be listed by their names alone.
+fn listable() -> Vec<&'static str> {
+    let given = |name: &&str| provider(name).is_some_and(|entry| matches!(entry.address, Address::Given));
+    provider_names().filter(|name| !given(name)).collect()
+}
+
+async fn names(name: &str, json: bool) -> Result<Exit, Failure> {
+    let name = name.split('/').next().unwrap_or(name);
+    let known = provider_names().any(|known| known == name);
+    if known && !listable().contains(&name) {
         return Err(Failure::new(Exit::Usage, "an OpenAI-compatible server has no usual place")
             .hint("give `base_url` beside the model's name in an agent file"));
     }
-    if !PROVIDERS.contains(&provider) {
-        let close = windlass_core::nearest(provider, PROVIDERS);
-        let near = if close.is_empty() { PROVIDERS.join(", ") } else { close.join(" or ") };
-        return Err(Failure::new(Exit::Usage, format!("there is no model provider `{provider}`"))
+    if !known {
+        let close = windlass_core::nearest(name, provider_names());
+        let all = || provider_names().collect::<Vec<_>>().join(", ");
+        let near = if close.is_empty() { all() } else { close.join(" or ") };
+        return Err(Failure::new(Exit::Usage, format!("there is no model provider `{name}`"))
             .hint(format!("did you mean {near}?")));
     }
-    for name in list_models(&ModelSettings::named(provider), &home::env).await? {
+    for name in list_models(&ModelSettings::named(name), &home::env).await? {
         if json {
             out::json(&json!({ "type": "model", "name": name }))?;
         } else {

@@ -10,7 +10,6 @@ mod export;
 mod find;
 mod fork;
 mod go_on;
-mod hashes;
 mod import;
 mod list;
 pub(crate) mod prune;
@@ -18,7 +17,6 @@ mod replay;
 mod resume;
 mod show;
 mod steer;
-mod stub;
 mod watch;
 
 use clap::{Args, Subcommand};

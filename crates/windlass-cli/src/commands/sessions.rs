@@ -2,13 +2,12 @@
 
 mod delete;
 mod events;
-mod known;
 mod stats;
 
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use windlass_runtime::projections::{json, sessions};
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};
@@ -80,18 +79,18 @@ fn unknown(session: &str) -> Failure {
 }
 
 async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failure> {
-    let sessions = match log {
-        Some(log) => known::sessions(&log).await?,
+    let known = match log {
+        Some(log) => sessions(&*log).await?,
         None => Vec::new(),
     };
-    if sessions.is_empty() && !args.json {
+    if known.is_empty() && !args.json {
         out::note("no sessions");
     }
-    let dropped = sessions.iter().filter(|session| !session.held).count() as u64;
-    let wanted = sessions.iter().filter(|session| args.all || session.held);
+    let dropped = known.iter().filter(|session| !session.held).count() as u64;
+    let wanted = known.iter().filter(|session| args.all || session.held);
     for session in wanted.take(args.limit as usize) {
         if args.json {
-            out::json(&line(session))?;
+            out::json(&json::session(session))?;
             continue;
         }
         out::line(format_args!(
@@ -108,18 +107,4 @@ async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failu
         out::note(format_args!("{dropped} beyond `memory.max_sessions`: `--all` lists them, too"));
     }
     Ok(Exit::Good)
-}
-
-fn line(session: &known::Session) -> Value {
-    json!({
-        "type": "session",
-        "session_id": session.id,
-        "agent": session.newest.agent,
-        "runs": session.runs,
-        "started_at": session.first.started_at,
-        "updated_at": session.newest.updated_at,
-        "last_run": session.newest.run,
-        "title": session.first.title,
-        "held": session.held,
-    })
 }

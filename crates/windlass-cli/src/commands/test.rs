@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use clap::Args;
+use windlass_core::covers;
 use windlass_testing::{CaseReport, RunnerOptions, run_case};
 
 use crate::failure::{Exit, Failure};
@@ -93,9 +94,7 @@ fn modes(args: &TestArgs) -> &'static str {
 
 fn wanted(args: &TestArgs, name: &str) -> bool {
     match (&args.only, &args.print_log) {
-        (Some(pattern), _) if pattern.contains(['*', '?']) => {
-            wildmatch::WildMatch::new(pattern).matches(name)
-        }
+        (Some(pattern), _) if pattern.contains(['*', '?']) => covers(pattern, name),
         (Some(part), _) => name.contains(part.as_str()),
         (None, Some(exact)) => name == exact,
         (None, None) => true,

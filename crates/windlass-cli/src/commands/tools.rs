@@ -14,7 +14,7 @@ use windlass_core::{
 use windlass_runtime::agent_file::{AgentFile, ToolEntry};
 use windlass_runtime::{FileService, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
-use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet};
+use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
 use crate::agents;
 use crate::failure::{Exit, Failure};
@@ -23,6 +23,7 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
 use crate::stdin;
+use crate::view::warnings;
 use crate::view::words::{cut, name, span};
 
 /// How many characters of a description a line shows.
@@ -78,7 +79,7 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
         ToolsCommand::List { file, json } => {
             let found = interrupts.or(tools_of(&file)).await??;
             let health = interrupts.or(found.health()).await?;
-            list(&found.tools.specs(), json)?;
+            list(&found, json)?;
             told(&health)
         }
         ToolsCommand::Call { file, tool, args, json } => {
@@ -167,13 +168,16 @@ fn told(health: &[(String, ServiceError)]) -> Result<Exit, Failure> {
     }
 }
 
-fn list(tools: &[ToolSpec], json: bool) -> Result<(), Failure> {
-    for tool in tools {
+fn list(found: &Found, json: bool) -> Result<(), Failure> {
+    let tools = found.tools.specs();
+    let warnings: Vec<ToolWarning> = found.servers.iter().flat_map(McpServer::warnings).collect();
+    for tool in tools.iter() {
         if json {
+            let warning = warnings.iter().find(|warning| *warning.tool == *tool.name);
             out::json(&json!({
                 "name": tool.name, "description": tool.description, "parameters": tool.parameters,
                 "effect": tool.effect, "approve": tool.approve, "timeout_ms": tool.timeout_ms,
-                "origin": tool.origin,
+                "origin": tool.origin, "warning": warning.map(|warning| &warning.reason),
             }))?;
         } else {
             let approve = if tool.approve { ", a person must allow it" } else { "" };
@@ -186,6 +190,11 @@ fn list(tools: &[ToolSpec], json: bool) -> Result<(), Failure> {
             out::line(format_args!("  {}", cut(&tool.description, DESCRIPTION_CHARS)))?;
         }
     }
+    if json {
+        let left_out = warnings.iter().filter(|warning| warning.left_out);
+        left_out.map(warnings::value).try_for_each(|warning| out::json(&warning))?;
+    }
+    warnings::lines(&warnings).into_iter().for_each(out::say);
     if tools.is_empty() {
         out::note("this agent has no tools");
     }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use windlass_core::is_unseen;
+
 /// The text with each character that could steer the terminal or reorder a line written as an escape (`\u{1b}`).
 /// Line ends and tabs stay; a carriage return goes from the end of a line.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
@@ -56,20 +58,12 @@ fn escape(out: &mut String, char: char) {
     }
 }
 
-/// Whether a character is an instruction instead of a sign: controls (ECMA-48 sequences all begin with one), marks that
-/// reorder a line (Unicode UAX 9), separators of lines, and characters that nobody sees. The joiners that scripts and
-/// emoji need are signs.
+/// Whether a character is an instruction instead of a sign: controls (ECMA-48 sequences all begin with one), and what nobody
+/// sees, marks that reorder a line (Unicode UAX 9) among it. The joiners and variation selectors that scripts and emoji
+/// need are signs.
 fn steers(char: char) -> bool {
-    char.is_control()
-        || matches!(char,
-            // Bidirectional marks, embeddings, overrides and isolates.
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            // Line and paragraph separators.
-            | '\u{2028}' | '\u{2029}'
-            // Without width: a space, invisible operators, deprecated format characters, a byte order mark.
-            | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
-            // Interlinear annotations, tags.
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    let is_needed = matches!(char, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    char.is_control() || is_unseen(char) && !is_needed
 }
 
 #[cfg(test)]

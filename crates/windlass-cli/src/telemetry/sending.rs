@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response};
-use opentelemetry_http::{Bytes, HttpClient, HttpError};
+use opentelemetry_http::{Bytes, HttpClient as Sender, HttpError};
 use tokio::runtime::Runtime;
+use windlass_models::HttpClient;
 
 /// How long one export may take, in milliseconds, where `OTEL_EXPORTER_OTLP_TIMEOUT` does not say: short, because the end of
 /// a command waits for it.
@@ -16,7 +17,7 @@ const ANSWER_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
-    client: reqwest::Client,
+    client: HttpClient,
     runtime: Arc<Runtime>,
     limit: Duration,
 }
@@ -25,32 +26,16 @@ impl Sending {
     pub(super) fn start() -> Result<Self, Box<dyn std::error::Error>> {
         let limit = std::env::var("OTEL_EXPORTER_OTLP_TIMEOUT").ok().and_then(|ms| ms.trim().parse().ok());
         let limit = Duration::from_millis(limit.unwrap_or(SEND_MS));
-        let endpoint = std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT").unwrap_or_default();
-        let client = windlass_models::http_client(&endpoint, limit)?;
+        HttpClient::check(&std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT").unwrap_or_default())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { client, runtime: Arc::new(runtime), limit })
+        Ok(Self { client: HttpClient::new(limit), runtime: Arc::new(runtime), limit })
     }
 }
 
 #[async_trait::async_trait]
-impl HttpClient for Sending {
+impl Sender for Sending {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let (client, limit) = (self.client.clone(), self.limit);
-        self.runtime.block_on(async move {
-            let request = reqwest::Request::try_from(request)?;
-            let answer = async {
-                let mut answer = client.execute(request).await?;
-                let mut taken = Vec::new();
-                while let Some(piece) = answer.chunk().await? {
-                    if taken.len() + piece.len() > ANSWER_BYTES {
-                        break;
-                    }
-                    taken.extend_from_slice(&piece);
-                }
-                Ok::<_, HttpError>((answer.status(), taken))
-            };
-            let (status, taken) = tokio::time::timeout(limit, answer).await??;
-            Response::builder().status(status).body(Bytes::from(taken)).map_err(HttpError::from)
-        })
+        let answer = self.client.send(request, ANSWER_BYTES);
+        self.runtime.block_on(async { Ok(tokio::time::timeout(self.limit, answer).await??) })
     }
 }

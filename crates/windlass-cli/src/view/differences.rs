@@ -1,49 +1,24 @@
-//! Where two JSON values differ, place by place.
+//! Where two JSON values differ, in words.
 
 use serde_json::Value;
+use windlass_runtime::projections::value_changes;
 
 use super::words::cut;
 
-/// How many characters of a value are shown.
+/// Characters of a value that are shown.
 const VALUE_CHARS: usize = 200;
-/// How many places are named.
+/// Places that are named.
 const PLACES: usize = 20;
 
 /// One line for each place that differs: `data.attempt: 1, now 2`.
 pub(crate) fn lines(before: &Value, after: &Value) -> Vec<String> {
-    let mut lines = Vec::new();
-    walk("", before, after, &mut lines);
-    if lines.len() > PLACES {
-        let more = lines.len() - PLACES;
-        lines.truncate(PLACES);
-        lines.push(format!("and {more} more"));
-    }
-    lines
-}
-
-fn walk(place: &str, before: &Value, after: &Value, lines: &mut Vec<String>) {
-    match (before, after) {
-        (one, other) if one == other => {}
-        (Value::Object(one), Value::Object(other)) => {
-            let fresh = other.keys().filter(|key| !one.contains_key(*key));
-            for key in one.keys().chain(fresh) {
-                let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
-                let field =
-                    |fields: &serde_json::Map<String, Value>| fields.get(key).cloned().unwrap_or(Value::Null);
-                walk(&place, &field(one), &field(other), lines);
-            }
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            for number in 0..one.len().max(other.len()) {
-                let item = |items: &[Value]| items.get(number).cloned().unwrap_or(Value::Null);
-                walk(&format!("{place}[{number}]"), &item(one), &item(other), lines);
-            }
-        }
-        (one, other) => {
-            let place = if place.is_empty() { "value" } else { place };
-            lines.push(format!("{place}: {}, now {}", shown(one), shown(other)));
-        }
-    }
+    let changes = value_changes(before, after);
+    let more = changes.len().saturating_sub(PLACES);
+    let shown = changes.iter().take(PLACES).map(|change| {
+        let place = if change.place.is_empty() { "value" } else { &change.place };
+        format!("{place}: {}, now {}", shown(&change.before), shown(&change.after))
+    });
+    shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
 fn shown(value: &Value) -> String {
@@ -58,18 +33,11 @@ mod tests {
 
     #[test]
     fn each_place_that_differs_is_named_with_both_values() {
-        let before = json!({ "type": "a", "data": { "n": 1, "list": [1, 2], "gone": "x" } });
-        let after = json!({ "type": "a", "data": { "n": 2, "list": [1, 3, 4], "fresh": true } });
-        assert_eq!(
-            lines(&before, &after),
-            [
-                "data.n: 1, now 2",
-                "data.list[1]: 2, now 3",
-                "data.list[2]: nothing, now 4",
-                "data.gone: \"x\", now nothing",
-                "data.fresh: nothing, now true",
-            ]
-        );
-        assert!(lines(&before, &before).is_empty());
+        let before = json!({ "data": { "n": 1, "gone": "x" } });
+        let after = json!({ "data": { "n": 2 } });
+        assert_eq!(lines(&before, &after), ["data.n: 1, now 2", "data.gone: \"x\", now nothing"]);
+        assert_eq!(lines(&json!(1), &json!(2)), ["value: 1, now 2"]);
+        let (few, many): (Vec<u8>, Vec<u8>) = (vec![0; 22], vec![1; 22]);
+        assert_eq!(lines(&json!(few), &json!(many)).last().map(String::as_str), Some("and 2 more"));
     }
 }

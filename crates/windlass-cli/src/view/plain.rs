@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::io;
 
 use windlass_core::{
-    ActionId, Adjusted, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message, Rejection,
-    RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire,
+    ActionId, Adjusted, CallArgs, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message,
+    Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire, shown_args,
 };
 use windlass_runtime::Update;
 
@@ -27,7 +27,7 @@ pub(crate) struct Plain {
     pub(super) brief: bool,
     pub(super) paper: Paper,
     turn: Turn,
-    calls: HashMap<CallId, (Text, Text)>,
+    calls: HashMap<CallId, (Text, CallArgs)>,
     started_at: u64,
     model_calls: u64,
     tool_calls: u64,
@@ -91,7 +91,7 @@ impl Plain {
         }
     }
 
-    fn warn(&mut self, text: &str) {
+    pub(super) fn warn(&mut self, text: &str) {
         if !self.quiet {
             self.end_line();
             out::note(text);
@@ -227,7 +227,7 @@ impl Plain {
             let text = reasoning.text.to_string();
             self.remark(&text);
         }
-        self.settle(turn.text.as_deref().unwrap_or_default());
+        self.settle(turn.beside_calls().as_deref().unwrap_or_default());
         self.end_line();
         let action = self.turn.action.take();
         self.turn =
@@ -287,7 +287,7 @@ impl Plain {
             Decision::Approved => self.remark(&format!("approved: {name}")),
             Decision::Edited { args } => {
                 if let Some((_, old)) = self.calls.get_mut(&decided.call) {
-                    *old = args.clone();
+                    *old = args.clone().into();
                 }
                 self.remark(&format!("approved: {name}, with other arguments"));
             }
@@ -299,7 +299,7 @@ impl Plain {
     fn call_started(&mut self, call: &CallId, attempt: u32) {
         self.tool_calls += u64::from(attempt == 1);
         let (name, args) = match self.calls.get(call) {
-            Some((called, args)) => (name(called), cut(args, LINE_CHARS)),
+            Some((called, args)) => (name(called), cut(&shown_args(args), LINE_CHARS)),
             None => (name(call.as_str()), String::new()),
         };
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };

@@ -1,6 +1,7 @@
 //! A command, server, folder or agent that changes between the question and the answer (E24).
 
 use crate::kit::{End, Home, assert_end};
+use crate::server::{Reply, Server};
 use crate::tool_server::ToolServer;
 
 /// An agent whose sums are done by a program, which must be allowed.
@@ -177,4 +178,87 @@ fn e24_a_delegates_file_is_noticed() {
     assert!(end.stderr.contains("agent of tool `keeper`"), "{end:?}");
     home.write("keeper.yaml", KEEPER);
     assert_eq!(approve(&home).code, 0, "as it was");
+}
+
+/// The answer to the question whether a task may be done; the model that does it stands under `agents` of the root.
+fn answered(agents: &str, call: (&str, &str), asked: [&str; 2], given: [&str; 2]) -> End {
+    let calls = Reply::Call(call.0.into(), call.1.into());
+    let root = Server::start(vec![calls, Reply::Pieces(vec!["It is done."])]);
+    let home = Home::new();
+    let far = "name: far\ndescription: d\nmodel: { use: openai/m, base_url: \"${FAR}\", key: \"${KEY}\" }\n";
+    home.write("far.yaml", far);
+    home.write("below.yaml", "name: below\ndescription: d\nmodel: tour\nagents: [./far.yaml]\n");
+    home.write(
+        "agent.yaml",
+        &format!("{}agents: {agents}\nloop: {{ approve: [{}] }}\n", root.agent(), call.0),
+    );
+    let windlass = |args: &[&str], [url, key]: [&str; 2]| {
+        crate::kit::end(home.command(args).env("FAR", url).env("KEY", key).output().unwrap())
+    };
+    let end = windlass(&["run", "agent.yaml", "Go on."], asked);
+    assert_eq!(end.code, 75, "{end:?}");
+    windlass(&["runs", "answer", "last", "q1", "approve"], given)
+}
+
+#[test]
+fn e24_a_task_goes_to_no_other_address_than_was_asked_about_however_deep_its_agent_stands() {
+    let branch = "[{ name: near, description: d, branch: { instructions: x, agents: [./far.yaml] } }]";
+    for (agents, name, args) in [
+        ("[./far.yaml]", "far", r#"{"task": "t"}"#),
+        ("[./below.yaml]", "below", r#"{"task": "t"}"#),
+        (branch, "branch", r#"{"name": "near"}"#),
+    ] {
+        let (good, evil) = (Server::start(vec![Reply::Cut("")]), Server::start(vec![Reply::Cut("")]));
+        let end = answered(agents, (name, args), [&good.url, "key-one"], [&evil.url, "key-one"]);
+        assert_eq!(end.code, 75, "{name}: {end:?}");
+        assert!(end.stderr.contains("this has changed since: agent."), "{name}: {end:?}");
+        assert!(good.requests.try_recv().is_err() && evil.requests.try_recv().is_err(), "{name}");
+    }
+}
+
+#[test]
+fn e24_a_delegates_rotated_key_asks_nobody_again() {
+    let far = Server::start(vec![Reply::Pieces(vec!["Done."])]);
+    let task = ("far", r#"{"task": "t"}"#);
+    let end = answered("[./far.yaml]", task, [&far.url, "key-one"], [&far.url, "key-two"]);
+    assert_eq!((end.code, end.stdout.trim()), (0, "It is done."), "{end:?}");
+    assert!(far.heads.recv().unwrap().contains("key-two"));
+}
+
+#[test]
+fn e24_a_branch_is_asked_about_again_when_a_tool_that_it_may_call_has_changed() {
+    let root = Server::start(vec![Reply::Call("branch".into(), r#"{"name": "near"}"#.into())]);
+    let agent = |program: &str| {
+        format!(
+            "{}tools: [ {{ command: {{ name: sum, description: d, run: [{program}] }} }} ]\n\
+             agents: [ {{ name: near, description: d, branch: {{ instructions: x }} }} ]\nloop: {{ approve: [branch] }}\n",
+            root.agent()
+        )
+    };
+    let home = Home::new();
+    home.write("agent.yaml", &agent("./t.sh"));
+    assert_eq!(home.windlass(["run", "agent.yaml", "Go on."]).code, 75);
+    home.write("agent.yaml", &agent("./evil.sh"));
+    let end = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"]);
+    assert_eq!(end.code, 75, "{end:?}");
+    assert!(end.stderr.contains("this has changed since: tools of the agent above."), "{end:?}");
+}
+
+#[test]
+fn e24_a_folder_that_leads_elsewhere_is_asked_about_again() {
+    let read = || Reply::Call("read_file".into(), r#"{"path": "a.txt"}"#.into());
+    let root = Server::start(vec![read(), Reply::Pieces(vec!["It is read."])]);
+    let home = Home::new();
+    home.write("one/a.txt", "a");
+    home.write("other/a.txt", "the other");
+    let tools = "tools: [ { builtin: { read_file: { folders: [one] } } } ]\nloop: { approve: [read_file] }\n";
+    home.write("agent.yaml", &format!("{}{tools}", root.agent()));
+    assert_eq!(home.windlass(["run", "agent.yaml", "Go on."]).code, 75);
+    std::fs::rename(home.path("one"), home.path("before")).unwrap();
+    std::os::unix::fs::symlink(home.path("other"), home.path("one")).unwrap();
+    let end = approve(&home);
+    assert_eq!(end.code, 75, "{end:?}");
+    assert!(end.stderr.contains("this has changed since: folders."), "{end:?}");
+    let end = home.windlass(["runs", "answer", "last", "q2", "approve"]);
+    assert_eq!(end.code, 0, "now it is allowed: {end:?}");
 }

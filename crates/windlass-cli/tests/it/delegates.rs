@@ -121,6 +121,33 @@ fn agents_in_a_circle_are_refused() {
     assert_eq!(home.windlass(["agents", "check", "a.yaml"]).code, 65);
 }
 
+/// A lead above 15 agents, each of them above the same 16, and above so many more.
+fn family(home: &Home, more: usize) {
+    let list =
+        |names: Vec<String>| names.iter().map(|name| format!("./{name}.yaml")).collect::<Vec<_>>().join(", ");
+    let numbered = |what: &str, most: usize| (1..=most).map(|nth| format!("{what}{nth}")).collect::<Vec<_>>();
+    for leaf in numbered("leaf", 16) {
+        home.write(&format!("{leaf}.yaml"), &format!("name: {leaf}\nmodel: tour\n"));
+    }
+    let below = list(numbered("leaf", 16));
+    for group in numbered("group", 15) {
+        home.write(&format!("{group}.yaml"), &format!("name: {group}\nmodel: tour\nagents: [ {below} ]\n"));
+    }
+    let all = list(numbered("group", 15).into_iter().chain(numbered("leaf", more)).collect());
+    home.write("lead.yaml", &format!("name: lead\nmodel: tour\nagents: [ {all} ]\n"));
+}
+
+#[test]
+fn more_than_256_agents_under_one_are_refused() {
+    let home = Home::new();
+    family(&home, 1);
+    let check = home.windlass(["agents", "check", "lead.yaml"]);
+    assert_eq!(check.code, 0, "256 agents: {check:?}");
+    family(&home, 2);
+    assert_end!(home, home.windlass(["run", "lead.yaml", "go"]));
+    assert_eq!(home.windlass(["agents", "check", "lead.yaml"]).code, 65);
+}
+
 #[test]
 fn e10_a_delegate_with_the_name_of_a_tool_is_refused() {
     let home = Home::new();

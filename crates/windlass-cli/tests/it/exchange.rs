@@ -234,3 +234,21 @@ tools:
     assert_eq!(exported(&there, "last").lines().count(), export.lines().count());
     assert_eq!(there.windlass(["runs", "replay", "last"]).code, 0);
 }
+
+#[test]
+fn last_is_the_run_that_began_last_also_where_another_id_is_greater() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    let (first, export) = (home.id(), exported(&home, "last"));
+    // The first digits of an id are its time: this one is of a year far ahead.
+    let ahead = format!("7fffffff{}", &first[8..]);
+    home.write("ahead.jsonl", &unhashed(&export.replace(&first, &ahead)));
+    let import = home.windlass(["runs", "import", "ahead.jsonl"]);
+    assert_eq!((import.code, home.id()), (0, ahead.clone()), "it has begun here with its import: {import:?}");
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 3 + 4?"]).code, 0);
+    assert_eq!(home.last()["summary"]["title"], "What is 3 + 4?");
+    let list = home.windlass(["runs", "list", "--json"]).stdout;
+    let place = |run: &str| list.lines().position(|line| line.contains(run)).unwrap();
+    assert_eq!([&home.id(), &ahead, &first].map(|run| place(run)), [0, 1, 2], "{list}");
+}

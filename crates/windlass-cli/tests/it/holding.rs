@@ -130,6 +130,23 @@ fn e32_a_holder_that_sleeps_keeps_its_run_and_goes_on_when_it_wakes() {
     assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
 }
 
+#[test]
+fn a_cancel_that_a_stopped_holder_does_not_hear_ends_with_an_error_that_names_it() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{SLOW}loop: {{ grace_ms: 0 }}\n"));
+    let sleeper = home.start(["run", "agent.yaml", "What is 2 + 5?"]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    signal(&sleeper, "STOP");
+    let end = home.windlass(["runs", "cancel", "last"]);
+    let pid = sleeper.id();
+    assert_eq!(end.code, 1, "{end:?}");
+    assert!(end.stderr.contains(&format!("has not ended yet: pid {pid} ")), "{end:?}");
+    assert!(end.stderr.contains(&format!("`kill -CONT {pid}`")), "{end:?}");
+    assert!(end.stderr.contains(&format!("`kill -9 {pid}`")), "{end:?}");
+    signal(&sleeper, "CONT");
+    assert_eq!(finish(sleeper).code, 130, "the wish to stop was kept");
+}
+
 /// A holder on another machine counts as dead when its heartbeat stops. Here the line of a sleeping one is changed to say so.
 #[test]
 fn e32_a_holder_that_lost_its_run_while_it_slept_cannot_append() {

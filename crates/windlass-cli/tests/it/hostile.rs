@@ -76,7 +76,7 @@ fn e12_no_command_shows_words_that_steer_the_terminal() {
 }
 
 #[test]
-fn json_and_a_piped_answer_keep_each_byte() {
+fn json_keeps_each_value_and_a_piped_answer_each_byte() {
     let (home, _) = attacked();
     for args in
         [&["runs", "show", "last", "--json"][..], &["runs", "list", "--json"], &["runs", "export", "last"]]

@@ -1,6 +1,7 @@
 //! Questions without a terminal: the run waits, and the answer comes from another process.
 
 use crate::kit::{ASKING, BOTH, Home, PLAIN, SLOW, assert_end, finish, lines, until};
+use crate::server::{Reply, Server};
 
 fn suspended(home: &Home) {
     home.write("agent.yaml", ASKING);
@@ -142,4 +143,22 @@ fn a_suspended_run_can_be_cancelled_without_its_agent() {
     assert!(end.stderr.ends_with(": cancelled\n"), "{end:?}");
     assert_eq!(home.last()["status"], "cancelled");
     assert_eq!(home.windlass(["runs", "cancel", "last"]).code, 1, "it has ended already");
+}
+
+#[test]
+fn a_call_is_shown_with_the_value_that_runs_and_not_with_the_models_text() {
+    let args = "{\"p\":\"good\", \"\\u0070\":\"EVIL\u{115f}\"}";
+    let server = Server::start(vec![Reply::Call("say".into(), args.into()), Reply::Pieces(vec!["Done."])]);
+    let home = Home::new();
+    let tools = "tools: [ { command: { name: say, description: d, run: [echo, \"{p}\"] } } ]\nloop: { approve: [say] }\n";
+    home.write("agent.yaml", &format!("{}{tools}", server.agent()));
+    let asked = home.windlass(["run", "agent.yaml", "Go on."]);
+    assert_eq!(asked.code, 75, "{asked:?}");
+    let value = r#"{"p":"EVIL\u115f"}"#;
+    let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert!(end.code == 0 && end.stderr.contains(&format!("-> say {value}\n")), "{end:?}");
+    for args in [["runs", "show", "last"], ["runs", "effects", "last"]] {
+        let shown = home.windlass(args).stdout;
+        assert!(shown.contains(&format!("say {value}\n")) && !shown.contains("good"), "{args:?}: {shown}");
+    }
 }

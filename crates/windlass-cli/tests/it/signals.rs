@@ -5,6 +5,7 @@ use std::process::Child;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kit::{BOTH, Home, PLAIN, SLOW, assert_end, finish, lines, until};
+use crate::server::{Reply, Server};
 
 fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
@@ -59,9 +60,8 @@ fn nothing_that_the_run_began_is_left() {
     until("the sum has begun", || lines(&home.path("sums")) == 1);
     interrupt(&child);
     assert_eq!(finish(child).code, 130);
-    let pid: i32 = home.read("pid").trim().parse().unwrap();
-    let alive = Pid::from_raw(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
-    assert!(!alive, "the tool's process {pid} is still there");
+    let pid = home.read("pid");
+    assert!(!pid.is_empty() && !is_alive(&pid), "the tool's process {pid} is still there");
 }
 
 #[test]
@@ -95,15 +95,21 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
+/// Whether a process is there that has not ended; one that nobody has reaped yet has.
 fn is_alive(pid: &str) -> bool {
-    let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-/// The tool was told to end and has, and nothing of that stands in the log.
+/// The tool was told to end and has, and the run is left.
 fn is_laid_down(home: &Home) {
     assert_eq!(lines(&home.path("told")), 1, "the tool had its SIGTERM");
     assert!(!is_alive(&home.read("pid")), "the tool's process is still there");
+    is_left(home);
+}
+
+/// Nobody holds the run, and nothing of its stop stands in the log.
+fn is_left(home: &Home) {
     let last = home.last();
     assert_eq!(last["status"], "running", "{last}");
     assert_eq!(last["summary"]["holder"], serde_json::Value::Null, "{last}");
@@ -277,4 +283,52 @@ fn sigterm_ends_tool_servers_and_tools_that_are_called_by_hand() {
     send(&child, Signal::TERM);
     let end = finish(child);
     assert_eq!((end.code, lines(&home.path("told"))), (143, 1), "{end:?}");
+}
+
+/// A tool server over stdio in the shell. A call of its tool waits for the file `go`; it has a child of its own by then, which
+/// does not hear SIGTERM.
+const SERVER: &str = r#"
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"sum","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*)
+      sh -c 'trap "" TERM; echo $$ > child; while [ -e server.sh ] && [ ! -e go ]; do sleep 0.02; done' &
+      echo $$ > pid
+      echo call >> calls
+      wait
+      result='{"content":[{"type":"text","text":"7"}]}' ;;
+    *) result= ;;
+  esac
+  case "$id$result" in
+    '') ;;
+    "$id") printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+    *) printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result" ;;
+  esac
+done
+"#;
+
+#[test]
+fn sigterm_ends_a_tool_server_that_serves_a_call_and_leaves_the_run_to_be_resumed() {
+    let model = Server::start(vec![
+        Reply::Call("s__sum".to_owned(), "{}".to_owned()),
+        Reply::Pieces(vec!["2 + 5 is 7."]),
+    ]);
+    let home = Home::new();
+    home.write("server.sh", SERVER);
+    let tools = "tools: [ { mcp: { name: s, command: [sh, server.sh] }, effect: read_only } ]\n";
+    home.write("agent.yaml", &format!("{}{tools}", model.agent()));
+    let child = home.start(["run", "agent.yaml", "What is 2 + 5?"]);
+    until("the call is served", || lines(&home.path("calls")) == 1 && !home.read("child").is_empty());
+    let began = [home.read("pid"), home.read("child")];
+    send(&child, Signal::TERM);
+    let end = finish(child);
+    assert_eq!(end.code, 143, "{end:?}");
+    until("the server and what it began are gone", || !began.iter().any(|pid| is_alive(pid)));
+    is_left(&home);
+    home.write("go", "");
+    let end = home.windlass(["runs", "resume", "last"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+    assert_eq!(lines(&home.path("calls")), 2, "the call was lost, and made again");
 }

@@ -6,7 +6,9 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Termios, tcgetattr};
 
 use crate::hostile::steering;
 use crate::kit::{Home, PLAIN, until};
@@ -57,7 +59,28 @@ impl Seat {
     }
 
     fn code(mut self) -> i32 {
+        self.ended()
+    }
+
+    fn ended(&mut self) -> i32 {
         self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    /// How the terminal is set.
+    fn modes(&self) -> Termios {
+        tcgetattr(&self.keys).unwrap()
+    }
+
+    /// Whether each key goes to the command at once, and nobody shows it.
+    fn is_raw(&self) -> bool {
+        !self.modes().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Whether the terminal was told that last: `h` turns a mode on, `l` turns it off.
+    fn is_on(&self, mode: &str) -> bool {
+        let seen = self.seen();
+        let last = |turn: char| seen.rfind(&format!("\u{1b}[?{mode}{turn}"));
+        last('h') > last('l')
     }
 }
 
@@ -187,4 +210,73 @@ fn a_conversation_at_a_terminal() {
     seat.expect("goes on with this conversation");
     assert_eq!(seat.code(), 0);
     assert!(home.read("home/chat_history").contains("What is 2 + 3?"));
+}
+
+/// Signals that end a process and leave its run, and the exit codes.
+const LEAVING: [(Signal, i32); 3] = [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)];
+
+/// Whether the tests were started to ignore it: then the command does so, too.
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[test]
+fn a_signal_at_the_prompt_of_a_chat_leaves_the_terminal_as_it_was() {
+    for (signal, code) in LEAVING.into_iter().filter(|(signal, _)| !is_ignored(*signal)) {
+        let home = Home::new();
+        home.write("agent.yaml", PLAIN);
+        let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+        let before = format!("{:?}", seat.modes());
+        assert!(!seat.is_raw());
+        until("the prompt reads keys", || seat.is_raw() && seat.seen().contains("> "));
+        seat.keys("half a li");
+        seat.expect("half a li");
+        kill_process(Pid::from_child(&seat.child), signal).unwrap();
+        assert_eq!(seat.ended(), code);
+        seat.expect("ended by SIG");
+        assert_eq!(format!("{:?}", seat.modes()), before, "{signal:?}");
+        let seen = seat.seen();
+        let (said, after) =
+            (seen.rfind("half a li").unwrap(), seen.rfind("\r\nerror: ended by SIG").unwrap());
+        assert!(said < after, "the error stands on a line of its own: {seen:?}");
+        // Marked pastes, and changes that are shown together.
+        for mode in ["2004", "2026"] {
+            assert!(seen.contains(&format!("\u{1b}[?{mode}h")) && !seat.is_on(mode), "mode {mode}: {seen:?}");
+        }
+        assert!(!seen.contains("\u{1b}[?25l") || seat.is_on("25"), "the cursor is hidden: {seen:?}");
+    }
+}
+
+#[test]
+fn a_signal_at_a_question_leaves_the_terminal_and_the_question_as_they_were() {
+    for (signal, code) in LEAVING.into_iter().filter(|(signal, _)| !is_ignored(*signal)) {
+        let home = Home::new();
+        asking(&home);
+        let mut seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
+        let before = format!("{:?}", seat.modes());
+        seat.expect("[l]ater\r\n> ");
+        kill_process(Pid::from_child(&seat.child), signal).unwrap();
+        assert_eq!(seat.ended(), code, "{:?}", seat.seen());
+        seat.expect("> \r\nerror: run ");
+        assert_eq!(format!("{:?}", seat.modes()), before, "{signal:?}");
+        for mode in ["2004", "25"] {
+            assert!(!seat.seen().contains(&format!("\u{1b}[?{mode}")), "{:?}", seat.seen());
+        }
+        assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).stdout, "2 + 3 is 5.\n");
+    }
+}
+
+#[test]
+fn sigterm_at_a_question_in_a_chat_ends_the_chat() {
+    let home = Home::new();
+    asking(&home);
+    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    seat.expect("> ");
+    seat.keys("What is 2 + 3?\r");
+    seat.expect("[l]ater\r\n> ");
+    kill_process(Pid::from_child(&seat.child), Signal::TERM).unwrap();
+    assert_eq!(seat.ended(), 143, "{:?}", seat.seen());
+    assert!(!seat.is_raw() && !seat.is_on("2004"), "{:?}", seat.seen());
 }

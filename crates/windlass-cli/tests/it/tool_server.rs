@@ -18,19 +18,34 @@ pub(crate) struct ToolServer {
 
 impl ToolServer {
     pub(crate) fn start() -> Self {
+        Self::offering(vec![echo()])
+    }
+
+    /// A server with these tools.
+    pub(crate) fn offering(tools: Vec<Value>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (called, calls) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                answer(stream.unwrap(), &called);
+                answer(stream.unwrap(), &tools, &called);
             }
         });
         Self { url, calls }
     }
 }
 
-fn answer(mut stream: TcpStream, called: &Sender<Value>) {
+/// The tool that says its argument again.
+pub(crate) fn echo() -> Value {
+    json!({
+        "name": "echo",
+        "description": "Says it again.",
+        "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
+        "annotations": { "readOnlyHint": true },
+    })
+}
+
+fn answer(mut stream: TcpStream, tools: &[Value], called: &Sender<Value>) {
     let asked = request(&stream);
     let result = match asked["method"].as_str() {
         Some("initialize") => json!({
@@ -38,12 +53,7 @@ fn answer(mut stream: TcpStream, called: &Sender<Value>) {
             "capabilities": { "tools": {} },
             "serverInfo": { "name": "double", "version": "1" },
         }),
-        Some("tools/list") => json!({ "tools": [ {
-            "name": "echo",
-            "description": "Says it again.",
-            "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
-            "annotations": { "readOnlyHint": true },
-        } ] }),
+        Some("tools/list") => json!({ "tools": tools }),
         Some("tools/call") => {
             let text = format!("echo: {}", asked["params"]["arguments"]["text"].as_str().unwrap_or_default());
             // A test that does not look has dropped the other end.

@@ -1,7 +1,9 @@
 //! `windlass tools`.
 
-use crate::kit::{Home, PLAIN, SLOW};
-use crate::tool_server::ToolServer;
+use serde_json::{Value, json};
+
+use crate::kit::{Home, PLAIN, SLOW, assert_end};
+use crate::tool_server::{ToolServer, echo};
 
 #[test]
 fn tools_are_listed_with_their_effects() {
@@ -106,4 +108,71 @@ fn a39_code_runs_by_hand() {
     let ran = home.windlass(["tools", "call", "agent.yaml", "process_sandbox__execute", code]);
     let told = "{\"stdout\": \"2\\n\", \"stderr\": \"\", \"return_value\": \"None\", \"success\": true}\n";
     assert_eq!((ran.code, ran.stdout.as_str()), (0, told), "{ran:?}");
+}
+
+/// An agent with a server of three tools: one as it should be, one with a schema that multiplies, and one with a pattern
+/// that has no linear bound. The names of the last two try to steer the terminal.
+fn with_costly_tools() -> (Home, ToolServer) {
+    let twice = |n: u32| json!({ "allOf": [{ "$ref": format!("#/$defs/d{n}") }, { "$ref": format!("#/$defs/d{n}") }] });
+    let mut definitions: serde_json::Map<String, Value> =
+        (1..=40).map(|n| (format!("d{n}"), twice(n - 1))).collect();
+    definitions.insert("d0".to_owned(), json!(true));
+    let bomb =
+        json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/d40" } }, "$defs": definitions });
+    let pattern = json!({ "type": "object", "properties": { "a": { "type": "string", "pattern": "(?=a)\u{1b}[2Jb" } } });
+    let server = ToolServer::offering(vec![
+        echo(),
+        json!({ "name": "bomb", "inputSchema": bomb }),
+        json!({ "name": "pattern", "inputSchema": pattern }),
+    ]);
+    let home = Home::new();
+    let url = &server.url;
+    home.write(
+        "agent.yaml",
+        &format!("name: a\nmodel: tour\ntools: [ {{ mcp: {{ name: s, url: \"{url}/mcp\" }} }} ]\n"),
+    );
+    (home, server)
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_tool_that_is_left_out_or_unchecked_is_said_where_tools_are_listed() {
+    let (home, _server) = with_costly_tools();
+    assert_end!(home, home.windlass(["tools", "list", "agent.yaml"]));
+    let list = home.windlass(["tools", "list", "agent.yaml", "--json"]);
+    let lines = json_lines(&list.stdout);
+    let said =
+        |line: &Value| [&line["name"], &line["type"], &line["tool"], &line["left_out"]].map(Value::clone);
+    let said: Vec<_> = lines.iter().map(said).collect();
+    let null = Value::Null;
+    assert_eq!(
+        said,
+        [
+            [json!("s__echo"), null.clone(), null.clone(), null.clone()],
+            [json!("s__pattern"), null.clone(), null.clone(), null.clone()],
+            [null, json!("warning"), json!("s__bomb"), json!(true)],
+        ]
+    );
+    assert_eq!(lines[0]["warning"], Value::Null);
+    assert!(lines[1]["warning"].as_str().unwrap().contains("linear time"), "{lines:?}");
+}
+
+#[test]
+fn a_tool_that_is_left_out_or_unchecked_is_said_where_a_run_begins_and_goes_on() {
+    let (home, _server) = with_costly_tools();
+    assert_end!(home, home.windlass(["run", "agent.yaml", "Are you there?"]));
+    let run = home.windlass(["run", "--json", "agent.yaml", "Are you there?"]);
+    let warnings = json_lines(&run.stdout).into_iter().filter(|line| line["type"] == "warning");
+    let said = |line: Value| [&line["server"], &line["tool"], &line["left_out"]].map(Value::clone);
+    let said: Vec<_> = warnings.map(said).collect();
+    assert_eq!(
+        said,
+        [[json!("s"), json!("s__bomb"), json!(true)], [json!("s"), json!("s__pattern"), json!(false)],]
+    );
+    let forked = home.windlass(["runs", "fork", "--at", "2", "last"]);
+    assert!(forked.stderr.contains("warning: tool `s__bomb` of server `s` is left out"), "{forked:?}");
+    assert_eq!(home.windlass(["run", "-q", "agent.yaml", "Are you there?"]).stderr, "");
 }

@@ -51,3 +51,29 @@ fn k41_another_refusal_does_not_switch() {
     assert_eq!(end.code, 69, "{end:?}");
     assert!(end.stderr.contains("temperature is out of range"), "{end:?}");
 }
+
+/// A reply in text goes back to the server as the bytes that came, and its results follow calls.
+#[test]
+fn what_came_as_text_goes_back_byte_for_byte() {
+    const SAID: &str = " <tool_call>\n{ \"name\": \"calculate\",\t\"arguments\": { \"expression\" : \"2\\u002b3\" } }\n</tool_call>\n";
+    let home = Home::new();
+    let server = Server::start(vec![
+        Reply::Pieces(vec![SAID.get(..30).unwrap(), SAID.get(30..).unwrap()]),
+        Reply::Pieces(vec!["Five."]),
+        Reply::Pieces(vec!["Still five."]),
+    ]);
+    server.go.send(()).unwrap();
+    home.write("agent.yaml", &format!("{}tools: [ {{ builtin: [calculate] }} ]\n", server.agent()));
+    let end = home.windlass(["run", "agent.yaml", "-q", "--session", "s", "How much?"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "Five.\n"), "{end:?}");
+    let end = home.windlass(["run", "agent.yaml", "-q", "--session", "s", "Sure?"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "Still five.\n"), "{end:?}");
+    let sent: Vec<_> = (0..3).map(|_| server.requests.recv_timeout(PATIENCE).unwrap()).collect();
+    for request in sent.get(1..).unwrap() {
+        let said = &request["messages"][1];
+        assert_eq!(said["content"], SAID, "{request}");
+        assert_eq!(said["tool_calls"][0]["function"]["arguments"], "{ \"expression\" : \"2\\u002b3\" }");
+        assert_eq!(request["messages"][2]["tool_call_id"], said["tool_calls"][0]["id"]);
+        assert_eq!(request["messages"][2]["content"], "5");
+    }
+}

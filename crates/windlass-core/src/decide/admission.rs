@@ -4,13 +4,14 @@
 //! hook and calls after a take-over all begin in [`Decision::begin`], at the price of the model that would be asked.
 
 use super::Decision;
-use crate::event::TurnStarted;
+use crate::asks::Ask;
+use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::Text;
 use crate::ledger::{Amount, Ledger, METERED};
 use crate::outcome::FailKind;
 use crate::policy::{LimitKind, Turns};
 use crate::reply::{ModelFailure, Usage};
-use crate::state::{Calling, Closing, Phase};
+use crate::state::Closing;
 
 /// Why a model call does not begin.
 pub(super) enum Refusal {
@@ -34,19 +35,6 @@ impl Refusal {
     }
 }
 
-/// The model call that is going on or waits, once more.
-pub(super) fn again(calling: &Calling) -> TurnStarted {
-    TurnStarted {
-        turn: calling.turn,
-        purpose: calling.purpose,
-        model: calling.model,
-        attempt: calling.attempt,
-        again: false,
-        choice: calling.choice.clone(),
-        note: None,
-    }
-}
-
 impl Decision {
     /// Begins a model call if it is admitted. If not, the run ends at the limit, as the limit's policy says.
     pub(super) fn begin(&mut self, next: TurnStarted) {
@@ -57,23 +45,14 @@ impl Decision {
     }
 
     /// Another attempt follows one that failed, after a wait, if it is admitted with what that one used.
-    pub(super) fn begin_after(
-        &mut self,
-        failure: ModelFailure,
-        wait: u64,
-        next: TurnStarted,
-        next_model: Option<u32>,
-    ) {
-        let asked = match &self.state.phase {
-            Phase::Calling(calling) => self.state.setup.models.get(calling.model as usize),
-            _ => None,
-        };
+    pub(super) fn begin_after(&mut self, failed: &Ask, failure: ModelFailure, wait: u64, next: TurnStarted) {
+        let asked = self.state.setup.models.get(failed.model as usize);
         let mut ledger = self.state.ledger.clone();
         ledger.count(&failure.usage, asked.and_then(|model| model.prices));
-        let (turn, admitted) = (next.turn, self.admits(&ledger, &next));
+        let admitted = self.admits(&ledger, &next);
         let retry_at = admitted.is_ok().then(|| self.at.saturating_add(wait));
-        let next_model = next_model.filter(|_| admitted.is_ok());
-        self.record(crate::event::TurnFailed { turn, failure, retry_at, next_model });
+        let next_model = Some(next.model).filter(|model| admitted.is_ok() && *model != failed.model);
+        self.record(TurnFailed { retry_at, next_model, ..TurnFailed::last(failed, failure) });
         match admitted {
             Ok(()) if wait == 0 => self.begin(next),
             Ok(()) => {}
@@ -88,7 +67,7 @@ impl Decision {
         if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
-        let needed = state.reservation(model, self.entering(next));
+        let needed = state.reservation(next.purpose, model, self.entering(next));
         if let Some(closing) = state.ending.closing() {
             return self.admit_closing(closing, ledger, next, &needed);
         }
@@ -154,7 +133,7 @@ impl Decision {
             .closing()
             .into_iter()
             .filter_map(|closing| Some(closing.reached.note.as_ref()?.len()));
-        let steering = self.state.steering.iter().map(|text| text.len());
+        let steering = self.state.conversation.steering.iter().map(|text| text.len());
         let fresh = next.turn != self.state.turn.number;
         (note.sum::<usize>() + if fresh { closing.chain(steering).sum() } else { 0 }) as u64
     }
@@ -163,7 +142,7 @@ impl Decision {
     fn refuse(&mut self, refusal: Refusal) {
         let seconds = matches!(refusal, Refusal::Limit { limit: LimitKind::Seconds, .. });
         let late =
-            seconds && self.state.ending.closing().is_none() && matches!(self.state.phase, Phase::Calling(_));
+            seconds && self.state.ending.closing().is_none() && self.state.asks.asked().next().is_some();
         if late {
             // The deadline comes first on record, as where it passes while a process is there.
             self.deadline_passed();

@@ -4,7 +4,7 @@ use super::finish::Finish;
 use super::limits::fill;
 use super::{Decided, Decision};
 use crate::action::Found;
-use crate::args::check_args;
+use crate::args::check_args_beside;
 use crate::event::{
     CallDecided, CallFinished, CallHeld, CallRetried, CallStarted, Decision as Verdict, InputRequested,
 };
@@ -31,7 +31,7 @@ impl Decision {
     pub(super) fn begin_calls(&mut self) {
         let finish = self.finish_in_turn();
         if let Finish::Valid(call, output) = &finish
-            && self.state.steering.is_empty()
+            && self.state.conversation.steering.is_empty()
         {
             self.finish_with(call, output.clone(), Status::Answered);
             return;
@@ -52,7 +52,7 @@ impl Decision {
         let mut comparing = Comparing::default();
         let faults: Vec<(CallId, CallOutcome)> = calls
             .iter()
-            .filter_map(|(_, open)| Some((open.call.id.clone(), fault(&self.state, open, &mut comparing)?)))
+            .filter_map(|(_, open)| Some((open.call.id.clone(), self.fault(open, &mut comparing)?)))
             .collect();
         if !self.finish_goes_on(finish) {
             return;
@@ -87,6 +87,48 @@ impl Decision {
             }
         }
         self.go_on();
+    }
+
+    /// What is wrong with a call before any policy looks at it.
+    fn fault(&self, open: &OpenCall, comparing: &mut Comparing) -> Option<CallOutcome> {
+        let state = &self.state;
+        if let Some(fault) = &open.call.fault {
+            return Some(CallOutcome::Malformed { message: fault.clone() });
+        }
+        let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
+        let known = |tool: &&ToolSpec| tool.offered || tool.unreachable;
+        if open.call.delegate {
+            // KAOS names all agents, not the nearest ones.
+            return match state.tool(&open.call.name).filter(delegates).filter(known) {
+                Some(_) => None,
+                None => Some(CallOutcome::UnknownTool {
+                    nearest: state
+                        .toolbox
+                        .all
+                        .iter()
+                        .filter(delegates)
+                        .filter(known)
+                        .map(|tool| tool.name.clone())
+                        .collect(),
+                }),
+            };
+        }
+        // An agent that could not be reached is tried again at its next use (K20).
+        let Some(tool) = state.tool(&open.call.name).filter(known) else {
+            return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name, comparing) });
+        };
+        if matches!(tool.kind, ToolKind::Finish(_)) {
+            return None;
+        }
+        let check = |tool, args| check_args_beside(tool, args, &self.checks);
+        let checked = if open.reaches() {
+            let own = check(tool, &open.call.args);
+            own.and_then(|own| state.target(open).map_or(Ok(own), |target| check(target, open.args())))
+        } else {
+            // Those of a run from elsewhere may have been edited there.
+            check(tool, open.args())
+        };
+        checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
     }
 
     /// Whether the limit on tool calls is reached by so many.
@@ -187,7 +229,7 @@ impl Decision {
             return;
         }
         while let Some(id) = next_to_start(&self.state) {
-            let counts = |open: &OpenCall| !open.by_hook() && open.attempt == 0;
+            let counts = |open: &OpenCall| open.origin.is_model() && open.attempt == 0;
             let counts = self.state.open_call(&id).is_some_and(counts);
             if counts && self.used_up(self.state.ledger.counters.tool_calls) {
                 self.skip(id, CALLS_USED_UP, Some(LimitKind::ToolCalls));
@@ -416,46 +458,6 @@ fn outcome_text(open: &OpenCall) -> String {
 fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
     let offered = state.toolbox.all.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
     comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
-}
-
-/// What is wrong with a call before any policy looks at it.
-fn fault(state: &State, open: &OpenCall, comparing: &mut Comparing) -> Option<CallOutcome> {
-    if let Some(fault) = &open.call.fault {
-        return Some(CallOutcome::Malformed { message: fault.clone() });
-    }
-    let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
-    let known = |tool: &&ToolSpec| tool.offered || tool.unreachable;
-    if open.call.delegate {
-        // KAOS names all agents, not the nearest ones.
-        return match state.tool(&open.call.name).filter(delegates).filter(known) {
-            Some(_) => None,
-            None => Some(CallOutcome::UnknownTool {
-                nearest: state
-                    .toolbox
-                    .all
-                    .iter()
-                    .filter(delegates)
-                    .filter(known)
-                    .map(|tool| tool.name.clone())
-                    .collect(),
-            }),
-        };
-    }
-    // An agent that could not be reached is tried again at its next use (K20).
-    let Some(tool) = state.tool(&open.call.name).filter(known) else {
-        return Some(CallOutcome::UnknownTool { nearest: near(state, &open.call.name, comparing) });
-    };
-    if matches!(tool.kind, ToolKind::Finish(_)) {
-        return None;
-    }
-    let checked = if open.reaches() {
-        let own = check_args(tool, &open.call.args);
-        own.and_then(|own| state.target(open).map_or(Ok(own), |target| check_args(target, open.args())))
-    } else {
-        // Those of a run from elsewhere may have been edited there.
-        check_args(tool, open.args())
-    };
-    checked.err().map(|message| CallOutcome::Malformed { message: message.into() })
 }
 
 /// The next call of the turn that is allowed and has room.

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::limits::fill;
 use super::{Decision, RAW_OUTPUT};
-use crate::args::check_args;
+use crate::args::{check_args, check_args_beside};
+use crate::asks::Ask;
 use crate::event::{OutputRejected, Rejection, ToolChoice, TurnFailed};
 use crate::ids::{CallId, Text};
 use crate::message::ToolCall;
@@ -12,7 +13,7 @@ use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{AtLimit, Stop, Wire};
 use crate::reply::{FailureKind, ModelFailure};
-use crate::state::{Calling, ClosingStage};
+use crate::state::ClosingStage;
 use crate::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
 use crate::xml::{from_xml, xml_form};
 
@@ -65,7 +66,7 @@ impl Decision {
         if form == OutputForm::None {
             return Ok(None);
         }
-        let mut args = check_args(tool, &call.args)?;
+        let mut args = check_args_beside(tool, &call.args, &self.checks)?;
         self.objected()?;
         Ok(match form {
             OutputForm::Value => args.get_mut(OUTPUT_FIELD).map(Value::take),
@@ -136,7 +137,7 @@ impl Decision {
     /// What the model gave in the end, for the error of a run that failed for it.
     fn raw_output(&self, call: Option<CallId>) -> String {
         let raw = match call {
-            Some(id) => self.state.open_call(&id).map(|open| open.call.args.clone()),
+            Some(id) => self.state.open_call(&id).map(|open| open.call.args.to_text()),
             None => self.said(),
         };
         raw.map_or(String::new(), |raw| format!("{RAW_OUTPUT}{raw}"))
@@ -240,16 +241,13 @@ impl Decision {
     }
 
     /// A provider that knows no forced tool choice: the output is asked for as text instead (acorn).
-    pub(super) fn forced_choice_refused(&mut self, calling: &Calling, failure: &ModelFailure) -> bool {
+    pub(super) fn forced_choice_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
         let refused = matches!(failure.kind, FailureKind::Unsupported | FailureKind::BadRequest);
-        if self.state.ending.closing().is_none()
-            || !refused
-            || !matches!(calling.choice, ToolChoice::Named(_))
-        {
+        if self.state.ending.closing().is_none() || !refused || !matches!(ask.choice, ToolChoice::Named(_)) {
             return false;
         }
         let failure = failure.clone();
-        self.record(TurnFailed { turn: calling.turn, failure, retry_at: None, next_model: None });
+        self.record(TurnFailed::last(ask, failure));
         self.ask_for_xml();
         true
     }
@@ -292,7 +290,7 @@ impl Decision {
     /// A reply in text where an output is wanted: JSON that fits the schema.
     pub(super) fn text_output(&mut self, text: Option<Text>) {
         match self.read_output(text.as_deref()) {
-            Ok(output) if self.state.steering.is_empty() => {
+            Ok(output) if self.state.conversation.steering.is_empty() => {
                 self.end_with(Status::Answered, text, Some(output), None);
             }
             Ok(_) => self.next_turn(),

@@ -4,14 +4,14 @@
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
 
 use super::Decision;
-use super::admission::again;
+use crate::asks::Ask;
 use crate::event::{LimitReached, TurnStarted};
 use crate::message::Message;
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::Status;
 use crate::policy::AtLimit;
 use crate::reply::Usage;
-use crate::state::{Calling, Closing, Phase};
+use crate::state::{Closing, Phase};
 
 impl Decision {
     /// The start of a fork was recorded: what follows from where the base stood.
@@ -24,19 +24,22 @@ impl Decision {
             self.after_stop();
             return;
         }
+        let asks: Vec<Ask> = self.state.asks.iter().cloned().collect();
+        for ask in &asks {
+            self.call_again(ask);
+        }
         match self.state.phase.clone() {
-            Phase::Waiting { next, .. } => self.call_again(&next),
             Phase::Acting(_) => self.go_on_with_calls(),
             Phase::Between => self.go_on_between(),
-            // The hook is asked by this run.
-            Phase::Stepping { .. } | Phase::New | Phase::Calling(_) | Phase::Ended(_) => {}
+            // The call has begun anew; the hook is asked by this run.
+            Phase::Asking | Phase::Stepping { .. } | Phase::New | Phase::Ended(_) => {}
         }
     }
 
     /// A model call that was going on, or waited for its next try, begins anew.
-    fn call_again(&mut self, next: &Calling) {
+    fn call_again(&mut self, next: &Ask) {
         let known = (next.model as usize) < self.state.setup.models.len();
-        let next = again(next);
+        let next = next.again();
         self.begin(if known { next } else { TurnStarted { model: 0, attempt: 1, ..next } });
     }
 
@@ -52,7 +55,7 @@ impl Decision {
                 self.close_idle_calls();
                 self.after_limit(&closing.reached);
             }
-        } else if self.state.open_calls().any(OpenCall::by_hook) {
+        } else if self.state.open_calls().any(|open| open.origin == Origin::Hook) {
             self.settle_started();
             self.start_branches();
         } else if let Some((reason, kind, note)) = self.cut(self.state.turn.stop) {
@@ -114,10 +117,11 @@ impl Decision {
 
     /// Whether the last reply finished the run: then its end is recorded.
     fn finished(&mut self) -> bool {
-        let Some(reply) = self.last_reply().cloned().filter(|_| self.state.steering.is_empty()) else {
+        let Some(reply) = self.last_reply().cloned().filter(|_| self.state.conversation.steering.is_empty())
+        else {
             return false;
         };
-        let text = reply.text.filter(|text| !text.trim().is_empty());
+        let text = reply.beside_calls().filter(|text| !text.trim().is_empty());
         let mut finishes = reply.calls.iter().filter(|call| self.is_finish(call));
         let Some(output) = finishes.find_map(|call| self.output_of(call).ok()) else { return false };
         self.end_with(Status::Answered, text, output, None);

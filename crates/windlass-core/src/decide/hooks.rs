@@ -9,7 +9,7 @@ use crate::args::{check_args, check_value};
 use crate::event::{HistoryEdited, StepBranched};
 use crate::forms::ReadCall;
 use crate::ids::{ActionId, Text};
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::reach::{BRANCH_TOOL, MAX_STEP_BRANCHES, not_there};
 use crate::reply::ReplyCall;
@@ -81,7 +81,7 @@ impl Decision {
     /// Why a branch that a hook asks for cannot be started. It is asked again when its turn comes: the tools may have
     /// changed since, and whatever has its name then was not meant.
     pub(super) fn cannot_branch(&self, open: &OpenCall) -> Option<String> {
-        if !open.by_hook() {
+        if open.origin != Origin::Hook {
             return None;
         }
         let args: Value = serde_json::from_str(&open.call.args).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `accept`: which facts follow when something comes from outside.
 
 mod admission;
+mod attempts;
 mod calls;
 mod delegation;
 mod finish;
@@ -13,7 +14,6 @@ mod turns;
 
 pub use turns::MAX_CALLS;
 
-use self::admission::again;
 use crate::action::{Input, InputKind};
 use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
@@ -21,6 +21,7 @@ use crate::invalid_input::InvalidInput;
 use crate::open_call::Stage;
 use crate::pending::pending;
 use crate::policy::LimitKind;
+use crate::schema::Checks;
 use crate::state::{Phase, State};
 
 /// Stands before what a model or hook gave as output, in the error of a run that failed for it.
@@ -44,21 +45,23 @@ pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Invali
     let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
     let at = input.at.saturating_add(behind).max(state.clock.now);
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
-    let mut decision =
-        Decision { state: state.clone(), events: Vec::with_capacity(4), at, behind, objection: None };
+    let (state, checks) = (state.clone(), Checks::default());
+    let mut decision = Decision { state, events: Vec::with_capacity(4), at, behind, objection: None, checks };
     decision.decide(input.what)?;
     Ok((decision.events, decision.state))
 }
 
 /// A decision in the making: the facts so far, and the state that follows from them.
-struct Decision {
-    state: State,
+pub(crate) struct Decision {
+    pub(crate) state: State,
     events: Vec<Event>,
     at: Millis,
     /// By how much the input's clock lies behind the run's.
     behind: Option<Millis>,
     /// What the agent's own check has against the output of the reply that came.
     objection: Option<Text>,
+    /// What checking its calls may still take.
+    checks: Checks,
 }
 
 type Decided = Result<(), InvalidInput>;
@@ -82,15 +85,16 @@ impl Decision {
                 self.resume();
                 Ok(())
             }
-            InputKind::Adopted { holder, epoch, adjusted, by_hand } => {
-                let adopted = adjusted.agent.is_some();
+            InputKind::ResumedWithTools { holder, epoch, tools, seals, by_hand } => {
                 self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
-                self.record(*adjusted);
-                if adopted {
-                    self.go_on_from_base();
-                } else {
-                    self.resume();
-                }
+                self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
+                self.resume();
+                Ok(())
+            }
+            InputKind::Adopted { holder, epoch, agent, adjusted, by_hand } => {
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
+                self.record(Adjusted { agent: Some(agent), ..*adjusted });
+                self.go_on_from_base();
                 Ok(())
             }
             InputKind::Replied { action, reply } => self.replied(action, *reply),
@@ -146,7 +150,7 @@ impl Decision {
     }
 
     /// Adds a fact and folds it, so that what follows is decided on the state after it.
-    fn record(&mut self, fact: impl Into<Fact>) {
+    pub(crate) fn record(&mut self, fact: impl Into<Fact>) {
         let event = Event { at: self.at, fact: fact.into() };
         self.state.apply(&event);
         self.events.push(event);
@@ -167,30 +171,27 @@ impl Decision {
         if action.run != self.state.run {
             return Err(self.unknown(action));
         }
-        match &self.state.phase {
-            Phase::Waiting { seq, at, next } if *seq == action.seq => {
-                due(*at, now)?;
-                let next = again(next);
-                self.begin(next);
-                return Ok(());
-            }
-            Phase::Acting(calls) => {
-                let retrying = calls.iter().find_map(|open| match open.stage {
-                    Stage::Retrying { seq, at } if seq == action.seq => Some((open.call.id.clone(), at)),
-                    _ => None,
-                });
-                if let Some((call, at)) = retrying {
-                    due(at, now)?;
-                    self.start_call(call);
-                    return Ok(());
-                }
-            }
-            _ => {}
+        if let Some(ask) = self.state.asks.freed_by(action.seq)
+            && let Some(at) = ask.retry_at
+        {
+            due(at, now)?;
+            let next = ask.again();
+            self.begin(next);
+            return Ok(());
+        }
+        let retrying = self.open_calls().iter().find_map(|open| match open.stage {
+            Stage::Retrying { seq, at } if seq == action.seq => Some((open.call.id.clone(), at)),
+            _ => None,
+        });
+        if let Some((call, at)) = retrying {
+            due(at, now)?;
+            self.start_call(call);
+            return Ok(());
         }
         if self.state.stopping() {
             return Err(self.unknown(action));
         }
-        let calling = matches!(self.state.phase, Phase::Calling(_) | Phase::Waiting { .. });
+        let calling = self.state.phase == Phase::Asking;
         match (self.state.ending.closing(), self.state.deadline()) {
             (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
                 if action.seq != closing.seq || !calling {
@@ -229,7 +230,7 @@ fn due(due: Millis, found: Millis) -> Decided {
 fn name_of(what: &InputKind) -> &'static str {
     match what {
         InputKind::Start(_) => "a start",
-        InputKind::Resumed { .. } => "a take-over",
+        InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } => "a take-over",
         InputKind::Adopted { .. } => "an adoption",
         InputKind::Replied { .. } | InputKind::Objected { .. } => "a model's reply",
         InputKind::ModelFailed { .. } => "a model's failure",

@@ -1,12 +1,11 @@
 //! Take-overs: what becomes of the work that was going on when its process died.
 
 use super::Decision;
-use super::admission::again;
+use crate::asks::Ask;
 use crate::event::{CallDoubted, TurnFailed, TurnStarted};
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::reply::{FailureKind, ModelFailure, Usage};
-use crate::state::Phase;
 use crate::tool::Effect;
 
 impl Decision {
@@ -33,9 +32,12 @@ impl Decision {
             // What its call may have cost is reserved since the take-over.
             self.abandon_turn("the process died while the run was being stopped", Usage::default());
             self.after_stop();
-        } else if let Phase::Calling(lost) = &self.state.phase {
-            let lost = TurnStarted { again: true, ..again(lost) };
-            self.begin(lost);
+        } else {
+            let lost: Vec<TurnStarted> =
+                self.state.asks.asked().map(|ask| TurnStarted { again: true, ..ask.again() }).collect();
+            for lost in lost {
+                self.begin(lost);
+            }
         }
     }
 
@@ -67,19 +69,14 @@ impl Decision {
         }
     }
 
-    /// Ends a model call that nobody works on any more.
+    /// Ends the model calls that nobody works on any more.
     pub(super) fn abandon_turn(&mut self, why: &str, usage: Usage) {
-        let Phase::Calling(calling) = &self.state.phase else { return };
-        let model = self.state.setup.models.get(calling.model as usize).map(|model| model.name.clone());
-        let failure = ModelFailure {
-            kind: FailureKind::Cancelled,
-            status: None,
-            message: why.into(),
-            retry_after_ms: None,
-            usage,
-            model: model.unwrap_or_else(|| "".into()),
-        };
-        let turn = calling.turn;
-        self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
+        let asks: Vec<Ask> = self.state.asks.asked().cloned().collect();
+        for ask in asks {
+            let model = self.state.setup.models.get(ask.model as usize).map(|model| model.name.clone());
+            let model = model.unwrap_or_else(|| "".into());
+            let failure = ModelFailure { usage, ..ModelFailure::new(FailureKind::Cancelled, why, model) };
+            self.record(TurnFailed::last(&ask, failure));
+        }
     }
 }

@@ -1,26 +1,23 @@
 //! Model calls: when the next one begins, what follows from a reply or a failure.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::admission::again;
+use super::Decision;
 use super::limits::fill;
-use super::{Decided, Decision};
-use crate::event::{
-    Adjusted, OutputRejected, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
-};
+use crate::asks::Ask;
+use crate::event::{OutputRejected, Rejection, RunEnded, ToolChoice, TurnCompleted, TurnStarted};
 use crate::fenced;
 use crate::forms::{self, ReadCall};
-use crate::ids::{ActionId, CallId, Text};
+use crate::ids::{CallId, Text};
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
 use crate::policy::{LimitKind, Malformed, Talk, Turns, Wire};
-use crate::reply::{FailureKind, ModelFailure, Reply, StopReason, Usage};
-use crate::state::{Calling, Phase};
+use crate::reply::{Reply, StopReason, Usage};
+use crate::said;
 use crate::steps::Steps;
 
 /// After so many turns in a row with calls that were read but fit nothing, the reply is the answer after all.
@@ -47,20 +44,13 @@ impl Decision {
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn.number + 1;
         let purpose = self.state.setup.policy.request.purpose;
-        self.begin(TurnStarted { turn, purpose, model: 0, attempt: 1, again: false, choice, note });
+        let about = None;
+        self.begin(TurnStarted { turn, purpose, about, model: 0, attempt: 1, again: false, choice, note });
     }
 
-    fn calling(&self, action: ActionId) -> Option<&Calling> {
-        match &self.state.phase {
-            Phase::Calling(calling) if self.state.action(calling.seq) == action => Some(calling),
-            _ => None,
-        }
-    }
-
-    pub(super) fn replied(&mut self, action: ActionId, reply: Reply) -> Decided {
-        let Some(calling) = self.calling(action) else { return Err(self.unknown(action)) };
-        let (turn, offered) = (calling.turn, calling.choice != ToolChoice::None);
-        let completed = self.read(turn, offered, reply);
+    /// A reply to the loop's own call: it is on record with its calls, then the loop goes on.
+    pub(crate) fn turn_replied(&mut self, ask: &Ask, reply: Reply) {
+        let completed = self.read(ask.turn, ask.choice != ToolChoice::None, reply);
         let (stop, calls) = (completed.stop, completed.calls.len());
         self.record(completed);
         if self.state.stopping() {
@@ -84,45 +74,33 @@ impl Decision {
         } else {
             self.talked();
         }
-        Ok(())
     }
 
-    /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one.
+    /// Reads calls out of a reply and gives them ids. Where no tool was offered, no text names an offered one. The reply
+    /// stays whole: its text goes back to the model as it came.
     fn read(&self, turn: u32, offered: bool, reply: Reply) -> TurnCompleted {
-        let mut text = reply.text;
-        let mut raw_text = None;
         let steps = Steps::default();
         let mut calls: Vec<ReadCall> = reply.calls.into_iter().map(ReadCall::from).collect();
-        match self.state.wire() {
-            Wire::Auto if offered && calls.is_empty() => {
-                let reasoning = reply.reasoning.as_ref().map(|reasoning| &*reasoning.text);
-                if let Some(found) =
-                    forms::calls_in(text.as_deref(), reasoning, &self.state.toolbox.all, &steps)
-                {
-                    raw_text = text.take();
-                    calls = found.into_iter().map(ReadCall::from).collect();
-                }
+        let source = said::source(reply.text.as_ref(), reply.reasoning.as_ref());
+        match (self.state.wire(), source) {
+            (Wire::Auto, Some(text)) if offered && calls.is_empty() => {
+                calls = forms::calls_in(text, &self.state.toolbox.all, &steps).unwrap_or_default();
             }
-            Wire::Fenced if offered && calls.is_empty() => {
-                if let Some((found, left)) = text.as_deref().and_then(|text| fenced::blocks_in(text, &steps))
-                {
-                    raw_text = text.replace(left);
-                    calls = found;
-                }
+            (Wire::Fenced, _) if offered && calls.is_empty() => {
+                calls = reply.text.as_ref().map_or_else(Vec::new, |text| fenced::blocks_in(text, &steps));
             }
-            Wire::Auto | Wire::Fenced | Wire::Native => {}
+            (Wire::Auto | Wire::Fenced | Wire::Native, _) => {}
         }
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
         TurnCompleted {
             turn,
-            text,
+            text: reply.text,
             reasoning: reply.reasoning,
             calls: self.identify(turn, calls),
             stop: reply.stop,
             usage: reply.usage,
             model: reply.model,
-            raw_text,
             objection: self.objection.clone(),
         }
     }
@@ -132,7 +110,7 @@ impl Decision {
         let mut taken: BTreeSet<CallId> = BTreeSet::new();
         let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());
         for (place, read) in calls.iter().enumerate() {
-            let given = read.call.id.as_ref().filter(|id| !id.trim().is_empty());
+            let given = read.id.as_ref().filter(|id| !id.trim().is_empty());
             let free = |id: &CallId| !self.state.conversation.call_ids.contains(id) && !taken.contains(id);
             let own = given.map(|id| CallId(id.clone())).filter(free);
             let id = own.unwrap_or_else(|| {
@@ -147,10 +125,11 @@ impl Decision {
             .into_iter()
             .zip(ids)
             .map(|(read, id)| ToolCall {
-                provider_id: read.call.id.filter(|given| **given != *id.0),
+                provider_id: read.id.filter(|given| **given != *id.0),
                 id,
-                name: read.call.name,
-                args: read.call.args,
+                name: read.name,
+                args: read.args,
+                place: read.place,
                 delegate: read.delegate,
                 fault: read.fault,
             })
@@ -223,16 +202,16 @@ impl Decision {
         }
     }
 
-    /// The text of the reply that the conversation ends with.
+    /// The text of the reply that the conversation ends with, beside its calls.
     pub(super) fn said(&self) -> Option<Text> {
         match self.state.conversation.history.last().map(|last| &**last) {
-            Some(Message::Assistant(said)) => said.text.clone(),
+            Some(Message::Assistant(said)) => said.beside_calls(),
             _ => None,
         }
     }
 
     fn answered_with(&mut self, text: Option<Text>) {
-        if self.state.steering.is_empty() {
+        if self.state.conversation.steering.is_empty() {
             self.end(Status::Answered, Some(text.unwrap_or_else(|| "".into())), None);
         } else {
             // Somebody spoke while the model answered: they are heard before the run ends (E21).
@@ -254,7 +233,7 @@ impl Decision {
             return false;
         }
         // The text as the model wrote it, calls and all.
-        let raw = self.last_reply().and_then(|said| said.raw.clone().or_else(|| said.text.clone()));
+        let raw = self.last_reply().and_then(|said| said.text.clone());
         for (call, outcome) in faults {
             self.finish_call(call.clone(), outcome.clone());
         }
@@ -274,89 +253,11 @@ impl Decision {
         true
     }
 
-    pub(super) fn model_failed(&mut self, action: ActionId, failure: ModelFailure, jitter: u16) -> Decided {
-        let Some(calling) = self.calling(action) else { return Err(self.unknown(action)) };
-        let calling = calling.clone();
-        let turn = calling.turn;
-        if self.state.stopping() {
-            self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
-            self.after_stop();
-            return Ok(());
-        }
-        if let Some(wait) = self.retry_wait(&calling, &failure, jitter) {
-            let next = TurnStarted { attempt: calling.attempt + 1, ..again(&calling) };
-            self.begin_after(failure, wait, next, None);
-            return Ok(());
-        }
-        if self.forced_choice_refused(&calling, &failure) {
-            return Ok(());
-        }
-        if self.tools_refused(&calling, &failure) {
-            return Ok(());
-        }
-        let next = calling.model + 1;
-        if failure.kind.may_fall_back() && (next as usize) < self.state.setup.models.len() {
-            let call = TurnStarted { model: next, attempt: 1, ..again(&calling) };
-            self.begin_after(failure, 0, call, Some(next));
-            return Ok(());
-        }
-        let error: Text = describe(&failure).into();
-        let kind = match failure.kind {
-            FailureKind::TooLarge => FailKind::TooLarge,
-            _ => FailKind::Model,
-        };
-        self.record(TurnFailed { turn, failure, retry_at: None, next_model: None });
-        if self.state.ending.closing().is_some() {
-            self.finish_closing(None);
-        } else {
-            self.fail(kind, error);
-        }
-        Ok(())
-    }
-
-    /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again (K41).
-    /// It happens once a model at most, because what was learnt closes the slot.
-    fn tools_refused(&mut self, calling: &Calling, failure: &ModelFailure) -> bool {
-        let offers =
-            calling.choice != ToolChoice::None && self.state.toolbox.all.iter().any(|tool| tool.offered);
-        if !offers || self.state.wire() != Wire::Auto || !failure.refuses_tools() {
-            return false;
-        }
-        let mut models = (*self.state.setup.models).clone();
-        let Some(name) = models.get(calling.model as usize).map(|model| model.name.clone()) else {
-            return false;
-        };
-        models
-            .iter_mut()
-            .filter(|model| model.name == name)
-            .for_each(|model| model.wire = Some(Wire::Fenced));
-        let (turn, failure) = (calling.turn, failure.clone());
-        self.record(TurnFailed { turn, failure, retry_at: Some(self.at), next_model: None });
-        self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
-        self.begin(TurnStarted { attempt: 1, ..again(calling) });
-        true
-    }
-
-    /// How long to wait before the same model is asked again; `None`: it has failed for good.
-    fn retry_wait(&self, calling: &Calling, failure: &ModelFailure, jitter: u16) -> Option<u64> {
-        let transport = self.state.setup.policy.transport;
-        if !failure.kind.retryable() || calling.attempt > transport.retries {
-            return None;
-        }
-        if let Some(asked) = failure.retry_after_ms {
-            return (asked <= transport.max_wait_ms).then_some(asked);
-        }
-        let doubled = transport.wait_ms.saturating_mul(1 << (calling.attempt - 1).min(20));
-        let most = doubled.min(transport.max_wait_ms);
-        // Up to half of the wait is left to chance, so that clients that failed together do not come back together.
-        Some(most - most * u64::from(jitter.min(1_000)) / 2_000)
-    }
-
-    pub(super) fn fail(&mut self, kind: FailKind, error: Text) {
+    pub(crate) fn fail(&mut self, kind: FailKind, error: Text) {
         self.end(Status::Failed(kind), None, Some(error));
     }
 
-    pub(super) fn end(&mut self, status: Status, text: Option<Text>, error: Option<Text>) {
+    pub(crate) fn end(&mut self, status: Status, text: Option<Text>, error: Option<Text>) {
         self.end_with(status, text, None, error);
     }
 
@@ -384,7 +285,7 @@ impl Decision {
     }
 
     /// The closing call has ended, well or not: the limit is the run's status, whatever the call brought.
-    pub(super) fn finish_closing(&mut self, said: Option<Text>) {
+    pub(crate) fn finish_closing(&mut self, said: Option<Text>) {
         let Some(closing) = self.state.ending.closing().cloned() else { return };
         let said = said.filter(|text| !text.trim().is_empty());
         let text = said.or_else(|| self.state.conversation.last_text.clone());
@@ -395,7 +296,7 @@ impl Decision {
     pub(super) fn closing_overdue(&mut self) {
         let why = "stopped: the closing call did not end within the grace after the deadline";
         // Nobody waits for what was paid; the request had gone out (E41).
-        let input = self.state.estimated_input(0);
+        let input = self.state.estimated_input(self.state.setup.policy.request.purpose, self.state.wire(), 0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached.limit);
         let text = self.state.conversation.last_text.clone();
@@ -409,9 +310,4 @@ fn unreadable(open: &OpenCall) -> bool {
         Some(fault) => !fenced::readable(fault),
         None => serde_json::from_str::<IgnoredAny>(&open.call.args).is_err(),
     }
-}
-
-fn describe(failure: &ModelFailure) -> String {
-    let status = failure.status.map_or(String::new(), |status| format!(" (HTTP {status})"));
-    format!("model {} failed{status}: {}", failure.model, failure.message)
 }

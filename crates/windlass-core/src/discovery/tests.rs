@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{MOST_PAIRS, NOTHING, found_tools, score, search_tools, words};
+use super::{MOST_STEPS, NOTHING, found_tools, score, search_tools, words};
 use crate::policy::{Discovery, Policy, Preset};
 use crate::tool::{ToolKind, ToolSpec};
 use crate::{RunId, State};
@@ -112,10 +112,10 @@ fn steps_of_a_search_grow_with_the_descriptions_up_to_a_bound() {
         assert!(steps(2 * n) * 2 <= steps(n) * 5);
     }
     assert_eq!(steps(100_000), steps(1_000));
-    // With the pairs used up a word in common still counts, and a part of a word does not.
-    let mut left = MOST_PAIRS;
+    // With the steps used up a word in common still counts, and a part of a word does not.
+    let mut left = MOST_STEPS;
     let mut found = |about: &str| score(&query, &tool("t", about), &mut left);
     assert!(found("emails") > 0);
-    (0..MOST_PAIRS).take_while(|_| found("emails") > 0).for_each(drop);
+    (0..MOST_STEPS).take_while(|_| found("emails") > 0).for_each(drop);
     assert_eq!((found("emails"), found("email")), (0, 2));
 }

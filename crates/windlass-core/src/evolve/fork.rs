@@ -4,10 +4,20 @@ use std::sync::Arc;
 
 use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
-use crate::message::Message;
-use crate::open_call::{InBase, OpenCall, Stage};
+use crate::open_call::{InBase, OpenCall, Origin, Stage};
 use crate::policy::{Hooks, LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
+
+/// The event with which everything that was going on begins anew.
+#[derive(Clone, Copy)]
+struct NewBeginning {
+    /// Its time.
+    at: Millis,
+    /// Its number.
+    seq: u64,
+    /// Another agent began what was going on: its word on what may run does not count here.
+    foreign: bool,
+}
 
 impl State {
     /// Goes on with everything of the base but its questions, decisions and wish to stop.
@@ -17,16 +27,16 @@ impl State {
         let carried = base.carried();
         self.ledger.carry(&carried);
         self.clock.carried_ms = carried.elapsed_ms;
-        self.turn.number = base.turn.number;
         self.questions.asked = base.questions.asked;
         self.turn = base.turn.clone();
         self.streaks = base.streaks.clone();
         self.conversation = base.conversation.clone();
         self.ending = base.ending.carried_on();
-        self.steering.clone_from(&base.steering);
-        self.steering.extend(fork.say.clone());
+        self.conversation.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
-        self.go_on_anew(&base.setup.policy, fork, base.run, (at, seq, self.setup.agent != base.setup.agent));
+        self.asks = base.asks.clone();
+        let begun = NewBeginning { at, seq, foreign: self.setup.agent != base.setup.agent };
+        self.go_on_anew(&base.setup.policy, fork, base.run, begun);
     }
 
     /// Another agent goes on with the run: what people and the old policy have decided counts no more, and every open
@@ -35,18 +45,12 @@ impl State {
         self.questions.open.clear();
         // Whoever adopts a run does so by hand.
         self.ledger.lost = 0;
-        self.go_on_anew(policy, &Fork::default(), self.run, (at, seq, true));
+        self.go_on_anew(policy, &Fork::default(), self.run, NewBeginning { at, seq, foreign: true });
     }
 
-    /// Makes everything that was going on wait for its new beginning. `foreign`: another agent began it, whose word on
-    /// what may run does not count here.
-    fn go_on_anew(
-        &mut self,
-        old: &Policy,
-        fork: &Fork,
-        base: RunId,
-        (at, seq, foreign): (Millis, u64, bool),
-    ) {
+    /// Makes everything that was going on wait for its new beginning.
+    fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
+        let NewBeginning { at, seq, foreign } = begun;
         let policy = self.setup.policy.clone();
         let holds = |kind| not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
@@ -56,16 +60,18 @@ impl State {
         self.ending = std::mem::take(&mut self.ending).with_closing(closing);
         let stopping = self.stopping();
         let again = foreign && !stopping;
+        if stopping {
+            self.asks.clear();
+        }
+        self.asks.iter_mut().for_each(|ask| (ask.seq, ask.retry_at) = (seq, Some(at)));
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
-            Phase::Calling(next) | Phase::Waiting { next, .. } if !stopping => {
+            Phase::Asking if !stopping => {
                 // The call begins anew, so that it hears what was said.
-                for text in std::mem::take(&mut self.steering) {
-                    self.conversation.history.push(Arc::new(Message::user(text)));
-                }
-                Phase::Waiting { seq, at, next }
+                self.hear();
+                Phase::Asking
             }
             // What a hook over there has asked for, the hook here is asked again.
-            Phase::Acting(calls) if again && calls.iter().any(OpenCall::by_hook) => {
+            Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
                 self.turn.branched.clear();
                 if policy.calls.hooks == Hooks::AfterSteps { Phase::Stepping { seq } } else { Phase::Between }
             }

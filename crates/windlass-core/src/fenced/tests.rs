@@ -3,21 +3,27 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{blocks_in, fenced_message, fenced_prompt};
-use crate::message::{AssistantMessage, Message};
+use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::policy::{Preset, Results};
 use crate::steps::{Shape, Steps, doubling};
 use crate::tool::{ToolKind, ToolSpec};
 
 fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
-    blocks_in(text, &Steps::default()).map_or_else(Vec::new, |(calls, _)| {
-        calls
-            .into_iter()
-            .map(|read| {
-                let fault = read.fault.map(|fault| fault.to_string());
-                (read.call.name.to_string(), read.call.args.to_string(), read.delegate, fault)
-            })
-            .collect()
-    })
+    let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
+    calls
+        .map(|read| {
+            let fault = read.fault.map(|fault| fault.to_string());
+            (read.name.to_string(), read.args.to_string(), read.delegate, fault)
+        })
+        .collect()
+}
+
+/// What stands beside the blocks of a text.
+fn beside(text: &str) -> Option<String> {
+    let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
+    let calls = calls.map(|read| ToolCall { place: read.place, ..ToolCall::default() }).collect();
+    let said = AssistantMessage { text: Some(text.into()), calls, ..AssistantMessage::default() };
+    said.beside_calls().map(|left| left.to_string())
 }
 
 fn block(kind: &str, body: &str) -> String {
@@ -27,8 +33,8 @@ fn block(kind: &str, body: &str) -> String {
 #[test]
 fn k6_a_block_with_text_around_it_is_a_call() {
     let text = block("tool_call", r#"{"tool": "add", "arguments": {"a": 1}}"#);
-    assert_eq!(read(&text), [("add".into(), r#"{"a":1}"#.into(), false, None)]);
-    assert_eq!(&*blocks_in(&text, &Steps::default()).unwrap().1, "Let me see.\n\n\nThen.");
+    assert_eq!(read(&text), [("add".into(), r#"{"a": 1}"#.into(), false, None)]);
+    assert_eq!(beside(&text).as_deref(), Some("Let me see.\n\n\nThen."));
     assert_eq!(read(&text.replace('\n', "\r\n")).len(), 1);
 }
 
@@ -49,6 +55,14 @@ fn k8_tools_come_before_delegations() {
     );
     let names: Vec<_> = read(&text).into_iter().map(|call| call.0).collect();
     assert_eq!(names, ["add", "a"]);
+    assert_eq!(beside(&text).as_deref(), Some("Let me see.\n\n\nThen.Let me see.\n\n\nThen."));
+    // A block is one piece of text: what another one interrupts is two.
+    let parted =
+        "```delegate\n{\"agent\": \"a\",\n```tool_call\n{\"tool\": \"add\"}\n```\n\"task\": \"t\"}\n```";
+    let calls = read(parted);
+    assert_eq!((calls.len(), &*calls[0].0), (2, "add"));
+    assert!(calls[1].3.as_ref().unwrap().contains("not closed"), "{calls:?}");
+    assert_eq!(beside(parted).as_deref(), Some("\"task\": \"t\"}\n```"));
 }
 
 #[test]
@@ -73,7 +87,7 @@ fn e12_other_fences_are_text() {
         "",
         "plain",
     ] {
-        assert!(blocks_in(text, &Steps::default()).is_none(), "{text}");
+        assert_eq!(read(text), [], "{text}");
     }
 }
 
@@ -104,8 +118,7 @@ fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
 
 #[test]
 fn a_native_call_is_written_as_its_block() {
-    let call =
-        crate::message::ToolCall { name: "add".into(), args: "{\"a\":1}".into(), ..Default::default() };
+    let call = ToolCall { name: "add".into(), args: "{\"a\":1}".into(), ..ToolCall::default() };
     let said =
         AssistantMessage { text: Some("So:".into()), calls: vec![call], ..AssistantMessage::default() };
     let written = fenced_message(&Message::Assistant(said), &Results::default()).into_owned();
@@ -131,7 +144,7 @@ fn reading_blocks_costs_the_length_of_the_reply() {
         let cost = |n| {
             let steps = Steps::default();
             let text = shape(n);
-            let _read = blocks_in(&text, &steps);
+            let _read = blocks_in(&text.as_str().into(), &steps);
             assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
             steps.count()
         };
@@ -142,9 +155,9 @@ fn reading_blocks_costs_the_length_of_the_reply() {
 #[test]
 fn blocks_beyond_the_most_stay_text() {
     let block = "```tool_call\n{\"tool\":\"a\"}\n```\n";
-    let (calls, left) = blocks_in(&block.repeat(70), &Steps::default()).unwrap();
-    assert_eq!(calls.len(), 64);
-    assert_eq!(left.matches("```tool_call").count(), 6);
+    let text = block.repeat(70);
+    assert_eq!(read(&text).len(), 64);
+    assert_eq!(beside(&text).unwrap().matches("```tool_call").count(), 6);
 }
 
 #[test]
@@ -154,4 +167,13 @@ fn a_name_that_comes_twice_in_a_block_is_a_fault() {
         read(&text)[0].3.as_deref(),
         Some("Invalid tool call: the block is not valid JSON: duplicate field `tool` at line 1 column 21")
     );
+}
+
+#[test]
+fn a_native_call_with_more_values_than_may_be_read_is_written_without_them() {
+    let args = format!("{{\"list\":[{}0]}}", "0,".repeat(600_000));
+    let call = crate::message::ToolCall { name: "add".into(), args: args.into(), ..Default::default() };
+    let said = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
+    let written = fenced_message(&Message::Assistant(said), &Results::default()).into_owned();
+    assert_eq!(written, Message::assistant("```tool_call\n{\"tool\":\"add\",\"arguments\":null}\n```"));
 }

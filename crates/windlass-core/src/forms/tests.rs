@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::message::Reasoning;
+use crate::said::source;
 use crate::steps::{Shape, doubling};
 
 fn tools() -> Vec<ToolSpec> {
@@ -15,7 +17,7 @@ fn tools() -> Vec<ToolSpec> {
 
 /// The calls read from a text, as names and arguments.
 fn read(text: &str) -> Option<Vec<(String, Value)>> {
-    calls_in(Some(text), None, &tools(), &Steps::default()).map(|calls| {
+    calls_in(&text.into(), &tools(), &Steps::default()).map(|calls| {
         calls.iter().map(|call| (call.name.to_string(), serde_json::from_str(&call.args).unwrap())).collect()
     })
 }
@@ -149,13 +151,16 @@ fn anything_else_is_text() {
 
 #[test]
 fn a29_the_reasoning_counts_where_there_is_no_text() {
-    let tools = tools();
-    let call = "<tool_call>search</tool_call>";
-    assert!(calls_in(None, Some(call), &tools, &Steps::default()).is_some());
-    assert!(calls_in(Some("  "), Some(call), &tools, &Steps::default()).is_some());
-    assert!(calls_in(Some("Hello."), Some(call), &tools, &Steps::default()).is_none());
-    assert!(calls_in(None, Some("I think of search()"), &tools, &Steps::default()).is_none());
-    assert!(calls_in(None, None, &tools, &Steps::default()).is_none());
+    let thought = Reasoning { text: "<tool_call>search</tool_call>".into(), sealed: None };
+    let source = |text: Option<&str>, reasoning: Option<&Reasoning>| {
+        source(text.map(Text::from).as_ref(), reasoning).map(ToString::to_string)
+    };
+    assert_eq!(source(None, Some(&thought)).as_deref(), Some(&*thought.text));
+    assert_eq!(source(Some("  "), Some(&thought)).as_deref(), Some(&*thought.text));
+    assert_eq!(source(Some("Hello."), Some(&thought)).as_deref(), Some("Hello."));
+    assert_eq!(source(None, None), None);
+    assert!(read(&thought.text).is_some());
+    assert!(read("I think of search()").is_none());
 }
 
 #[test]
@@ -187,11 +192,17 @@ fn no_prefix_of_any_form_makes_a_panic() {
 }
 
 #[test]
-fn arguments_are_taken_over_as_they_are_written() {
+fn arguments_stay_as_they_are_written_and_where_they_stand() {
     let steps = Steps::default();
-    let written = "{\"name\":\"search\", \"parameters\": { \"a\" : 1.0e5, \"b\": \"\\u00e9 x\" }}";
-    let calls = calls_in(Some(written), None, &tools(), &steps).unwrap();
-    assert_eq!(&*calls[0].args, "{\"a\":1.0e5,\"b\":\"\\u00e9 x\"}");
+    let args = "{ \"a\" : 1.0e5, \"b\": \"\\u00e9 x\" }";
+    let one = format!("<tool_call>{{\"name\":\"search\", \"parameters\": {args}}}</tool_call>");
+    let text = Text::from(format!(" {one}\nsearch(b=2) "));
+    let calls = calls_in(&text, &tools(), &steps).unwrap();
+    assert_eq!(&*calls[0].args, args);
+    assert!(Span::of(&calls[0].args, &text).is_some(), "the arguments are the text's own bytes");
+    let places: Vec<_> = calls.iter().map(|call| call.place.unwrap().in_text(&text).unwrap()).collect();
+    assert_eq!(places, [&*one, "search(b=2)"]);
+    assert_eq!(&*calls[1].args, "{\"b\":2}");
 }
 
 #[test]
@@ -230,7 +241,7 @@ fn reading_a_reply_costs_its_length() {
     for (what, shape) in shapes {
         let cost = |n| {
             let (steps, text) = (Steps::default(), shape(n));
-            let _read = calls_in(Some(&text), None, &tools(), &steps);
+            let _read = calls_in(&Text::from(&*text), &tools(), &steps);
             assert!(steps.count() <= 8 * text.len() as u64, "{what}: {} of {}", steps.count(), text.len());
             steps.count()
         };

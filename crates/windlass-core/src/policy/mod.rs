@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::ModelChoice;
 use crate::event::Purpose;
+use crate::glob::covers;
 use crate::ids::Text;
 use table::policy;
 
@@ -211,16 +212,11 @@ impl Policy {
 
     /// The pattern of `deny` that this tool's name matches.
     pub fn denied(&self, tool: &str) -> Option<&Text> {
-        self.tools.deny.iter().find(|pattern| matches(pattern, tool))
+        self.tools.deny.iter().find(|pattern| covers(pattern, tool))
     }
 
     /// Whether the policy's `approve` list names this tool.
     pub fn wants_approval(&self, tool: &str) -> bool {
-        self.tools.approve.iter().any(|pattern| matches(pattern, tool))
+        self.tools.approve.iter().any(|pattern| covers(pattern, tool))
     }
-}
-
-/// Whether a pattern of `*` (any run of characters) and `?` (one character) covers a whole name.
-fn matches(pattern: &str, name: &str) -> bool {
-    wildmatch::WildMatch::new(pattern).matches(name)
 }

@@ -1,5 +1,6 @@
 //! Checks values. What a check costs is known before it begins.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde_json::Value;
@@ -13,6 +14,10 @@ use super::lenient::rewritten;
 
 /// How many steps a check may take. A step is a keyword that is applied to a value, or some bytes of a text.
 pub const MAX_CHECK_STEPS: u64 = 500_000;
+/// How many steps the checks of one reply may take together, those of counting included.
+const MAX_REPLY_STEPS: u64 = 4 * MAX_CHECK_STEPS;
+/// A coarse bound on a check's cost will do up to this share of the steps that are left: beyond, they are counted.
+const COARSE_SHARE: u64 = 16;
 /// How many faults one message names.
 const FAULTS_SHOWN: usize = 5;
 /// How many faults are put in order to find those that are named.
@@ -61,6 +66,29 @@ pub enum Misfit {
         "checking it would take more than {MAX_CHECK_STEPS} steps: send less at once, or nest it less deeply"
     )]
     TooCostly,
+    /// It is one of many, and those before it have taken the steps that all may take.
+    #[error(
+        "checking it would take too many steps beside the other calls of the same reply: make fewer calls at once"
+    )]
+    UsedUp,
+}
+
+/// The steps that are left for the checks of one reply: its calls are many, and each of them may be costly.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    left: Cell<u64>,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self { left: Cell::new(MAX_REPLY_STEPS) }
+    }
+}
+
+impl Checks {
+    fn spend(&self, steps: u64) {
+        self.left.set(self.left.get().saturating_sub(steps));
+    }
 }
 
 impl Checker {
@@ -100,25 +128,49 @@ impl Checker {
     /// # Errors
     /// It does not, or it would take too long to say so.
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
-        let cost = self.cost(value).filter(|cost| cost.fits <= MAX_CHECK_STEPS).ok_or(Misfit::TooCostly)?;
+        self.check_beside(value, &Checks::default())
+    }
+
+    /// Whether a value fits, one of those of a reply.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check), or the others have used the steps up.
+    pub(crate) fn check_beside(&self, value: &Value, checks: &Checks) -> Result<(), Misfit> {
+        let most = MAX_CHECK_STEPS.min(checks.left.get());
+        let (cost, counted) = self.cost_within(value, most);
+        checks.spend(counted);
+        let Some(cost) = cost.filter(|cost| cost.fits <= most) else {
+            return Err(if most < MAX_CHECK_STEPS { Misfit::UsedUp } else { Misfit::TooCostly });
+        };
+        checks.spend(cost.fits);
         if self.validator.is_valid(value) {
             return Ok(());
         }
-        if cost.faults > MAX_CHECK_STEPS {
+        if cost.faults > most {
             return Err(Misfit::Somewhere);
         }
+        checks.spend(cost.faults);
         Err(Misfit::Faults(self.faults(value)))
     }
 
-    /// At most how many steps it takes to check a value; `None`: too many to count.
-    pub(super) fn cost(&self, value: &Value) -> Option<Cost> {
-        let most = MAX_CHECK_STEPS;
+    /// At most how many steps it takes to check a value (`None`: more than that), and how many it took to say so.
+    fn cost_within(&self, value: &Value, most: u64) -> (Option<Cost>, u64) {
         // Most schemas and values are so small that a coarse bound will do.
         let coarse = self.rate.map(|rate| rate.times(weight(value)));
-        if let Some(cost) = coarse.filter(|cost| cost.faults <= most) {
-            return Some(cost);
+        if let Some(cost) = coarse.filter(|cost| cost.faults <= most / COARSE_SHARE) {
+            return (Some(cost), 0);
         }
-        Counter::new(&self.graph, most).count(value).ok()
+        let mut counter = Counter::new(&self.graph, most);
+        match counter.count(value) {
+            Ok(cost) => (Some(cost), most - counter.left()),
+            Err(_) => (None, most),
+        }
+    }
+
+    /// At most how many steps it takes to check a value; `None`: too many to count.
+    #[cfg(test)]
+    pub(super) fn cost(&self, value: &Value) -> Option<Cost> {
+        self.cost_within(value, MAX_CHECK_STEPS).0
     }
 
     /// What is wrong with a value, in a stable order.

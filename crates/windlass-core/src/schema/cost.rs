@@ -125,7 +125,6 @@ impl<'g> Counter<'g> {
     }
 
     /// How many steps are left.
-    #[cfg(test)]
     pub(super) fn left(&self) -> u64 {
         self.left
     }

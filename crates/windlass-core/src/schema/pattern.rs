@@ -5,6 +5,8 @@ use std::fmt;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
+use crate::steps::Steps;
+
 /// The longest pattern that is read, in bytes. Translating one into Rust's syntax is quadratic in its length.
 pub(super) const MAX_PATTERN_BYTES: usize = 2_048;
 /// The largest compiled pattern, in states.
@@ -67,12 +69,19 @@ impl PatternCost {
 /// # Errors
 /// The linear engine does not take it.
 pub(super) fn cost(pattern: &str) -> Result<PatternCost, Refusal> {
+    cost_in_steps(pattern, &Steps::default())
+}
+
+fn cost_in_steps(pattern: &str, steps: &Steps) -> Result<PatternCost, Refusal> {
+    steps.add(1);
     if pattern.len() > MAX_PATTERN_BYTES {
         return Err(Refusal::TooLong);
     }
+    steps.add(pattern.len());
     let translated = jsonschema_regex::to_rust_regex(pattern).map_err(|()| Refusal::NotLinear)?;
+    steps.add(translated.len());
     let hir = regex_syntax::parse(&translated).map_err(|_| Refusal::NotLinear)?;
-    let states = states(&hir);
+    let states = states(&hir, steps);
     if states > MAX_PATTERN_STATES {
         return Err(Refusal::TooLarge);
     }
@@ -82,8 +91,9 @@ pub(super) fn cost(pattern: &str) -> Result<PatternCost, Refusal> {
 }
 
 /// At most how many states the compiled pattern has. Its depth is bounded by the parser.
-fn states(hir: &Hir) -> u64 {
-    let all = |parts: &[Hir]| parts.iter().map(states).fold(1, u64::saturating_add);
+fn states(hir: &Hir, steps: &Steps) -> u64 {
+    steps.add(1);
+    let all = |parts: &[Hir]| parts.iter().map(|part| states(part, steps)).fold(1, u64::saturating_add);
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len() as u64,
@@ -93,11 +103,51 @@ fn states(hir: &Hir) -> u64 {
             let beyond = if longer == 0 { 0 } else { longer + UTF8_STATES };
             class.ranges().len() as u64 + beyond + 1
         }
-        HirKind::Capture(capture) => states(&capture.sub).saturating_add(2),
+        HirKind::Capture(capture) => states(&capture.sub, steps).saturating_add(2),
         HirKind::Repetition(repetition) => {
             let times = u64::from(repetition.max.unwrap_or(repetition.min.saturating_add(1)));
-            states(&repetition.sub).saturating_add(1).saturating_mul(times).saturating_add(1)
+            states(&repetition.sub, steps).saturating_add(1).saturating_mul(times).saturating_add(1)
         }
         HirKind::Concat(parts) | HirKind::Alternation(parts) => all(parts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::{Shape, doubling};
+
+    #[test]
+    fn reading_a_pattern_costs_its_length() {
+        let shapes: [Shape; 9] = [
+            ("letters", |n| "a".repeat(n)),
+            ("classes", |n| "[a-z0-9]".repeat(n)),
+            ("names of classes", |n| "\\p{L}".repeat(n)),
+            ("choices", |n| "a|".repeat(n)),
+            ("repetitions", |n| "(a+b?)*".repeat(n)),
+            ("counted repetitions", |n| "a{2,9}".repeat(n)),
+            ("groups", |n| format!("{}{}", "(".repeat(n), ")".repeat(n))),
+            ("open groups", |n| "(".repeat(n)),
+            ("escapes", |n| "\\d\\u0041".repeat(n)),
+        ];
+        for (what, shape) in shapes {
+            // Beyond its bound none is read.
+            for length in [0, 1, 2, 4, 8].map(|nth: usize| (MAX_PATTERN_BYTES / 16) >> nth.min(4)) {
+                let cost = |n: usize| {
+                    let (steps, pattern) = (Steps::default(), shape(n));
+                    let _cost = cost_in_steps(&pattern, &steps);
+                    assert!(steps.count() <= 16 * pattern.len() as u64 + 64, "{what}: {}", steps.count());
+                    steps.count()
+                };
+                let (one, two) = (cost(length), cost(2 * length));
+                assert!(two <= one * 5 / 2 + 64, "{what}: {length} costs {one}, twice that {two}");
+            }
+            doubling(|n| {
+                let steps = Steps::default();
+                let _cost = cost_in_steps(&shape(n), &steps);
+                steps.count()
+            })
+            .unwrap_or_else(|fault| panic!("{what}: {fault}"));
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::bounds::{MAX_DEPTH, MAX_EXPANDED, MAX_VALUES};
 use super::cost::Counter;
 use super::pattern::{self, MAX_PATTERN_BYTES, Refusal};
-use super::{Checker, Misfit, SchemaFault, plain_schema};
+use super::{Checker, Checks, MAX_CHECK_STEPS, Misfit, SchemaFault, plain_schema};
 
 /// `d0` is a string; each further definition refers to the one before `fan` times.
 fn tower(height: usize, fan: usize, keyword: &str) -> Value {
@@ -285,4 +285,31 @@ fn steps_of_taking_a_schema_in_grow_with_it() {
             assert!(once < MAX_EXPANDED);
         }
     }
+}
+
+#[test]
+fn the_checks_of_one_reply_share_their_steps() {
+    let alternatives = vec![json!({ "type": "object", "required": ["x"] }); 40];
+    let checker = Checker::new(&json!({ "items": { "anyOf": alternatives } })).unwrap();
+    let costly = Value::from(vec![json!({ "y": 1 }); 900]);
+    let fits = checker.cost(&costly).unwrap().fits;
+    assert!((100_000..MAX_CHECK_STEPS).contains(&fits), "{fits}");
+    assert_eq!(checker.check(&costly), Err(Misfit::Somewhere));
+    let checks = Checks::default();
+    let refused =
+        (0..1_024).filter(|_| checker.check_beside(&costly, &checks) == Err(Misfit::UsedUp)).count();
+    assert!((1_010..1_024).contains(&refused), "{refused} were refused");
+}
+
+/// A thousand ordinary calls at once are far from the bound, whatever a coarse look at them says.
+#[test]
+fn many_ordinary_calls_of_one_reply_are_checked() {
+    let field =
+        |n: usize| (format!("f{n}"), json!({ "type": "string", "minLength": 1, "enum": ["some", "text"] }));
+    let fields: serde_json::Map<_, _> = (0..30).map(field).collect();
+    let checker =
+        Checker::new(&json!({ "type": "object", "properties": fields, "required": ["f1"] })).unwrap();
+    let args = Value::Object((0..30).map(|n| (format!("f{n}"), json!("text"))).collect());
+    let checks = Checks::default();
+    assert!((0..1_024).all(|_| checker.check_beside(&args, &checks) == Ok(())));
 }

@@ -15,7 +15,7 @@ use super::{Secret, StreamMask};
 /// How many secrets are known at most. A new one takes the place of the oldest: of keys that rotate, the oldest has expired.
 const MAX_SECRETS: usize = 1_024;
 
-/// Hides secrets in texts, also in base64, hexadecimal, URL and JSON escapes, and broken into lines. The time it takes is
+/// Hides secrets in texts, also in base64, hexadecimal, URL and JSON escapes, each of them broken into lines. The time it takes is
 /// linear in the text, however many secrets there are.
 ///
 /// Each [`Secret`] is known to the process's own masker, [`Masker::of_process`], which [`mask`] asks.

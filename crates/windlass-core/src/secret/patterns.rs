@@ -7,14 +7,15 @@ use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD, HEXLOWER, 
 
 use super::Secret;
 use super::matcher::{Found, Matcher, union};
-use super::views::{has_escapes, joined, unescaped};
+use super::views::{OneLine, has_escapes, joined, unescaped};
 
 /// Encoded pieces of a secret that are shorter, in characters, are not looked for: they are ordinary words.
 const MIN_ENCODED_CHARS: usize = 8;
 /// Parts of a secret that are shorter, in bytes, are not looked for by themselves: the token after `Bearer`, a line of a
 /// private key.
 const MIN_PART_BYTES: usize = 8;
-/// Patterns from this length on, in bytes, are also found where line breaks stand in them: encoders break lines.
+/// Patterns from this length on, in bytes, are also found where any white space stands in them: encoders break lines, and
+/// indent them.
 const MIN_BROKEN_BYTES: usize = 32;
 /// The bytes of all encoded forms together: of the secrets beyond, the oldest ones, only the text itself is found.
 const ENCODED_BYTES: usize = 2 * 1024 * 1024;
@@ -22,8 +23,10 @@ const ENCODED_BYTES: usize = 2 * 1024 * 1024;
 /// The forms of all known secrets.
 pub(super) struct Patterns {
     all: Option<Matcher>,
-    /// Those that are long enough to be broken into lines, without white space.
+    /// Those that are long enough to be found with any white space in them; without it.
     long: Option<Matcher>,
+    /// Some have several lines themselves.
+    of_lines: bool,
 }
 
 impl Patterns {
@@ -48,18 +51,32 @@ impl Patterns {
             .map(|form| form.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect::<Vec<_>>())
             .filter(|form| form.len() >= MIN_BROKEN_BYTES)
             .collect();
-        Self { all: Matcher::new(&all), long: Matcher::new(&Vec::from_iter(long)) }
+        let of_lines = all.iter().flatten().any(|byte| matches!(byte, b'\n' | b'\r'));
+        Self { all: Matcher::new(&all), of_lines, long: Matcher::new(&Vec::from_iter(long)) }
     }
 
     /// Where a secret stands in a whole text.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let Some(all) = &self.all else { return Vec::new() };
         let mut ranges = if all.is_in(text.as_bytes()) { plain(all, text).ranges } else { Vec::new() };
-        if has_escapes(text) {
+        if self.of_lines && has_escapes(text) {
             let mut bytes = Vec::with_capacity(text.len());
             unescaped(text.as_bytes(), |byte, _| bytes.push(byte));
             if all.is_in(&bytes) {
                 ranges = union(ranges, resolved(all, text).ranges);
+            }
+        }
+        if may_have_lines(text) {
+            let line = OneLine::of(text.as_bytes());
+            if !line.was_one() && all.is_in(&line.bytes) {
+                ranges = union(ranges, in_lines(all, text, &line).ranges);
+            }
+            if has_escapes(text) {
+                let mut bytes = Vec::with_capacity(text.len());
+                line.each_unescaped(|byte, _| bytes.push(byte));
+                if all.is_in(&bytes) {
+                    ranges = union(ranges, resolved_in_lines(all, text, &line).ranges);
+                }
             }
         }
         if let Some(long) = self.long.as_ref().filter(|_| is_broken(text)) {
@@ -75,16 +92,26 @@ impl Patterns {
         ranges
     }
 
-    /// Where a secret stands in a text that may go on, and where one may have begun at its end. Broken lines are left to
-    /// [`find`](Self::find): how far they reach has no bound.
+    /// Where a secret stands in a text that may go on, and where one may have begun at its end. What has white space in it
+    /// beside line breaks is left to [`find`](Self::find): how far it reaches has no bound.
     pub(super) fn find_open(&self, text: &str) -> Found {
         let Some(all) = &self.all else { return Found { ranges: Vec::new(), open: text.len() } };
-        let found = plain(all, text);
-        if !has_escapes(text) {
-            return found;
+        let mut found = plain(all, text);
+        let mut add = |other: Found| {
+            found.ranges = union(std::mem::take(&mut found.ranges), other.ranges);
+            found.open = found.open.min(other.open);
+        };
+        if has_escapes(text) {
+            add(resolved(all, text));
         }
-        let other = resolved(all, text);
-        Found { ranges: union(found.ranges, other.ranges), open: found.open.min(other.open) }
+        if may_have_lines(text) {
+            let line = OneLine::of(text.as_bytes());
+            add(in_lines(all, text, &line));
+            if has_escapes(text) {
+                add(resolved_in_lines(all, text, &line));
+            }
+        }
+        found
     }
 }
 
@@ -103,7 +130,25 @@ fn resolved(matcher: &Matcher, text: &str) -> Found {
     Found { open: found.open.min(cut), ..found }
 }
 
-/// Whether lines of the text may have to be joined.
+fn in_lines(matcher: &Matcher, text: &str, line: &OneLine) -> Found {
+    let Some(mut walk) = matcher.walk() else { return Found::default() };
+    line.each(|byte, from| walk.take(byte, from));
+    walk.end(text.len())
+}
+
+fn resolved_in_lines(matcher: &Matcher, text: &str, line: &OneLine) -> Found {
+    let Some(mut walk) = matcher.walk() else { return Found::default() };
+    let cut = line.each_unescaped(|byte, from| walk.take(byte, from));
+    let found = walk.end(text.len());
+    Found { open: found.open.min(cut), ..found }
+}
+
+/// Whether the text may have line breaks, as they are or as escapes.
+fn may_have_lines(text: &str) -> bool {
+    text.bytes().any(|byte| matches!(byte, b'\n' | b'\r' | b'\\' | b'%'))
+}
+
+/// Whether white space within the text may have to be left out.
 fn is_broken(text: &str) -> bool {
     text.len() >= MIN_BROKEN_BYTES
         && (text.bytes().any(|byte| byte.is_ascii_whitespace()) || text.contains('\\'))
@@ -159,6 +204,12 @@ fn encodings(secret: &[u8]) -> Vec<Vec<u8>> {
         for encoding in [BASE64_NOPAD, BASE64URL_NOPAD] {
             forms.extend(encoding.encode(&bytes).get(own.clone()).map(str::to_owned));
         }
+    }
+    // As fingerprints and keys are printed: `aa:bb:cc`.
+    for digits in [HEXLOWER.encode(secret), HEXUPPER.encode(secret)] {
+        let pairs: Vec<&str> =
+            digits.as_bytes().chunks(2).filter_map(|pair| std::str::from_utf8(pair).ok()).collect();
+        forms.push(pairs.join(":"));
     }
     forms.retain(|form| form.len() >= MIN_ENCODED_CHARS);
     forms.into_iter().map(String::into_bytes).collect()

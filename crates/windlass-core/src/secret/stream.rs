@@ -4,7 +4,7 @@ use super::Masker;
 use super::matcher::replaced;
 
 /// Hides secrets in a text that comes in pieces: what may be the beginning of a secret is held back until the rest is there.
-/// It holds back no more than the longest form of a secret, and nothing where there are no secrets.
+/// It holds back no more than the longest form of a secret with its line breaks, and nothing where there are no secrets.
 ///
 /// ```
 /// use windlass_core::{Masker, Secret};

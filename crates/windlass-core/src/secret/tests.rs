@@ -85,6 +85,8 @@ fn e53_the_usual_encodings_are_masked() {
         url(&KEY.replace(' ', "+"), "+*-._", true),
         HEXLOWER.encode(KEY.as_bytes()),
         HEXUPPER.encode(KEY.as_bytes()),
+        KEY.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":"),
+        KEY.bytes().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":"),
     ];
     for encoding in [BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD] {
         forms.push(encoding.encode(KEY.as_bytes()));
@@ -111,6 +113,39 @@ fn e53_the_usual_encodings_are_masked() {
             assert_eq!(masker.hide(&format!("<{}>", broken.join(end))), "<***>", "{form} {end:?}");
         }
     }
+}
+
+#[test]
+fn e53_a_secret_that_is_broken_into_lines_is_masked() {
+    const TOKEN: &str = "tok-9f8e7d6c+5b4a/3210ZYXw";
+    let masker = knowing(&[TOKEN, "shorty"]);
+    let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
+    let url = TOKEN.replace('+', "%2B").replace('/', "%2F");
+    let unicode = TOKEN.replace('+', "\\u002b").replace('/', "\\/");
+    let colons = TOKEN.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":");
+    let base64 = data_encoding::BASE64.encode(TOKEN.as_bytes());
+    for form in [TOKEN, "shorty", &url, &unicode, &colons, &base64] {
+        for width in (1..=20).filter(|width| *width < form.len()) {
+            let lines: Vec<&str> =
+                form.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+            for end in ["\n", "\r\n", "\r", "\\n", "\\r\\n", "%0A", "\\u000a", "\n\n"] {
+                // Between the parts of an escape, an escaped line break is another escape.
+                if end.starts_with(['%', '\\']) && form.contains(['%', '\\']) {
+                    continue;
+                }
+                let text = format!("<{}>\nnext", lines.join(end));
+                assert_eq!(masker.hide(&text), "<***>\nnext", "{form} {width} {end:?}");
+                let mut stream = masker.stream();
+                let shown: String = text.chars().map(|letter| stream.push(letter.to_string())).collect();
+                assert_eq!(shown + &stream.finish(), "<***>\nnext", "{form} {width} {end:?} in pieces");
+            }
+            let in_json = json(&format!("<{}>", lines.join("\n")));
+            assert!(form.contains('\\') || masker.hide(&in_json) == "<***>", "{form} {width}: {in_json}");
+        }
+    }
+    // What is around it stays, and lines that hold no secret.
+    assert_eq!(masker.hide("a\ntok-9f8e\n7d6c+5b4a/3210ZYXw\nb\n"), "a\n***\nb\n");
+    assert!(matches!(masker.hide("tok\n-9f8e \\n 7d6c\n"), Cow::Borrowed(_)));
 }
 
 #[test]
@@ -219,6 +254,9 @@ fn twice_the_text_costs_at_most_two_and_a_half_times_the_steps() {
         "%61".to_owned(),
         "\\u0061".to_owned(),
         "sk-\n".to_owned(),
+        "a\n".to_owned(),
+        "%6\n1".to_owned(),
+        "\\n".to_owned(),
         "secret-".to_owned(),
         many.join(" "),
         "%".to_owned(),

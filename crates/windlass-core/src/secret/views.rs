@@ -78,6 +78,85 @@ fn hex(text: &[u8], digits: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
+/// A text without its line breaks, also where they stand as escapes of JSON: as `fold` breaks a line that it is given.
+pub(super) struct OneLine {
+    pub(super) bytes: Vec<u8>,
+    /// From which of these bytes on, so many bytes of the text were left out.
+    left_out: Vec<(usize, usize)>,
+}
+
+impl OneLine {
+    pub(super) fn of(text: &[u8]) -> Self {
+        let (mut bytes, mut left_out) = (Vec::with_capacity(text.len()), Vec::new());
+        let mut rest = text;
+        loop {
+            let plain = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r' | b'\\'));
+            let (before, after) = rest.split_at(plain.unwrap_or(rest.len()));
+            bytes.extend_from_slice(before);
+            let (kept, length) = match after {
+                [] => break,
+                [b'\n' | b'\r', ..] => (0, 1),
+                [b'\\', b'n' | b'r', ..] => (0, 2),
+                // An escaped backslash, behind which no escape begins.
+                [b'\\', b'\\', ..] => (2, 2),
+                _ => (1, 1),
+            };
+            let (passed, after) = after.split_at(length);
+            bytes.extend_from_slice(passed.get(..kept).unwrap_or_default());
+            rest = after;
+            if kept == 0 {
+                left_out.push((bytes.len(), text.len() - rest.len() - bytes.len()));
+            }
+        }
+        Self { bytes, left_out }
+    }
+
+    /// Whether it had no line break.
+    pub(super) fn was_one(&self) -> bool {
+        self.left_out.is_empty()
+    }
+
+    /// Gives each byte with the place where it stands in the text.
+    pub(super) fn each(&self, mut each: impl FnMut(u8, Range<usize>)) {
+        let mut from = Cursor::default();
+        for (place, byte) in self.bytes.iter().enumerate() {
+            let start = from.in_text(self, place);
+            each(*byte, start..start + 1);
+        }
+    }
+
+    /// As [`OneLine::each`], with escapes resolved; line breaks that stand as such are left out too. Gives back where an
+    /// escape begins that the end cuts off.
+    pub(super) fn each_unescaped(&self, mut each: impl FnMut(u8, Range<usize>)) -> usize {
+        let (mut from, mut to) = (Cursor::default(), Cursor::default());
+        let cut = unescaped(&self.bytes, |byte, range| {
+            let (start, last) = (from.in_text(self, range.start), to.in_text(self, range.end - 1));
+            if !matches!(byte, b'\n' | b'\r') {
+                each(byte, start..last + 1);
+            }
+        });
+        from.in_text(self, cut)
+    }
+}
+
+/// A way along the places that were left out, which goes forward only.
+#[derive(Default)]
+struct Cursor {
+    next: usize,
+    left_out: usize,
+}
+
+impl Cursor {
+    /// Where that byte stands in the text.
+    fn in_text(&mut self, line: &OneLine, place: usize) -> usize {
+        while let Some((_, left_out)) = line.left_out.get(self.next).filter(|(from, _)| *from <= place) {
+            self.left_out = *left_out;
+            self.next += 1;
+        }
+        place + self.left_out
+    }
+}
+
 /// Gives each byte of the text that is no white space, also where that stands as an escape of JSON.
 pub(super) fn joined(text: &[u8], mut each: impl FnMut(u8, Range<usize>)) {
     let mut place = 0;

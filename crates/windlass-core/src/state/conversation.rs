@@ -14,6 +14,8 @@ pub(crate) struct Conversation {
     pub(crate) call_ids: RedBlackTreeSetSync<CallId>,
     /// Its stored payloads, by handle.
     pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
+    /// What was said to the running agent and enters at the next turn.
+    pub(crate) steering: Vec<Text>,
     /// The last text of the model that was not blank.
     pub(crate) last_text: Option<Text>,
     /// How many results of tools there were.
@@ -21,8 +23,8 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// The same messages, for a run that begins with them: what its model said and called is not known yet.
+    /// The same messages, for a run that begins with them: nothing was said or called in it yet.
     pub(crate) fn below(&self) -> Self {
-        Self { last_text: None, outputs: 0, ..self.clone() }
+        Self { steering: Vec::new(), last_text: None, outputs: 0, ..self.clone() }
     }
 }

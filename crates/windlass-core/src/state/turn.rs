@@ -1,5 +1,6 @@
 //! The current turn, and what happened several turns in a row.
 
+use crate::call_args::CallArgs;
 use crate::ids::Text;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
@@ -32,7 +33,7 @@ impl Turn {
 }
 
 /// Things that happened several times in a row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Streaks {
     /// Prompts after turns without a call.
     pub(crate) prompts: u32,
@@ -47,10 +48,10 @@ pub(crate) struct Streaks {
 }
 
 /// The last call and how often it came in a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Repeated {
     pub(crate) name: Text,
-    pub(crate) args: Text,
+    pub(crate) args: CallArgs,
     pub(crate) times: u32,
 }
 

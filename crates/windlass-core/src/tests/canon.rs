@@ -62,11 +62,6 @@ fn bare(scenario: &Scenario, state: &State) -> State {
 
 fn renamed(mut state: State, names: &mut Names) -> State {
     match &mut state.phase {
-        Phase::Calling(calling) => names.rename(&mut calling.seq),
-        Phase::Waiting { seq, next, .. } => {
-            names.rename(seq);
-            names.rename(&mut next.seq);
-        }
         Phase::Acting(calls) => {
             for call in calls {
                 call.asked_at.1 = 0;
@@ -80,8 +75,9 @@ fn renamed(mut state: State, names: &mut Names) -> State {
             }
         }
         Phase::Stepping { seq } => names.rename(seq),
-        Phase::New | Phase::Between | Phase::Ended(_) => {}
+        Phase::New | Phase::Between | Phase::Asking | Phase::Ended(_) => {}
     }
+    state.asks.iter_mut().for_each(|ask| names.rename(&mut ask.seq));
     for question in &mut state.questions.open {
         names.rename(&mut question.seq);
     }

@@ -4,7 +4,7 @@ use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::{
     ActionId, ActionKind, Adjusted, AgentRef, Answer, CallOutcome, FailureKind, Found, Input, InputKind,
-    ModelFailure, QuestionKind, Usage, pending,
+    ModelFailure, QuestionKind, Text, Usage, pending,
 };
 
 /// How much may still happen.
@@ -54,12 +54,15 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
         all.found.push(Move { input, left, crash: true });
     }
     if left.adoptions > 0 {
+        let (holder, epoch, by_hand) = (Text::from("elsewhere"), 3, false);
         let agent = AgentRef { name: "tester".into(), digest: "another".into() };
+        let tools = scenario.tools.last().cloned();
+        let adjusted = Box::new(Adjusted { tools: tools.clone(), ..Adjusted::default() });
         // Another agent goes on with it, or the same one, whose tools have changed since.
-        for agent in [Some(agent), None] {
-            let tools = scenario.tools.last().cloned();
-            let adjusted = Box::new(Adjusted { tools, agent, ..Adjusted::default() });
-            let what = InputKind::Adopted { holder: "elsewhere".into(), epoch: 3, adjusted, by_hand: false };
+        let adopted = InputKind::Adopted { holder: holder.clone(), epoch, agent, adjusted, by_hand };
+        let resumed =
+            tools.map(|tools| InputKind::ResumedWithTools { holder, epoch, tools, seals: None, by_hand });
+        for what in std::iter::once(adopted).chain(resumed) {
             let left = Left { adoptions: left.adoptions - 1, ..left };
             all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
         }
@@ -209,14 +212,8 @@ impl Moves<'_> {
 }
 
 fn failed(action: ActionId, kind: FailureKind) -> InputKind {
-    let failure = ModelFailure {
-        kind,
-        status: None,
-        message: "it failed".into(),
-        retry_after_ms: None,
-        usage: Usage { input: 3, ..Usage::default() },
-        model: "m1".into(),
-    };
+    let usage = Usage { input: 3, ..Usage::default() };
+    let failure = ModelFailure { usage, ..ModelFailure::new(kind, "it failed", "m1") };
     InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
 }
 

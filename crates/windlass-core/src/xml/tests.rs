@@ -135,3 +135,29 @@ proptest! {
         let _any = from_xml("output", &reply, &json!({ "properties": { "a": { "type": "integer" } } }));
     }
 }
+
+#[test]
+fn writing_xml_costs_the_length_of_the_values() {
+    type Make = (&'static str, fn(usize) -> serde_json::Value);
+    let values: [Make; 8] = [
+        ("a text", |n| "x & ".repeat(n).into()),
+        ("markup", |n| "<i>x</i>".repeat(n).into()),
+        ("markup that does not end", |n| "<i>".repeat(n).into()),
+        ("deep markup", |n| format!("{}{}", "<i>".repeat(n), "</i>".repeat(n)).into()),
+        ("attributes", |n| (0..n).map(|at| format!("<a k{at}='1'/>")).collect::<Vec<_>>().concat().into()),
+        ("texts with markup", |n| vec!["<i>x</i>"; n].into()),
+        ("objects", |n| vec![json!({ "k": 1 }); n].into()),
+        ("fields", |n| {
+            (0..n).map(|at| (format!("k{at}"), json!(1))).collect::<serde_json::Map<_, _>>().into()
+        }),
+    ];
+    for (what, make) in values {
+        let cost = |n| {
+            let (steps, value) = (Steps::default(), make(n));
+            let fields = serde_json::Map::from_iter([("a".to_owned(), value)]);
+            super::written("input", &fields, &serde_json::Value::Null, &steps);
+            steps.count()
+        };
+        doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+}

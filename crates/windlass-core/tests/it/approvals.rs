@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Action, ActionId, ActionKind, Adjusted, Answer, CallOutcome, Event, Fact, Input, InputKind, Preset,
-    Seals, State, ToolSpec, Usage, accept, evolve, pending, replay,
+    Action, ActionId, ActionKind, Answer, CallOutcome, Event, Fact, Input, InputKind, Preset, Seals, State,
+    ToolSpec, Usage, accept, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -135,9 +135,8 @@ fn question(state: &State) -> &str {
 }
 
 fn take_over(command: &str) -> InputKind {
-    let (tools, seals) = (Some(Arc::new(approved_tools())), Some(seals(command)));
-    let adjusted = Box::new(Adjusted { tools, seals, ..Adjusted::default() });
-    InputKind::Adopted { holder: "another".into(), epoch: 2, adjusted, by_hand: false }
+    let (tools, seals) = (Arc::new(approved_tools()), Some(seals(command)));
+    InputKind::ResumedWithTools { holder: "another".into(), epoch: 2, tools, seals, by_hand: false }
 }
 
 #[test]

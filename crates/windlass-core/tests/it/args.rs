@@ -95,3 +95,18 @@ fn a_tool_without_an_effect_counts_as_once() {
     ];
     assert!(own.iter().all(|spec| spec.effect == Effect::ReadOnly), "{own:?}");
 }
+
+#[test]
+fn an_equal_tool_s_schema_is_not_taken_in_twice() {
+    let tool = |kind: &str| {
+        ToolSpec::new("t", "", json!({ "type": "object", "properties": { "a": { "type": kind } } }))
+    };
+    let (own, loaded, other) = (tool("string"), tool("string"), tool("integer"));
+    loaded.check_as(&own);
+    let made = own.checker().unwrap();
+    loaded.check_as(&own);
+    other.check_as(&own);
+    assert!(std::ptr::eq(loaded.checker().unwrap(), made) && !std::ptr::eq(other.checker().unwrap(), made));
+    assert!(check_args(&other, "{\"a\": 1}").is_ok() && check_args(&loaded, "{\"a\": 1}").is_err());
+    assert!(std::ptr::eq(loaded.clone().checker().unwrap(), made));
+}

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::{
     Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Hooks, Limit,
-    LimitKind, Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Repetition, Reply, Results,
-    Splice, StepEdits, Stop, StopReason, Talk, Turns, Usage, Watched, Wire,
+    LimitKind, Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Refusal, Repetition, Reply,
+    Results, Splice, StepEdits, Stop, StopReason, Talk, Turns, Usage, Watched, Wire,
 };
 
 use crate::environment;
@@ -199,15 +199,14 @@ pub(crate) fn failure(step: Step) -> ModelFailure {
         FailureKind::BadRequest,
     ];
     let place = usize::from(step.pick) % KINDS.len();
-    // The last one is a server that knows no tools and says so in its own words (K41).
+    // The last one is a server that knows no tools, as its wire has read from its words (K41).
     let refuses = place == KINDS.len() - 1;
     ModelFailure {
-        kind: KINDS[place],
         status: refuses.then_some(422),
-        message: if refuses { "tools: no such field" } else { "it failed" }.into(),
         retry_after_ms: (step.more.is_multiple_of(3)).then_some(u64::from(step.more)),
+        refuses: refuses.then_some(Refusal::Tools),
         usage: if step.more.is_multiple_of(2) { usage(step) } else { Usage::default() },
-        model: "m1".into(),
+        ..ModelFailure::new(KINDS[place], "it failed", "m1")
     }
 }
 

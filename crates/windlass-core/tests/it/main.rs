@@ -14,6 +14,7 @@ mod dependencies;
 mod environment;
 mod forks;
 mod generate;
+mod heft;
 mod machine;
 mod many_calls;
 mod money;

@@ -76,14 +76,7 @@ impl Run {
 
     fn fails(&mut self, kind: FailureKind, usage: Usage) {
         let action = self.calling().unwrap();
-        let failure = ModelFailure {
-            kind,
-            status: None,
-            message: "it failed".into(),
-            retry_after_ms: None,
-            usage,
-            model: "m".into(),
-        };
+        let failure = ModelFailure { usage, ..ModelFailure::new(kind, "it failed", "m") };
         self.give(InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 });
     }
 

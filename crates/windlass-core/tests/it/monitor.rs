@@ -230,8 +230,7 @@ impl Monitor {
 
     /// Another agent goes on: nothing counts that anybody has decided elsewhere, each open call is at the gate.
     fn adopted(&mut self, input: &InputKind, state: &State) {
-        let adopts = matches!(input, InputKind::Adopted { adjusted, .. } if adjusted.agent.is_some());
-        if !adopts {
+        if !matches!(input, InputKind::Adopted { .. }) {
             return;
         }
         self.allowed.clear();
@@ -419,7 +418,10 @@ fn settles(input: &InputKind) -> bool {
 
 /// Whether somebody goes on with a run whose process is gone.
 fn takes_over(input: &InputKind) -> bool {
-    matches!(input, InputKind::Resumed { .. } | InputKind::Adopted { .. })
+    matches!(
+        input,
+        InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } | InputKind::Adopted { .. }
+    )
 }
 
 /// A provider would take the conversation as it is whenever a model is asked (invariant 6).

@@ -30,12 +30,9 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
             ActionKind::CallModel { .. } if fails_first && !failed => {
                 failed = true;
                 let failure = ModelFailure {
-                    kind: FailureKind::Overloaded,
                     status: Some(503),
-                    message: "busy".into(),
                     retry_after_ms: Some(0),
-                    usage: Usage::default(),
-                    model: "m1".into(),
+                    ..ModelFailure::new(FailureKind::Overloaded, "busy", "m1")
                 };
                 InputKind::ModelFailed { action: id, failure: Box::new(failure), jitter: 0 }
             }

@@ -1,7 +1,9 @@
 //! What a run may spend, counted beside it from its facts alone: no model call begins that its limits cannot pay at the
 //! price of the model that is asked, whatever failed, was switched or was lost before (E40, contract 15).
 
-use windlass_core::{AtLimit, Carried, Event, Fact, LimitKind, Prices, State, TurnStarted, Usage, evolve};
+use windlass_core::{
+    AtLimit, Carried, Event, Fact, LimitKind, Message, Prices, State, TurnStarted, Usage, Wire, evolve,
+};
 
 /// The limits that count what model calls use.
 const METERED: [LimitKind; 4] =
@@ -125,8 +127,8 @@ impl Purse {
     /// A model call begins: it must fit into every limit.
     fn started(&mut self, turn: &TurnStarted, state: &State) {
         let model = &state.models()[turn.model as usize];
-        let bytes =
-            state.prompt().iter().map(|message| message.bytes()).sum::<u64>() + state.history().bytes();
+        let all = state.prompt().iter().chain(state.history().iter());
+        let bytes = all.map(|message| sent(message, state.policy().wire_of(model))).sum::<u64>();
         let (input, output) = (bytes / 4, model.max_tokens.unwrap_or(0));
         let cost = model.prices.map_or(0, |prices| input * prices.input + output * prices.output);
         let needed = Sum { input, output, cost };
@@ -160,5 +162,16 @@ impl Purse {
             }
         }
         self.asked = Some(Asked { needed, prices: model.prices });
+    }
+}
+
+/// How many bytes of text a message is on that wire: a call that stands in its text goes out once more only where calls
+/// have a place of their own.
+fn sent(message: &Message, wire: Wire) -> u64 {
+    match message {
+        Message::Assistant(said) if wire == Wire::Fenced && said.has_calls_in_text() => {
+            said.text.as_ref().map_or(0, |text| text.len() as u64)
+        }
+        other => other.bytes(),
     }
 }

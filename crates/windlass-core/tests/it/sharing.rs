@@ -42,7 +42,6 @@ fn a_fact_shares_all_earlier_messages() {
         stop: StopReason::Stop,
         usage: Usage::default(),
         model: "m1".into(),
-        raw_text: None,
         objection: None,
     };
     let next = evolve(held, &Event { at: 1, fact: Fact::TurnCompleted(turn) });
@@ -79,7 +78,6 @@ fn the_text_of_a_fact_is_the_text_of_the_message() {
         stop: StopReason::Stop,
         usage: Usage::default(),
         model: "m1".into(),
-        raw_text: None,
         objection: None,
     };
     let next = evolve(state, &Event { at: 1, fact: Fact::TurnCompleted(turn) });

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use windlass_core::{shown_name, shown_value};
+use windlass_core::{shown_args, shown_name, shown_value};
 
 fn shown(text: &str) -> String {
     shown_value(&serde_json::from_str(text).unwrap())
@@ -12,6 +12,13 @@ fn shown(text: &str) -> String {
 fn duplicate_keys_show_the_one_that_counts_and_escapes_are_read() {
     assert_eq!(shown(r#"{"p":"safe","p":"evil"}"#), r#"{"p":"evil"}"#);
     assert_eq!(shown(r#"{"p":"\u0072\u006d -rf","\u0071":1.50}"#), r#"{"p":"rm -rf","q":1.5}"#);
+}
+
+#[test]
+fn arguments_show_the_value_that_runs_and_what_is_no_json_as_a_text() {
+    assert_eq!(shown_args(r#" { "p": "good", "p": "EVIL" } "#), r#"{"p":"EVIL"}"#);
+    assert_eq!(shown_args(" "), "{}");
+    assert_eq!(shown_args("{\u{1b}"), r#""{\u001b""#);
 }
 
 #[test]

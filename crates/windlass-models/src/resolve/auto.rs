@@ -1,27 +1,25 @@
 //! Owns `auto`: a model for somebody who has named none.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join;
-use futures_util::{FutureExt, StreamExt};
-use reqwest::{Method, Url};
-use serde::Deserialize;
+use bytes::Bytes;
+use futures_util::future::{join, join_all};
+use http::Request;
 use serde_json::Value;
+use url::Url;
 
-use super::{Env, LLAMA, ModelSettings, adapter, ollama_url, resolve};
-use crate::Model;
-use crate::openai::client::{ClientKey, client};
+use super::{Env, ModelSettings, adapter, resolve, set, usual_url};
+use crate::providers::{Auto as Rule, PROVIDERS, Probe, Provider};
 use crate::tour::Tour;
+use crate::{HttpClient, Model};
 
 /// How long a local server has to say what it is, in milliseconds.
 pub const PROBE_MS: u64 = 100;
 
 /// The most bytes of a probe's answer that are read.
 const MAX_PROBE_BYTES: usize = 1024 * 1024;
-
-/// The model that `auto` uses for OpenAI.
-const OPENAI_MODEL: &str = "openai/gpt-5-mini";
 
 /// What `auto` found.
 #[derive(Clone, Debug)]
@@ -37,23 +35,18 @@ pub struct Auto {
 /// Where `auto` looks for local servers.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Ollama's base URL.
-    pub ollama: String,
-    /// llama-server's base URL.
-    pub llama: String,
+    /// Base URLs by the names of providers.
+    pub servers: BTreeMap<&'static str, String>,
     /// How long each has to say what it is, in milliseconds.
     pub probe_ms: u64,
 }
 
 impl Places {
-    /// The usual places, or those that `OLLAMA_HOST` and `LLAMA_BASE_URL` name; [`PROBE_MS`].
+    /// The usual places, or those that the providers' variables name; [`PROBE_MS`].
     pub fn usual(env: Env<'_>) -> Self {
-        let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
-        Self {
-            ollama: ollama_url(set("OLLAMA_HOST")),
-            llama: set("LLAMA_BASE_URL").unwrap_or_else(|| LLAMA.to_owned()),
-            probe_ms: PROBE_MS,
-        }
+        let local = PROVIDERS.iter().filter(|provider| matches!(provider.auto, Rule::Server(_)));
+        let servers = local.filter_map(|provider| Some((provider.name, usual_url(provider, env)?)));
+        Self { servers: servers.collect(), probe_ms: PROBE_MS }
     }
 }
 
@@ -65,89 +58,71 @@ pub async fn choose_auto(env: Env<'_>) -> Auto {
 
 /// [`choose_auto`] with other places for local servers.
 pub async fn choose_auto_at(env: Env<'_>, places: &Places) -> Auto {
-    let Places { ollama, llama, probe_ms } = places;
-    if env("OPENAI_API_KEY").is_some_and(|key| !key.trim().is_empty())
-        && let Ok(model) = resolve(&ModelSettings::named(OPENAI_MODEL), env)
-    {
-        return Auto { name: OPENAI_MODEL.to_owned(), model, reason: "OPENAI_API_KEY is set".to_owned() };
+    if let Some(auto) = PROVIDERS.iter().find_map(|provider| by_key(provider, env)) {
+        return auto;
     }
-    let (found_ollama, found_llama) =
-        join(find_ollama(ollama, *probe_ms), find_llama(llama, *probe_ms)).await;
-    let local = |provider: &str, url: &str, model: &str, what: &str| {
+    let probes = PROVIDERS.iter().filter_map(|provider| match provider.auto {
+        Rule::Server(probe) => Some((provider, probe, places.servers.get(provider.name)?)),
+        Rule::Key(_) | Rule::Never => None,
+    });
+    // The servers are asked side by side: each has the whole time.
+    let asked = probes.map(|(provider, probe, base)| async move {
+        let model = find(base, &probe, places.probe_ms).await?;
+        Some((provider, probe, base, model))
+    });
+    let found = join_all(asked).await.into_iter().flatten().find_map(|(provider, probe, base, model)| {
         let settings = ModelSettings {
-            use_: format!("{provider}/{model}"),
-            base_url: Some(url.to_owned()),
+            use_: format!("{}/{model}", provider.name),
+            base_url: Some(base.clone()),
             ..ModelSettings::default()
         };
         let adapter = adapter(provider, &settings, env).ok()?;
-        let reason = format!("{what} answers on {}", adapter.server().endpoint.host);
+        let reason = format!("{} answers on {}", probe.program, adapter.server().endpoint.host);
         Some(Auto { name: settings.use_, model: Arc::new(adapter), reason })
+    });
+    found.unwrap_or_else(|| Auto {
+        name: "tour".to_owned(),
+        model: Arc::new(Tour),
+        reason: "no key and no local server: the offline tour".to_owned(),
+    })
+}
+
+/// The usual model of a provider whose key is set.
+fn by_key(provider: &Provider, env: Env<'_>) -> Option<Auto> {
+    let (Rule::Key(model), Some(variable)) = (provider.auto, provider.key) else { return None };
+    set(env, variable)?;
+    let name = format!("{}/{model}", provider.name);
+    let model = resolve(&ModelSettings::named(name.as_str()), env).ok()?;
+    Some(Auto { name, model, reason: format!("{variable} is set") })
+}
+
+/// The first model of the server at this address, if it is the one that the probe knows.
+async fn find(base: &str, probe: &Probe, ms: u64) -> Option<String> {
+    let greeted = async {
+        let Some((path, words)) = probe.greeting else { return Some(()) };
+        let body = get(base, path, ms).await?;
+        memchr::memmem::find(&body, words.as_bytes()).map(drop)
     };
-    found_ollama
-        .and_then(|model| local("ollama", ollama, &model, "Ollama"))
-        .or_else(|| found_llama.and_then(|model| local("llama", llama, &model, "llama-server")))
-        .unwrap_or_else(|| Auto {
-            name: "tour".to_owned(),
-            model: Arc::new(Tour),
-            reason: "no key and no local server: the offline tour".to_owned(),
-        })
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tags {
-    models: Vec<Tag>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tag {
-    name: String,
-}
-
-/// The first model of an Ollama at this address.
-async fn find_ollama(base: &str, ms: u64) -> Option<String> {
-    let says_so = async { get(base, "/", ms).await.filter(|body| contains(body, "Ollama is running")) };
     // The questions run side by side: each has the whole time.
-    let (says_so, tags) = join(says_so, get(base, "/api/tags", ms)).await;
-    says_so?;
-    let tags: Tags = serde_json::from_slice(&tags?).ok()?;
-    tags.models.into_iter().map(|model| model.name).find(|name| !name.is_empty())
-}
-
-/// The model of a llama-server at this address.
-async fn find_llama(base: &str, ms: u64) -> Option<String> {
-    let models: Value = serde_json::from_slice(&get(base, "/v1/models", ms).await?).ok()?;
-    let first = models.get("data")?.as_array()?.first()?;
-    let ours = first.get("owned_by").and_then(Value::as_str) == Some("llamacpp");
-    let name = first.get("id").and_then(Value::as_str).filter(|_| ours)?;
-    // A model is often named by its file's path.
-    Some(name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned())
+    let (greeted, list) = join(greeted, get(base, probe.list, ms)).await;
+    greeted?;
+    let list: Value = serde_json::from_slice(&list?).ok()?;
+    let text = |model: &Value, key: &str| model.get(key).and_then(Value::as_str).map(str::to_owned);
+    let named = list.get(probe.items)?.as_array()?.iter().filter(|model| {
+        probe.owner.is_none_or(|(key, owner)| text(model, key).is_some_and(|text| text == owner))
+    });
+    let name = named.filter_map(|model| text(model, probe.name)).find(|name| !name.is_empty())?;
+    let file = name.rsplit(['/', '\\']).next().filter(|_| probe.files);
+    Some(file.unwrap_or(&name).to_owned())
 }
 
 /// The body at a path of this server, whatever path its base URL has; `None` if it takes longer or fails.
-async fn get(base: &str, path: &str, ms: u64) -> Option<Vec<u8>> {
+async fn get(base: &str, path: &str, ms: u64) -> Option<Bytes> {
+    let limit = Duration::from_millis(ms);
     let mut url = Url::parse(base).ok()?;
     url.set_path(path);
-    let client = client(ClientKey::of(&url, ms, false), "").ok()?;
-    let work = async {
-        let response = client.execute(reqwest::Request::new(Method::GET, url)).await.ok()?;
-        if !response.status().is_success() {
-            return None;
-        }
-        let mut body = Vec::new();
-        let mut chunks = Box::pin(response.bytes_stream());
-        while let Some(chunk) = chunks.next().await {
-            body.extend_from_slice(&chunk.ok()?);
-            if body.len() > MAX_PROBE_BYTES {
-                return None;
-            }
-        }
-        Some(body)
-    };
-    tokio::time::timeout(Duration::from_millis(ms), work).map(Result::ok).await.flatten()
-}
-
-fn contains(body: &[u8], words: &str) -> bool {
-    memchr::memmem::find(body, words.as_bytes()).is_some()
+    let request = Request::get(url.as_str()).body(Bytes::new()).ok()?;
+    let answer = HttpClient::new(limit).without_proxy();
+    let answer = tokio::time::timeout(limit, answer.send(request, MAX_PROBE_BYTES)).await.ok()?.ok()?;
+    answer.status().is_success().then(|| answer.into_body())
 }

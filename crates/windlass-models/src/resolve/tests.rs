@@ -1,4 +1,4 @@
-use super::{ModelSettings, ollama_url, resolve, resolve_server};
+use super::{ModelSettings, resolve, resolve_server};
 use crate::ModelError;
 use windlass_core::Secret;
 
@@ -9,7 +9,8 @@ fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + S
 /// Where the calls of these settings would go.
 fn address(settings: &ModelSettings, variables: &[(&str, &str)]) -> String {
     let adapter = resolve_server(settings, &env(variables)).expect("it resolves");
-    adapter.server().endpoint.chat.to_string()
+    let path = adapter.server().wire.path("x", false);
+    adapter.server().at(&path).expect("an address").url.to_string()
 }
 
 fn error(name: &str, variables: &[(&str, &str)]) -> ModelError {
@@ -45,7 +46,7 @@ fn a32_e43_a_providers_key_never_goes_to_another_address() {
     let own = ModelSettings { base_url: Some("http://h:3".into()), ..ModelSettings::named("openai/x") };
     let sends_key = |settings: &ModelSettings| {
         let adapter = resolve_server(settings, &env(&variables)).expect("it resolves");
-        adapter.server().headers().contains_key("authorization")
+        adapter.server().ready().expect("it can be used").1.contains_key("authorization")
     };
     assert!(sends_key(&ModelSettings::named("openai/x")));
     assert!(!sends_key(&own));
@@ -82,12 +83,16 @@ fn the_tour_needs_nothing() {
 
 #[test]
 fn all_forms_of_ollama_host() {
-    let url = |host: &str| ollama_url(Some(host.to_owned()));
-    assert_eq!(ollama_url(None), "http://127.0.0.1:11434");
-    assert_eq!(url("0.0.0.0"), "http://127.0.0.1:11434/v1");
-    assert_eq!(url("192.168.1.2:99"), "http://192.168.1.2:99/v1");
-    assert_eq!(url(":99"), "http://127.0.0.1:99/v1");
-    assert_eq!(url("http://h:99/"), "http://h:99/v1");
-    assert_eq!(url("https://h/ollama"), "https://h/ollama");
-    assert_eq!(url("[::1]:99"), "http://[::1]:99/v1");
+    let url = |host: &str| address(&ModelSettings::named("ollama/x"), &[("OLLAMA_HOST", host)]);
+    for (host, base) in [
+        (" ", "http://127.0.0.1:11434/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("192.168.1.2:99", "http://192.168.1.2:99/v1"),
+        (":99", "http://127.0.0.1:99/v1"),
+        ("http://h:99/", "http://h:99/v1"),
+        ("https://h/ollama", "https://h/ollama"),
+        ("[::1]:99", "http://[::1]:99/v1"),
+    ] {
+        assert_eq!(url(host), format!("{base}/chat/completions"), "{host}");
+    }
 }

@@ -62,7 +62,7 @@ fn answered(before: &[Message], reply: &Reply, results: &[(&str, bool)]) -> Vec<
         .map(|(call, id)| ToolCall {
             id: id.into(),
             name: call.name.clone(),
-            args: call.args.clone(),
+            args: call.args.clone().into(),
             provider_id: None,
             ..ToolCall::default()
         })

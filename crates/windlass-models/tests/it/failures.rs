@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
 use windlass_core::{FailureKind, MAX_REPLY_BYTES, Secret, Usage};
-use windlass_models::{Delta, Model, OpenAiChat, OpenAiConfig};
+use windlass_models::{Delta, HttpModel, HttpModelConfig, Model};
 
 use crate::server::*;
 
@@ -180,8 +180,8 @@ async fn e53_a_provider_that_repeats_the_key_does_not_give_it_away() {
     for steps in [response("401 Unauthorized", "", echo), json(echo), json("sk-secret-1 hdr-secret-2")] {
         let server = Server::start(steps).await;
         let headers = vec![("x-extra".to_owned(), Secret::from("hdr-secret-2"))];
-        let own = OpenAiConfig { key: Some("sk-secret-1".into()), headers, ..config(&server.url) };
-        let failure = ask(&OpenAiChat::new(own).expect("good"), false).await.expect_err("an error");
+        let own = HttpModelConfig { key: Some("sk-secret-1".into()), headers, ..config(&server.url) };
+        let failure = ask(&HttpModel::new(own).expect("good"), false).await.expect_err("an error");
         let shown = format!("{failure:?}");
         assert!(shown.contains("***") && !shown.contains("secret"), "{shown}");
     }

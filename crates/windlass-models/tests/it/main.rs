@@ -8,8 +8,10 @@
 )]
 
 mod conforming;
+mod connections;
 mod failures;
 mod resolving;
 mod server;
 mod timeouts;
+mod tls;
 mod wires;

@@ -13,7 +13,8 @@ fn nothing(_: &str) -> Option<String> {
 
 /// Places with all the time that a busy machine may need.
 fn at(ollama: &str, llama: &str) -> Places {
-    Places { ollama: ollama.into(), llama: llama.into(), probe_ms: 60_000 }
+    let servers = [("ollama", ollama.to_owned()), ("llama", llama.to_owned())].into();
+    Places { servers, probe_ms: 60_000 }
 }
 
 async fn ollama() -> Server {

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use windlass_core::{History, Message, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
-use windlass_models::{Model, ModelRequest, OpenAiChat, OpenAiConfig, PrefixCell, Timeouts, assemble};
+use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 
 /// What the server does with a request.
 #[derive(Clone, Debug)]
@@ -209,17 +209,17 @@ pub fn request(stream: bool) -> ModelRequest {
     }
 }
 
-pub fn config(base_url: &str) -> OpenAiConfig {
-    OpenAiConfig { allow_proxy: false, ..OpenAiConfig::new("test", base_url) }
+pub fn config(base_url: &str) -> HttpModelConfig {
+    HttpModelConfig { allow_proxy: false, ..HttpModelConfig::openai_chat("test", base_url) }
 }
 
-pub fn adapter(base_url: &str) -> OpenAiChat {
-    OpenAiChat::new(config(base_url)).expect("a good base URL")
+pub fn adapter(base_url: &str) -> HttpModel {
+    HttpModel::new(config(base_url)).expect("a good base URL")
 }
 
 /// An adapter with its time limits, in milliseconds.
-pub fn within(base_url: &str, timeouts: Timeouts) -> OpenAiChat {
-    OpenAiChat::new(OpenAiConfig { timeouts, ..config(base_url) }).expect("a good base URL")
+pub fn within(base_url: &str, timeouts: Timeouts) -> HttpModel {
+    HttpModel::new(HttpModelConfig { timeouts, ..config(base_url) }).expect("a good base URL")
 }
 
 pub async fn ask(model: &dyn Model, stream: bool) -> Result<Reply, ModelFailure> {

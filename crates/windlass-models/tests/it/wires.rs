@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use windlass_core::{Secret, Usage};
-use windlass_models::{Delta, Model, ModelError, OpenAiChat, OpenAiConfig};
+use windlass_models::{Delta, HttpModel, HttpModelConfig, Model, ModelError};
 
 use crate::server::*;
 
@@ -110,7 +110,8 @@ async fn a32_e43_keys_and_headers_reach_only_their_own_server() {
     let (one, two) = (Server::start(json(HELLO_WHOLE)).await, Server::start(json(HELLO_WHOLE)).await);
     let model = |server: &Server, key: &str, header: (&str, &str)| {
         let headers = vec![(header.0.to_owned(), Secret::from(header.1))];
-        OpenAiChat::new(OpenAiConfig { key: Some(key.into()), headers, ..config(&server.url) }).expect("good")
+        HttpModel::new(HttpModelConfig { key: Some(key.into()), headers, ..config(&server.url) })
+            .expect("good")
     };
     let first = model(&one, "key-of-one", ("X-Team", "team-of-one"));
     let second = model(&two, "key-of-two", ("api-key", "other-of-two"));
@@ -135,7 +136,7 @@ async fn e43_a_redirect_is_not_followed_with_the_key() {
     let location = format!("location: {}/v1/chat/completions\r\n", other.url);
     let server = Server::start(response("307 Temporary Redirect", &location, "")).await;
     let model =
-        OpenAiChat::new(OpenAiConfig { key: Some("the-key".into()), ..config(&server.url) }).expect("good");
+        HttpModel::new(HttpModelConfig { key: Some("the-key".into()), ..config(&server.url) }).expect("good");
     let failure = ask(&model, false).await.expect_err("a redirect");
     assert!(failure.message.contains(&other.url), "{}", failure.message);
     assert!(other.seen().is_empty());
@@ -145,8 +146,8 @@ async fn e43_a_redirect_is_not_followed_with_the_key() {
 async fn a_header_named_authorization_stands_in_for_the_key() {
     let server = Server::start(json(HELLO_WHOLE)).await;
     let headers = vec![("Authorization".to_owned(), Secret::from("Basic abc"))];
-    let own = OpenAiConfig { key: Some("the-key".into()), headers, ..config(&server.url) };
-    ask(&OpenAiChat::new(own).expect("good"), false).await.expect("a reply");
+    let own = HttpModelConfig { key: Some("the-key".into()), headers, ..config(&server.url) };
+    ask(&HttpModel::new(own).expect("good"), false).await.expect("a reply");
     let head = server.seen().remove(0).head;
     assert!(head.contains("authorization: Basic abc") && !head.contains("the-key"), "{head}");
 }
@@ -155,19 +156,19 @@ async fn a_header_named_authorization_stands_in_for_the_key() {
 fn headers_that_cannot_be_sent_are_refused_without_their_value() {
     for (name, value) in [("a b", "x"), ("fine", "line\nbreak-of-secret")] {
         let headers = vec![(name.to_owned(), Secret::from(value))];
-        let error = OpenAiChat::new(OpenAiConfig { headers, ..config("http://h") }).expect_err("refused");
+        let error = HttpModel::new(HttpModelConfig { headers, ..config("http://h") }).expect_err("refused");
         assert!(matches!(&error, ModelError::BadHeader { name: bad } if bad == name), "{error:?}");
         assert!(!format!("{error} {error:?}").contains("secret"));
     }
     let key = Some(Secret::from("new\nline"));
-    assert!(OpenAiChat::new(OpenAiConfig { key, ..config("http://h") }).is_err());
+    assert!(HttpModel::new(HttpModelConfig { key, ..config("http://h") }).is_err());
 }
 
 #[test]
 fn e53_debug_shows_no_secret() {
     let headers = vec![("x-key".to_owned(), Secret::from("secret-two"))];
-    let config = OpenAiConfig { key: Some("secret-one".into()), headers, ..config("http://127.0.0.1:1") };
-    let shown = format!("{config:?} {:?}", OpenAiChat::new(config.clone()).expect("good"));
+    let config = HttpModelConfig { key: Some("secret-one".into()), headers, ..config("http://127.0.0.1:1") };
+    let shown = format!("{config:?} {:?}", HttpModel::new(config.clone()).expect("good"));
     assert!(!shown.contains("secret-one") && !shown.contains("secret-two"), "{shown}");
 }
 
@@ -186,8 +187,8 @@ async fn the_models_of_a_server_are_listed() {
 #[tokio::test]
 #[ignore = "only with HTTP_PROXY, from the test beside it"]
 async fn child_with_a_proxy() {
-    let through = OpenAiConfig { allow_proxy: true, ..config("http://model.invalid/v1") };
-    ask(&OpenAiChat::new(through).expect("good"), false).await.expect("the proxy's reply");
+    let through = HttpModelConfig { allow_proxy: true, ..config("http://model.invalid/v1") };
+    ask(&HttpModel::new(through).expect("good"), false).await.expect("the proxy's reply");
     let past = ask(&adapter("http://model.invalid/v1"), false).await;
     assert!(past.is_err(), "without allow_proxy nobody answers for .invalid");
 }

@@ -30,6 +30,28 @@ pub enum AgentFileError {
     /// It is no YAML, or something in it does not fit.
     #[error(transparent)]
     Invalid(#[from] YamlError),
+    /// An environment that describes an agent lacks a variable.
+    #[error("the environment has no {name}")]
+    MissingVariable {
+        /// The variable.
+        name: String,
+    },
+    /// A variable that describes an agent cannot be used.
+    #[error("{name} is `{found}`: expected {expected}")]
+    BadVariable {
+        /// The variable.
+        name: String,
+        /// Its value.
+        found: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// A variable names agents on the network, which this version cannot reach yet.
+    #[error("{name} names agents on the network: that is not available in this version")]
+    NetworkAgents {
+        /// The variable.
+        name: &'static str,
+    },
     /// It asks for something that this version cannot do yet.
     #[error("{file}:{}:{}: `{path}: {value}` is not available in this version", place.line, place.column)]
     Later {
@@ -51,14 +73,22 @@ impl AgentFileError {
             Self::Read { .. } => "agent.read",
             Self::NotText { .. } => "agent.not_text",
             Self::Invalid(error) => error.code(),
-            Self::Later { .. } => "agent.later",
+            Self::MissingVariable { .. } | Self::BadVariable { .. } => "agent.environment",
+            Self::NetworkAgents { .. } | Self::Later { .. } => "agent.later",
         }
     }
 
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Read { .. } => None,
+            Self::Read { .. } | Self::BadVariable { .. } => None,
+            Self::MissingVariable { .. } => Some(
+                "AGENT_NAME, MODEL_API_URL and MODEL_NAME must be set, or AGENT_NAME and DEBUG_MOCK_RESPONSES"
+                    .to_owned(),
+            ),
+            Self::NetworkAgents { .. } => {
+                Some("name their files with `--agent NAME=FILE`".to_owned())
+            }
             Self::NotText { .. } => Some("save the file as UTF-8".to_owned()),
             Self::Invalid(error) => error.help(),
             Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
@@ -68,7 +98,11 @@ impl AgentFileError {
     /// Where it is, if it has a place.
     pub fn position(&self) -> Option<Place> {
         match self {
-            Self::Read { .. } | Self::NotText { .. } => None,
+            Self::Read { .. }
+            | Self::NotText { .. }
+            | Self::MissingVariable { .. }
+            | Self::BadVariable { .. }
+            | Self::NetworkAgents { .. } => None,
             Self::Invalid(error) => Some(error.place()),
             Self::Later { place, .. } => Some(*place),
         }

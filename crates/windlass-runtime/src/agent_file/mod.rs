@@ -8,6 +8,7 @@ mod address;
 mod catalogue;
 mod code;
 mod delegates;
+mod environment;
 mod error;
 mod examples;
 mod instructions;

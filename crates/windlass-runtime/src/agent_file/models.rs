@@ -51,7 +51,7 @@ pub struct ModelEntry {
     pub metadata: Vec<(String, String)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
     pub cache_control: Option<bool>,
-    /// List prices.
+    /// List prices, instead of those that are known of the provider.
     pub prices: Option<Prices>,
     /// Timeouts of this model alone.
     pub timeouts: TimeoutSettings,
@@ -76,9 +76,17 @@ impl ModelEntry {
                 .iter()
                 .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
                 .collect(),
-            prices: self.prices,
+            prices: self.prices.or_else(|| self.list_price()),
             wire: None,
         }
+    }
+
+    /// The price that is known of the model at its provider's own address.
+    fn list_price(&self) -> Option<Prices> {
+        if self.base_url.is_some() {
+            return None;
+        }
+        windlass_models::providers::list_price(&self.use_)
     }
 
     /// What [`windlass_models::resolve`] needs; `usual` are the agent's timeouts.

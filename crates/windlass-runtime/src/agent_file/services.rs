@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, VariantAccess};
 use serde::{Deserialize, Deserializer};
 use windlass_core::settings::Whole;
-use windlass_tools::memory::Memory;
 use windlass_tools::sandbox::{Sandbox, SandboxKind, SandboxSettings};
-use windlass_tools::{SharedService, ToolOverrides};
+use windlass_tools::{SharedService, Tool, ToolOverrides};
 
 use super::catalogue::Catalogue;
 use super::kinds::{Filled, OrNothing};
@@ -41,13 +41,22 @@ pub enum BuiltinService {
     Sandbox(SandboxSettings),
 }
 
+#[cfg(feature = "sqlite")]
+fn memory_tools(prefix: Option<&str>) -> Vec<Arc<dyn Tool>> {
+    SharedService::new(windlass_tools::memory::Memory::in_process()).tools_as(prefix)
+}
+
+/// A file with this service is refused when it is assembled.
+#[cfg(not(feature = "sqlite"))]
+fn memory_tools(_prefix: Option<&str>) -> Vec<Arc<dyn Tool>> {
+    Vec::new()
+}
+
 impl ServiceEntry {
     /// The names of its tools, as the model calls them.
     pub fn tool_names(&self) -> Vec<String> {
         let tools = match &self.service {
-            BuiltinService::Memory(_) => {
-                SharedService::new(Memory::in_process()).tools_as(self.prefix.as_deref())
-            }
+            BuiltinService::Memory(_) => memory_tools(self.prefix.as_deref()),
             BuiltinService::Sandbox(settings) => {
                 SharedService::new(Sandbox::new(settings.clone())).tools_as(self.prefix.as_deref())
             }

@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 use windlass_models::resolve::Env;
 use windlass_store::EventLog;
 
-use super::{AssembleError, alone, models, with_models};
+use super::{AssembleError, Told, alone, models, with_models};
 use crate::agent::Agent;
 use crate::agent_file::{AgentFile, DelegateEntry};
 use crate::branches::Branch;
@@ -27,13 +27,13 @@ pub(super) fn member<'a>(
     env: Env<'a>,
     log: &'a Arc<dyn EventLog>,
     above: &'a [PathBuf],
-    chosen: &'a mut Vec<String>,
+    told: &'a mut Told,
 ) -> BoxFuture<'a, Result<Agent, AssembleError>> {
     Box::pin(async move {
         file.check_available()?;
         let below = path_with(above, file);
-        let builder = equipped(file, env, log, &below, chosen).await?;
-        let models = models(file, env, chosen).await?;
+        let builder = equipped(file, env, log, &below, told).await?;
+        let models = models(file, env, &mut told.chosen).await?;
         Ok(with_models(builder, models).build()?)
     })
 }
@@ -44,21 +44,21 @@ fn equipped<'a>(
     env: Env<'a>,
     log: &'a Arc<dyn EventLog>,
     below: &'a [PathBuf],
-    chosen: &'a mut Vec<String>,
+    told: &'a mut Told,
 ) -> BoxFuture<'a, Result<AgentBuilder, AssembleError>> {
     Box::pin(async move {
         let mut delegates: Vec<Arc<dyn Delegate>> = Vec::new();
         for child in children(file, env, below)? {
-            let agent = member(&child, env, log, below, chosen).await?;
+            let agent = member(&child, env, log, below, told).await?;
             delegates.push(Arc::new(AgentDelegate::new(agent)));
         }
-        let mut builder = alone(file, env, log.clone(), delegates, chosen).await?;
+        let mut builder = alone(file, env, log.clone(), delegates, told).await?;
         for entry in &file.agents {
             let DelegateEntry::Branch { file, merge, .. } = entry else { continue };
-            let mut branch = equipped(file, env, log, below, chosen).await?;
+            let mut branch = equipped(file, env, log, below, told).await?;
             // One that names no models has those of its parent.
             if !file.models.is_empty() {
-                branch = with_models(branch, models(file, env, chosen).await?);
+                branch = with_models(branch, models(file, env, &mut told.chosen).await?);
             }
             builder = builder.branch(Branch::new(branch).merge(*merge));
         }

@@ -1,10 +1,11 @@
 //! The services of an agent file.
 
+use std::path::Path;
+#[cfg(feature = "sqlite")]
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_models::resolve::Env;
-use windlass_tools::memory::Memory;
 use windlass_tools::sandbox::Sandbox;
 use windlass_tools::{SharedService, Tool};
 
@@ -31,16 +32,29 @@ pub fn services(file: &AgentFile, env: Env<'_>) -> Result<Vec<FileService>, Asse
     });
     let made = entries.map(|entry| {
         let service = match &entry.service {
-            BuiltinService::Memory(Some(path)) => SharedService::new(Memory::at(path)),
-            BuiltinService::Memory(None) => {
-                let home = home(env).ok_or_else(|| AssembleError::NoHome { file: file.file.clone() })?;
-                SharedService::new(Memory::at(home.join("memory").join(format!("{}.db", plain(&file.name)))))
-            }
+            BuiltinService::Memory(path) => memory(file, path.as_deref(), env)?,
             BuiltinService::Sandbox(settings) => SharedService::new(Sandbox::new(settings.clone())),
         };
         with_tools(service, entry)
     });
     made.collect()
+}
+
+/// The memory in that file, or in the agent's own one in the data folder.
+#[cfg(feature = "sqlite")]
+fn memory(file: &AgentFile, path: Option<&Path>, env: Env<'_>) -> Result<SharedService, AssembleError> {
+    use windlass_tools::memory::Memory;
+
+    if let Some(path) = path {
+        return Ok(SharedService::new(Memory::at(path)));
+    }
+    let home = home(env).ok_or_else(|| AssembleError::NoHome { file: file.file.clone() })?;
+    Ok(SharedService::new(Memory::at(home.join("memory").join(format!("{}.db", plain(&file.name))))))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn memory(file: &AgentFile, _path: Option<&Path>, _env: Env<'_>) -> Result<SharedService, AssembleError> {
+    Err(AssembleError::NotBuilt { file: file.file.clone(), what: "the memory service", feature: "sqlite" })
 }
 
 /// The tools of a service that an entry takes.
@@ -59,6 +73,7 @@ pub fn with_tools(service: SharedService, entry: &ServiceEntry) -> Result<FileSe
 }
 
 /// The folder of all of Windlass's files: `WINDLASS_HOME`, else the user's data folder (XDG Base Directory 0.8).
+#[cfg(feature = "sqlite")]
 fn home(env: Env<'_>) -> Option<PathBuf> {
     let set = |name| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(home) = set("WINDLASS_HOME") {
@@ -69,6 +84,7 @@ fn home(env: Env<'_>) -> Option<PathBuf> {
 }
 
 /// A name that can be a file's.
+#[cfg(feature = "sqlite")]
 fn plain(name: &str) -> String {
     let safe = |char: char| if char.is_alphanumeric() || "-_".contains(char) { char } else { '_' };
     name.chars().map(safe).collect()

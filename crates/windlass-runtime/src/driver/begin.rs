@@ -6,18 +6,20 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, ActionId, ActionKind, CallId, Effect, InputKind, InputReceived, RunId, ToolKind,
+    Action, ActionId, ActionKind, CallId, Effect, InputKind, InputReceived, RunId, State, ToolKind,
 };
 use windlass_tools::Tool;
 
 use super::Driver;
+use crate::agent::Agent;
+use crate::asking::ModelWork;
 use crate::branches::BranchWork;
 use crate::delegates::{Task, TaskEnd, context_of};
-use crate::partial::Partial;
+use crate::off_thread::off_thread;
 use crate::reading::ReadResult;
 use crate::searching::SearchTools;
 use crate::slots::Slot;
-use crate::work::{self, ModelWork, ToolWork};
+use crate::work::{self, ToolWork};
 
 impl Driver {
     /// Begins the work of an action; `None`: nobody here can do it.
@@ -26,13 +28,11 @@ impl Driver {
         let id = action.id;
         let future: BoxFuture<'static, Option<InputKind>> = match &action.work {
             ActionKind::CallModel { .. } => {
-                let view = self.state.request()?;
-                let request = work::request(&view, &self.prefix, self.publisher.heard());
-                let model = self.agent.model(&view.model.name).cloned();
+                let model = self.agent.model(&self.state.request(id)?.model.name).cloned();
+                let (state, prefix) = (Box::new(self.state.clone()), self.prefix.clone());
                 let (publisher, environment) = (self.publisher.clone(), self.agent.environment().clone());
-                let partial = if publisher.heard() { Partial::of(&self.state) } else { None };
                 let cancel = cancel.clone();
-                let work = ModelWork { action: id, model, request, publisher, partial, environment, cancel };
+                let work = ModelWork { action: id, model, state, prefix, publisher, environment, cancel };
                 Box::pin(work.run().map(Some))
             }
             ActionKind::RunTool { call, attempt } => {
@@ -44,17 +44,13 @@ impl Driver {
                 if *stop {
                     cancel.cancel();
                 }
-                let task = self.task(call, *run, answer.clone(), &cancel)?;
-                let open = self.state.open_call(call)?;
-                let end: Option<BoxFuture<'static, TaskEnd>> = if open.reaches() {
-                    let branch = BranchWork::of(&self.agent, &self.state, open, task);
-                    branch.map(|branch| branch.run().boxed())
-                } else {
-                    self.agent.delegate(&open.call.name).map(|delegate| delegate.run(task))
-                };
+                self.state.open_call(call)?;
+                let task = self.task(*run, answer.clone(), &cancel);
+                let state = Box::new(self.state.clone());
+                let end = handed_over(self.agent.clone(), state, call.clone(), task);
                 let broken = self.broken.clone();
                 Box::pin(
-                    work::delegate(id, end)
+                    work::delegate(id, end.boxed())
                         .map(move |done| done.map_err(|error| broken.set(error)).ok().flatten()),
                 )
             }
@@ -87,24 +83,18 @@ impl Driver {
         Some(Slot { action, future, cancel, stopping: false, ended: false })
     }
 
-    fn task(
-        &self,
-        call: &CallId,
-        run: RunId,
-        answer: Option<InputReceived>,
-        cancel: &CancellationToken,
-    ) -> Option<Task> {
-        let args = self.state.open_call(call)?.value();
-        Some(Task {
+    /// A task without its words.
+    fn task(&self, run: RunId, answer: Option<InputReceived>, cancel: &CancellationToken) -> Task {
+        Task {
             run,
             parent: self.state.run(),
-            task: args.get("task").and_then(|task| task.as_str()).unwrap_or_default().to_owned(),
-            context: context_of(&self.state),
+            task: String::new(),
+            context: Vec::new(),
             answer,
             cancel: cancel.clone(),
             by_hand: self.by_hand,
             leave: self.leave.clone(),
-        })
+        }
     }
 
     fn tool_work(
@@ -118,12 +108,14 @@ impl Driver {
         let policy = self.state.policy();
         let spec = self.state.target(open);
         let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.calls.tool_ms);
-        let args = open.value();
         let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
             Some(ToolKind::Read) => {
-                Some(Arc::new(ReadResult::new(self.agent.log().clone(), &self.state, &args)))
+                Some(Arc::new(ReadResult::new(self.agent.log().clone(), self.state.clone())))
             }
-            Some(ToolKind::Search) => Some(Arc::new(SearchTools { tools: self.state.tools().clone() })),
+            Some(ToolKind::Search) => {
+                let (tools, environment) = (self.state.tools().clone(), self.agent.environment().clone());
+                Some(Arc::new(SearchTools { tools, environment }))
+            }
             _ => self.agent.tool_of(&self.state, open),
         };
         let mut context = work::context(&self.state, call, attempt, cancel.clone())?;
@@ -134,10 +126,29 @@ impl Driver {
             action,
             tool,
             context,
-            args,
+            open: Box::new(open.clone()),
             timeout_ms,
             grace_ms: policy.bounds.grace_ms,
             environment: self.agent.environment().clone(),
         })
     }
+}
+
+/// Lets another agent, or a branch, do the task that a call means. `None`: there is none of that name any more.
+async fn handed_over(agent: Agent, state: Box<State>, call: CallId, mut task: Task) -> Option<TaskEnd> {
+    let environment = agent.environment().clone();
+    let args = state.open_call(&call)?.args().len() as u64;
+    let heft = state.history().bytes().saturating_add(args);
+    let end = off_thread(&*environment, heft, move || {
+        let open = state.open_call(&call)?;
+        if open.reaches() {
+            return BranchWork::of(&agent, &state, open, task).map(|branch| branch.run().boxed());
+        }
+        let delegate = agent.delegate(&open.call.name)?;
+        let args = open.value();
+        args.get("task").and_then(|task| task.as_str()).unwrap_or_default().clone_into(&mut task.task);
+        task.context = context_of(&state);
+        Some(delegate.run(task))
+    });
+    Some(end.await?.await)
 }

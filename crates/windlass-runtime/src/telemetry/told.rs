@@ -20,7 +20,7 @@ impl Told {
             |call: &CallId| Some((state.open_call(call)?.target_name().clone(), Text::from(call.as_str())));
         match &action.work {
             ActionKind::CallModel { .. } => {
-                let model = state.request()?.model;
+                let model = state.request(action.id)?.model;
                 Some(Self::Model {
                     name: model.name.clone(),
                     temperature: model.temperature.or(state.policy().request.temperature),

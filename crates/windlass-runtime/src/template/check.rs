@@ -1,15 +1,18 @@
 //! What a template may say: looked at before it is compiled, because the compiler already works constants out.
 
-use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
+use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
+use windlass_core::Steps;
 
 use super::MAX_TEMPLATE_BYTES;
 
 /// The most tokens of one tag: the parser and the compiler go as deep as a tag is long.
 const MAX_TAG_TOKENS: usize = 500;
-/// The longest text within a tag, in bytes.
+/// The longest text or name within a tag, in bytes.
 const MAX_LITERAL_BYTES: usize = 4096;
+/// The longest line with tags, in bytes.
+const MAX_LINE_BYTES: usize = 65_000;
 /// The most `elif`s of a template: each is nested in the one before.
 const MAX_ELIFS: usize = 100;
 
@@ -38,19 +41,40 @@ impl From<minijinja::Error> for Fault {
 /// # Errors
 /// The first fault: it is none, or beyond a bound.
 pub(crate) fn check(text: &str) -> Result<(), Fault> {
+    check_in_steps(text, &Steps::default())
+}
+
+pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
     if text.len() > MAX_TEMPLATE_BYTES {
         let reason = format!("it has {} bytes, at most {MAX_TEMPLATE_BYTES} are taken", text.len());
         return Err(Fault { line: 1, reason });
     }
-    tags(text)?;
+    lines(text, steps)?;
+    tags(text, steps)?;
+    steps.add(text.len());
     let template = parse(text, "instructions", SyntaxConfig::default())?;
-    Walk { in_loop: false }.statement(&template)
+    Walk(steps).statement(&template)
+}
+
+/// How long lines with tags are: the reader counts columns in 16 bits, and one more for an error.
+fn lines(text: &str, steps: &Steps) -> Result<(), Fault> {
+    steps.add(text.len());
+    let begins = |line: &str| ["{{", "{%", "{#"].iter().any(|begin| line.contains(begin));
+    match text.split('\n').position(|line| line.len() > MAX_LINE_BYTES && begins(line)) {
+        None => Ok(()),
+        Some(at) => {
+            let reason = format!("a line with tags has more than {MAX_LINE_BYTES} bytes");
+            Err(Fault { line: at + 1, reason })
+        }
+    }
 }
 
 /// How long tags are.
-fn tags(text: &str) -> Result<(), Fault> {
+fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
+    steps.add(text.len());
     let (mut tokens, mut elifs, mut begins) = (0, 0, false);
     for token in tokenize(text, false, SyntaxConfig::default()) {
+        steps.add(1);
         let (token, span) = token?;
         tokens = match token {
             Token::TemplateData(_) | Token::VariableStart | Token::BlockStart => 0,
@@ -61,13 +85,17 @@ fn tags(text: &str) -> Result<(), Fault> {
         let literal = match &token {
             Token::Str(text) => text.len(),
             Token::String(text) => text.len(),
+            Token::Ident(name) => name.len(),
             _ => 0,
         };
         if tokens > MAX_TAG_TOKENS {
             return Err(Fault::at(span, format!("a tag has more than {MAX_TAG_TOKENS} words and signs")));
         }
         if literal > MAX_LITERAL_BYTES {
-            return Err(Fault::at(span, format!("a text in a tag has more than {MAX_LITERAL_BYTES} bytes")));
+            return Err(Fault::at(
+                span,
+                format!("a text or name in a tag has more than {MAX_LITERAL_BYTES} bytes"),
+            ));
         }
         if elifs > MAX_ELIFS {
             return Err(Fault::at(span, format!("there are more than {MAX_ELIFS} `elif`")));
@@ -78,18 +106,17 @@ fn tags(text: &str) -> Result<(), Fault> {
 
 /// Goes through a template. Its depth is bounded by [`tags`] and by the parser.
 #[derive(Clone, Copy)]
-struct Walk {
-    in_loop: bool,
-}
+struct Walk<'s>(&'s Steps);
 
-impl Walk {
+impl Walk<'_> {
     fn statements(self, all: &[Stmt<'_>]) -> Result<(), Fault> {
         all.iter().try_for_each(|one| self.statement(one))
     }
 
-    fn statement(self, statement: &Stmt<'_>) -> Result<(), Fault> {
+    fn statement(self, one: &Stmt<'_>) -> Result<(), Fault> {
+        self.0.add(1);
         let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
-        match statement {
+        match one {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitRaw(_) => Ok(()),
             Stmt::EmitExpr(emit) => self.expression(&emit.expr),
@@ -98,9 +125,8 @@ impl Walk {
                     return unknown(each.span(), "`recursive` loop");
                 }
                 self.expression(&each.iter)?;
-                let within = Self { in_loop: true };
-                each.filter_expr.iter().try_for_each(|filter| within.expression(filter))?;
-                within.statements(&each.body)?;
+                each.filter_expr.iter().try_for_each(|filter| self.expression(filter))?;
+                self.statements(&each.body)?;
                 self.statements(&each.else_body)
             }
             Stmt::IfCond(cond) => {
@@ -123,13 +149,13 @@ impl Walk {
     /// A value that gets a name: it must not hold others, or it doubles with each name.
     fn assigned(self, value: &Expr<'_>) -> Result<(), Fault> {
         self.expression(value)?;
-        let holds = |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(is_literal));
+        let holds =
+            |items: &[&[Expr<'_>]]| items.iter().any(|items| !items.iter().all(|item| self.is_literal(item)));
         let fault = match value {
             Expr::List(list) => holds(&[&list.items]),
             Expr::Tuple(tuple) => holds(&[&tuple.items]),
             Expr::Map(map) => holds(&[&map.keys, &map.values]),
-            Expr::Var(_) | Expr::Const(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Slice(_) => false,
-            _ => has_list(value),
+            _ => self.has_list(value),
         };
         if fault {
             let reason = "a list or map with a name may hold texts, numbers and the like only";
@@ -138,64 +164,74 @@ impl Walk {
         Ok(())
     }
 
-    fn expression(self, expression: &Expr<'_>) -> Result<(), Fault> {
-        if let Expr::BinOp(operation) = expression {
-            self.operation(operation, expression.span())?;
+    fn expression(self, value: &Expr<'_>) -> Result<(), Fault> {
+        self.0.add(1);
+        match value {
+            Expr::BinOp(of) => operation(of, value.span())?,
+            Expr::Call(call) => {
+                let known = match &call.expr {
+                    Expr::Var(name) => name.id == "range",
+                    Expr::GetAttr(of) => {
+                        matches!(&of.expr, Expr::Var(name) if name.id == "loop")
+                            && ["cycle", "changed"].contains(&of.name)
+                    }
+                    _ => false,
+                };
+                if !known {
+                    let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
+                    return Err(Fault::at(call.span(), reason));
+                }
+                each_by_itself(&call.args)?;
+            }
+            Expr::Filter(filter) => each_by_itself(&filter.args)?,
+            Expr::Test(test) => each_by_itself(&test.args)?,
+            _ => {}
         }
-        if let Expr::Compare(compare) = expression {
-            let holds = |op: CompareOpKind| matches!(op, CompareOpKind::In | CompareOpKind::NotIn);
-            compare.ops.iter().filter(|one| holds(one.op)).try_for_each(|one| self.container(&one.expr))?;
-        }
-        if let Expr::Call(call) = expression
-            && !matches!(&call.expr, Expr::Var(name) if name.id == "range")
-            && !matches!(&call.expr, Expr::GetAttr(of) if matches!(&of.expr, Expr::Var(name) if name.id == "loop"))
-        {
-            return Err(Fault::at(call.span(), "instructions know no function but `range`"));
-        }
-        parts(expression).into_iter().try_for_each(|part| self.expression(part))
+        parts(value).into_iter().try_for_each(|part| self.expression(part))
     }
 
-    fn operation(self, operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
-        let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
-        match operation.op {
-            BinOpKind::Concat => Err(Fault::at(
-                span,
-                "instructions know no `~`: write one value after the other, {{ a }}{{ b }}",
-            )),
-            BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
-            BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
-                span,
-                "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
-            )),
-            BinOpKind::In => self.container(&operation.right),
-            _ => Ok(()),
+    fn is_literal(self, value: &Expr<'_>) -> bool {
+        self.0.add(1);
+        let all = |items: &[Expr<'_>]| items.iter().all(|item| self.is_literal(item));
+        match value {
+            Expr::Const(_) => true,
+            Expr::List(list) => all(&list.items),
+            Expr::Tuple(tuple) => all(&tuple.items),
+            Expr::Map(map) => all(&map.keys) && all(&map.values),
+            _ => false,
         }
     }
 
-    /// What is searched by `in`: within loops a list that stands there, because a search costs what is searched.
-    fn container(self, right: &Expr<'_>) -> Result<(), Fault> {
-        if self.in_loop && !matches!(right, Expr::List(_) | Expr::Tuple(_) | Expr::Const(_)) {
-            let reason = "within a loop `in` takes a list such as [\"a\", \"b\"]: write {{ x is in(y) }}";
-            return Err(Fault::at(right.span(), reason));
-        }
-        Ok(())
-    }
-}
-
-fn is_literal(value: &Expr<'_>) -> bool {
-    match value {
-        Expr::Const(_) => true,
-        Expr::List(list) => list.items.iter().all(is_literal),
-        Expr::Tuple(tuple) => tuple.items.iter().all(is_literal),
-        Expr::Map(map) => map.keys.iter().chain(&map.values).all(is_literal),
-        _ => false,
+    /// Whether a list, tuple or map stands anywhere in it that holds more than literals.
+    fn has_list(self, value: &Expr<'_>) -> bool {
+        let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
+        list && !self.is_literal(value) || parts(value).into_iter().any(|part| self.has_list(part))
     }
 }
 
-/// Whether a list, tuple or map stands anywhere in it that holds more than literals.
-fn has_list(value: &Expr<'_>) -> bool {
-    let list = matches!(value, Expr::List(_) | Expr::Tuple(_) | Expr::Map(_));
-    list && !is_literal(value) || parts(value).into_iter().any(has_list)
+/// What is handed over as a whole list may be of any length.
+fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
+    let whole = args.iter().find_map(|arg| match arg {
+        CallArg::PosSplat(value) | CallArg::KwargSplat(value) => Some(value),
+        CallArg::Pos(_) | CallArg::Kwarg(..) => None,
+    });
+    let reason = "instructions know no `*` and `**` before arguments";
+    whole.map_or(Ok(()), |value| Err(Fault::at(value.span(), reason)))
+}
+
+fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
+    let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
+    match operation.op {
+        BinOpKind::Concat => {
+            Err(Fault::at(span, "instructions know no `~`: write one value after the other, {{ a }}{{ b }}"))
+        }
+        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
+        BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
+            span,
+            "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The expressions that one is made of.

@@ -1,55 +1,39 @@
 //! The filters and tests of templates, each charged for what it reads and makes.
 
-use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions, tests};
+use minijinja::value::{Rest, ValueOrKwargs};
+use minijinja::{Environment, Error, State, Value, filters, functions, tests};
 
-use super::MAX_WORK;
+use super::work::{VALUE, charge, length, made, refused, weigh};
 
-/// What a value weighs beside its text.
-const VALUE: u64 = 16;
-/// How deep values may nest.
-const MAX_DEPTH: usize = 64;
+/// The filters that make a value of each letter of a text (`chain` and `zip`: of all texts).
+const TAKE_LETTERS: [&str; 14] = [
+    "batch",
+    "groupby",
+    "list",
+    "map",
+    "max",
+    "min",
+    "reject",
+    "rejectattr",
+    "select",
+    "selectattr",
+    "slice",
+    "sort",
+    "sum",
+    "unique",
+];
+/// The filters that compare each item with several others.
+const SORT: [&str; 4] = ["dictsort", "groupby", "sort", "unique"];
+/// How often they are charged for what they compare.
+const COMPARISONS: usize = 4;
 /// The largest number that says how wide or how often.
 const MAX_COUNT: i64 = 10_000;
-
-/// What the filters of this rendering have done.
-#[derive(Default)]
-struct Work(u64);
-
-fn charge(state: &mut State<'_, '_>, work: u64) -> Result<(), Error> {
-    let done = state.get_or_insert_extension(Work::default());
-    done.0 = done.0.saturating_add(work);
-    if done.0 > MAX_WORK {
-        let words = format!("the filters of the instructions read or make more than {MAX_WORK} bytes");
-        return Err(Error::new(ErrorKind::InvalidOperation, words));
-    }
-    Ok(())
-}
-
-/// Charges for all that a value holds. It stops where the charge fails, so that a value which holds others many times
-/// costs no more than that.
-fn weigh(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), Error> {
-    if depth > MAX_DEPTH {
-        return Err(Error::new(ErrorKind::InvalidOperation, format!("values nest deeper than {MAX_DEPTH}")));
-    }
-    charge(state, VALUE + value.as_str().map_or(0, str::len) as u64)?;
-    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::Iterable) {
-        return Ok(());
-    }
-    for item in value.try_iter()? {
-        weigh(state, &item, depth + 1)?;
-        if value.kind() == ValueKind::Map {
-            weigh(state, &value.get_item(&item)?, depth + 1)?;
-        }
-    }
-    Ok(())
-}
 
 /// What a filter makes beyond what it reads.
 fn growth(name: &str, args: &[Value]) -> Result<u64, Error> {
     let text = |at: usize| args.get(at).and_then(Value::as_str).unwrap_or_default();
     let first = text(0);
-    Ok(match name {
+    let own = match name {
         "replace" => (first.matches(text(1)).count() as u64).saturating_mul(text(2).len() as u64),
         "join" => {
             let items = args.first().and_then(Value::len).unwrap_or(first.len());
@@ -57,8 +41,19 @@ fn growth(name: &str, args: &[Value]) -> Result<u64, Error> {
         }
         "indent" => (first.lines().count() as u64 + 1).saturating_mul(count(args)?),
         "batch" | "slice" => count(args)?.saturating_mul(VALUE),
+        "split" => match args.get(1).and_then(Value::as_str) {
+            Some(between) => first.matches(between).count() as u64 * VALUE,
+            None => first.split_whitespace().count() as u64 * VALUE,
+        },
+        "lines" => first.lines().count() as u64 * VALUE,
         _ => 0,
-    })
+    };
+    let taken = match name {
+        "chain" | "zip" => args.len(),
+        _ => usize::from(TAKE_LETTERS.contains(&name)),
+    };
+    let letters: u64 = args.iter().take(taken).map(length).sum();
+    Ok(own.saturating_add(letters.saturating_mul(VALUE)))
 }
 
 /// The largest whole number among arguments.
@@ -73,7 +68,7 @@ fn count(args: &[Value]) -> Result<u64, Error> {
     }
     if most > MAX_COUNT {
         let words = format!("{most} is too large: at most {MAX_COUNT}");
-        return Err(Error::new(ErrorKind::InvalidOperation, words));
+        return Err(refused(words));
     }
     Ok(most.unsigned_abs())
 }
@@ -83,16 +78,13 @@ fn filter(environment: &mut Environment<'static>, name: &'static str, own: Value
     environment.add_filter(name, move |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
         let args = args.into_values();
         for value in &args {
-            weigh(state, value, 0)?;
+            weigh(state, value)?;
         }
+        let compared = args.first().filter(|_| SORT.contains(&name));
+        compared.into_iter().cycle().take(COMPARISONS - 1).try_for_each(|value| weigh(state, value))?;
         charge(state, growth(name, &args)?)?;
-        let made = own.call(state, &args)?;
-        let made = match made.kind() {
-            // What is made while it is looked at would be made twice.
-            ValueKind::Iterable => made.try_iter()?.take(MAX_WORK as usize / VALUE as usize).collect(),
-            _ => made,
-        };
-        weigh(state, &made, 0)?;
+        let made = made(own.call(state, &args)?)?;
+        weigh(state, &made)?;
         Ok(made)
     });
 }
@@ -102,7 +94,7 @@ fn test(environment: &mut Environment<'static>, name: &'static str, own: Value) 
     environment.add_test(name, move |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
         let args = args.into_values();
         for value in &args {
-            weigh(state, value, 0)?;
+            weigh(state, value)?;
         }
         own.call(state, &args).map(|value| value.is_true())
     });

@@ -1,5 +1,8 @@
 use serde_json::{Value, json};
 
+use windlass_core::{Shape, Steps, doubling};
+
+use super::check::check_in_steps;
 use super::{MAX_TEXT_BYTES, Template, check};
 
 fn render(text: &str, input: &Value) -> Result<String, String> {
@@ -27,8 +30,91 @@ fn what_instructions_need_is_there() {
         ("{% set xs = [1, 2] %}{{ xs|sum }}{% if input.n is divisibleby(3) %}!{% endif %}", "3!"),
         ("{{ input.name if input.n == 3 else \"nobody\" }}", "Ann"),
         ("{{ input.tags|select(\"in\", [\"a\"])|list|length }}", "1"),
+        (
+            "{{ input.name[1:] }}{{ input.name[::-1] }}{{ input.tags[:1] }}{{ range(9)[2:8:3]|list }}",
+            "nnnnA['b'][2, 5]",
+        ),
+        (
+            "{{ input.name[0] }}{{ input.name[-1] }}{{ input[\"n\"] }}{{ input.tags[1] }}{{ range(5)[3] }}",
+            "An3a3",
+        ),
+        (
+            "{{ 1 < input.n < 4 }} {{ 4 > input.n >= 9 }} {{ \"a\" in input.tags not in [true] }}",
+            "True False True",
+        ),
+        (
+            "{{ input.name == \"Ann\" }}{{ input.tags != [1] }}{{ \"z\" not in input.tags }}{{ \"n\" in input }}",
+            "TrueTrueTrueTrue",
+        ),
+        (
+            "{% for t in input.tags if t > \"a\" %}{{ t }}{{ loop.cycle(\"x\", \"y\") }}{% else %}none{% endfor %}",
+            "bx",
+        ),
+        ("{% for t in [1, 1, 2] %}{% if loop.changed(t) %}{{ t }}{% endif %}{% endfor %}", "12"),
+        ("{{ {input.name: 1, \"b\": 2}[input.name] }}{{ {\"a\": input.n}.a }}", "13"),
+        ("a{% if input.n == 4 %}b{% elif input.n == 3 and not input.who %}c{% else %}d{% endif %}e", "ade"),
+        ("{{ \"no\" if input.n > 5 }}{% for a, b in [[1, 2]] %}{{ a }}{{ b }}{% endfor %}", "12"),
     ] {
         assert_eq!(render(text, &input).as_deref(), Ok(expected), "{text}");
+    }
+}
+
+/// What costs more with a longer input: a text, a list and a map with long names.
+const WORK: [&str; 24] = [
+    "{% set t = input.text[1:] %}",
+    "{% set t = input.text[:-1] %}",
+    "{% set t = (input.text[::2])[::-2] %}",
+    "{% set t = input.xs[1:] %}",
+    "{% set t = input.xs[::-1] %}",
+    "{% set t = input.text[input.last] %}",
+    "{% set t = input.text[-1] %}",
+    "{% set t = input.names[input.text] %}",
+    "{% if {input.text: 1, input.text2: 2} %}{% endif %}",
+    "{% if input.text == input.text2 %}{% endif %}",
+    "{% if input.text != input.text2 %}{% endif %}",
+    "{% if input.text < input.text2 %}{% endif %}",
+    "{% if input.xs >= input.xs2 %}{% endif %}",
+    "{% if input.text < input.text2 < 3 %}{% endif %}",
+    "{% if \"b\" in input.text %}{% endif %}",
+    "{% if \"b\" not in input.xs %}{% endif %}",
+    "{% if input.text in input.names %}{% endif %}",
+    "{% if input.text is in(input.text) %}{% endif %}",
+    "{% if input.text is startingwith(input.text2) %}{% endif %}",
+    "{% set t = input.text|length %}",
+    "{% set t = input.xs|first %}",
+    "{% set t = input.text|default(input.text) %}",
+    "{% if loop.changed(input.text) %}{% endif %}",
+    "{% set t = loop.cycle(input.text, input.xs) %}",
+];
+
+/// An input of that length.
+fn grown(n: usize) -> Value {
+    let (text, xs) = ("a".repeat(n), vec![1; n / 8]);
+    json!({ "text": text, "text2": text, "last": n - 1, "xs": xs, "xs2": xs, "names": { text.clone(): 1 } })
+}
+
+#[test]
+fn twice_the_input_costs_at_most_two_and_a_half_times_the_steps() {
+    let once = WORK.iter().map(|work| format!("{{% for i in range(3) %}}{work}{{% endfor %}}"));
+    let others = [
+        "{{ input.text }}",
+        "{{ input.xs }}",
+        "{{ [input.text, input.xs] }}",
+        "{% for c in input.text[:9] %}{{ c }}{% endfor %}",
+        "{{ input.text|list|length }}",
+        "{{ input.xs|sort|unique|join(\",\") }}",
+        "{{ input.text|split(\"a\")|length }}",
+        "{{ input.text|replace(\"a\", \"b\") }}",
+        "{{ input.text|upper|indent(2) }}",
+        "{{ input.xs|map(\"string\")|join }}",
+        "{{ input.xs|select(\"in\", [1])|list|length }}",
+        "{{ input.text|batch(7)|list|length }}",
+        "{{ input.xs|zip(input.xs2)|length }}",
+    ];
+    for text in once.chain(others.map(str::to_owned)) {
+        let template = Template::new(&text).unwrap();
+        doubling(|n| template.counted(&grown(n)).unwrap().1)
+            .unwrap_or_else(|fault| panic!("{text}: {fault}"));
     }
 }
 
@@ -53,6 +139,12 @@ fn no_template_goes_on_for_ever_or_grows_without_a_bound() {
         ("{{ input.xs|select(\"in\", input.text|list)|list }}", "more than 33554432 bytes"),
         ("{% for a in range(9999) %}{{ input.text|length }}{% endfor %}", "more than 33554432 bytes"),
         ("{{ \"%999999999d\"|format(1) }}", "filter format is unknown"),
+        ("{% for a in range(9999) %}{{ loop.cycle() }}{% endfor %}", "need a value"),
+        (
+            "{{ [input.text, input.text, input.text, input.text, input.text, input.text, input.text, input.text, input.text] }}",
+            "the text is longer than",
+        ),
+        ("{{ input.text|list|list|list }}", "more than 33554432 bytes"),
     ] {
         let found = render(text, &input).unwrap_err();
         assert!(found.contains(fault), "{text}: {found}");
@@ -63,9 +155,31 @@ fn no_template_goes_on_for_ever_or_grows_without_a_bound() {
 }
 
 #[test]
+fn the_beginning_of_a_long_text_costs_no_more_than_that() {
+    let each = "{% for i in range(2000) %}{{ input.text[:9] }}{{ input.text[3] }}{% endfor %}";
+    let done = render(each, &grown(1024 * 1024)).map(|text| text.len());
+    assert_eq!(done, Ok(20_000));
+}
+
+#[test]
+fn what_depends_on_the_length_of_a_value_is_counted() {
+    let n = 64 * 1024;
+    let long = grown(n);
+    for work in WORK {
+        let once = Template::new(&format!("{{% for i in [1] %}}{work}{{% endfor %}}")).unwrap();
+        let (_, steps) = once.counted(&long).unwrap();
+        assert!(steps >= n as u64, "{work}: {steps}");
+    }
+    for slice in ["input.text[1:]", "input.text[::-1]", "input.xs[1:]"] {
+        let text = format!("{{% for i in range(10000) %}}{{% set t = {slice} %}}{{% endfor %}}");
+        let found = render(&text, &long).unwrap_err();
+        assert!(found.contains("more than 33554432 bytes"), "{slice}: {found}");
+    }
+}
+
+#[test]
 fn what_lets_values_grow_is_refused_with_its_line() {
-    let deep =
-        |begin: &str, end: &str| format!("{{{{ {}1{} }}}}", begin.repeat(100_000), end.repeat(100_000));
+    let deep = |begin: &str, end: &str| format!("{{{{ {}1{} }}}}", begin.repeat(10_000), end.repeat(10_000));
     for (text, line, reason) in [
         ("{{ a ~ b }}".to_owned(), 1, "`~`"),
         ("\n\n{{ \"x\" * 999999999 }}".to_owned(), 3, "`*`"),
@@ -78,14 +192,20 @@ fn what_lets_values_grow_is_refused_with_its_line() {
         ("{% with x = (x, x) %}{% endwith %}".to_owned(), 1, "a list or map with a name"),
         ("{% for a in b recursive %}{{ loop(a) }}{% endfor %}".to_owned(), 1, "`recursive`"),
         ("{% set ns = namespace() %}".to_owned(), 1, "no function but `range`"),
-        ("{% for a in b %}{% if a in input %}{% endif %}{% endfor %}".to_owned(), 1, "within a loop `in`"),
+        ("{% set x = [[x]][0] %}".to_owned(), 1, "a list or map with a name"),
+        ("{% set x = [x, x][:] %}".to_owned(), 1, "a list or map with a name"),
+        ("{% set x = {\"a\": x}.a %}".to_owned(), 1, "a list or map with a name"),
+        ("{{ range(*input) }}".to_owned(), 1, "`*` and `**` before arguments"),
+        ("{{ input|default(*input) }}".to_owned(), 1, "`*` and `**` before arguments"),
+        ("{% if input is in(**input) %}{% endif %}".to_owned(), 1, "`*` and `**` before arguments"),
+        (format!("{{{{ {} }}}}", "x".repeat(5000)), 1, "more than 4096 bytes"),
         (deep("(", ")"), 1, "more than 500 words and signs"),
         (deep("not ", ""), 1, "more than 500 words and signs"),
         (deep("1+", ""), 1, "more than 500 words and signs"),
-        (format!("{{{{ input{} }}}}", ".a".repeat(100_000)), 1, "more than 500 words and signs"),
-        (format!("{{{{ input{} }}}}", "|e".repeat(100_000)), 1, "more than 500 words and signs"),
-        ("{% if a %}".repeat(100_000), 1, "recursion"),
-        (format!("{{% if a %}}{}", "{% elif a %}".repeat(80_000)), 1, "more than 100 `elif`"),
+        (format!("{{{{ input{} }}}}", ".a".repeat(30_000)), 1, "more than 500 words and signs"),
+        (format!("{{{{ input{} }}}}", "|e".repeat(30_000)), 1, "more than 500 words and signs"),
+        ("{% if a %}".repeat(6_000), 1, "recursion"),
+        (format!("{{% if a %}}{}", "{% elif a %}".repeat(5_000)), 1, "more than 100 `elif`"),
         (format!("{{{{ \"{}\" }}}}", "x".repeat(5000)), 1, "more than 4096 bytes"),
         ("x".repeat(1024 * 1024 + 1), 1, "at most 1048576"),
     ] {
@@ -100,4 +220,51 @@ fn what_lets_values_grow_is_refused_with_its_line() {
 fn a_long_input_may_stand_in_the_text() {
     let input = Value::String("x".repeat(2 * MAX_TEXT_BYTES));
     assert_eq!(render("{{ input }}", &input).map(|text| text.len()), Ok(2 * MAX_TEXT_BYTES));
+}
+
+#[test]
+fn a_tag_far_out_in_a_long_line_is_an_error() {
+    let far = format!("Fine.\n{}{{{{ input }}}}", "x".repeat(65_001));
+    let fault = check(&far).unwrap_err();
+    assert_eq!((fault.line, &*fault.reason), (2, "a line with tags has more than 65000 bytes"));
+    assert!(check(&"x".repeat(65_001)).is_ok(), "a long line without tags is fine");
+}
+
+/// Checks and reads a template, and renders it for an input: the steps of all of it.
+fn cost(text: &str, input: &Value) -> u64 {
+    let steps = Steps::default();
+    if check_in_steps(text, &steps).is_ok() {
+        let template = Template::new(text).unwrap();
+        let rendered = template.counted(input).map_or(0, |(_, done)| done);
+        return steps.count() + 2 * text.len() as u64 + rendered;
+    }
+    steps.count()
+}
+
+#[test]
+fn reading_a_template_costs_its_length() {
+    let input = json!({ "name": "Ann", "tags": ["a", "b"] });
+    let shapes: [Shape; 13] = [
+        ("text", |n| "x".repeat(n)),
+        ("braces", |n| "{".repeat(n)),
+        ("comments", |n| "{# x #}".repeat(n)),
+        ("an open comment", |n| format!("{{#{}", "{#".repeat(n))),
+        ("an open tag", |n| format!("{{{{ {}", " ".repeat(n))),
+        ("an open text", |n| format!("{{{{ \"{}", "\\\"".repeat(n))),
+        ("raw", |n| "{% raw %}{{ x }}{% endraw %}".repeat(n)),
+        ("values", |n| "{{ input.name }}".repeat(n)),
+        ("filters", |n| "{{ input.name|upper|length }}".repeat(n)),
+        ("conditions", |n| "{% if input.name == 'Ann' %}x{% else %}y{% endif %}".repeat(n)),
+        ("nested conditions", |n| format!("{}{}", "{% if input %}".repeat(n), "{% endif %}".repeat(n))),
+        ("loops one after another", |n| "{% for tag in input.tags %}{{ tag }}{% endfor %}".repeat(n)),
+        ("names", |n| "{% set x = [1, [2, [3, [4]]]]|list %}".repeat(n)),
+    ];
+    for (what, shape) in shapes {
+        // Lines with tags have a bound of their own.
+        let lines = |n: usize| (0..n / 128).map(|_| shape(16)).collect::<Vec<_>>().join("\n");
+        doubling(|n| cost(&lines(n), &input)).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    }
+    // The longest tag that is taken.
+    let nested = |n: usize| format!("{{% set x = {}1{}|list %}}", "[".repeat(n / 110), "]".repeat(n / 110));
+    doubling(|n| cost(&nested(n), &input)).unwrap_or_else(|fault| panic!("{fault}"));
 }

@@ -146,7 +146,8 @@ fn a12_a35_a_hook_goes_on_with_what_its_branch_brought_and_a_replay_asks_no_hook
     let branched =
         ["StepBranched", "DelegationStarted", "DelegationFinished", "HistoryEdited", "TurnStarted"];
     assert!(kinds.windows(5).any(|part| part == branched), "{kinds:?}");
-    let replayed = ground.wait(windlass_runtime::replay_run(&*ground.memory, run.id(), None)).unwrap();
+    let replayed =
+        ground.wait(windlass_runtime::projections::replay_run(&*ground.memory, run.id(), None)).unwrap();
     assert!(replayed.difference.is_none(), "{:?}", replayed.difference);
 }
 
@@ -167,7 +168,8 @@ fn a35_e29_a_hooks_branch_survives_a_death_at_every_poll() {
         if ground.memory.is_empty() || ground.state(run).is_finished() {
             continue;
         }
-        let again = ground.wait(reviewed(&ground).resume(run, false, crate::ground::options())).unwrap();
+        let again =
+            ground.wait(reviewed(&ground).resume(run).options(crate::ground::options()).prepare()).unwrap();
         let run = ground.drive(again, |_| false).unwrap();
         let texts = |run: &windlass_runtime::Run| {
             run.messages().map(|message| Message::clone(message)).collect::<Vec<_>>()

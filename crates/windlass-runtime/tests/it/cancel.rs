@@ -100,8 +100,8 @@ fn e19_a_second_cancel_is_refused_and_changes_nothing() {
     let (run, (first, second)) = ground.wait(futures_util::future::join(prepared.drive(), async {
         // By then the tool is at work.
         ground.environment.sleep_until(ground.environment.now() + 100).await;
-        let first = handle.cancel(Some("enough".into())).await;
-        (first, handle.cancel(None).await)
+        let first = handle.cancel("enough").await;
+        (first, handle.cancel("again").await)
     }));
     assert_eq!(run.unwrap().status(), Some(Status::Cancelled));
     first.unwrap();

@@ -1,9 +1,10 @@
-//! E22, E30: clocks that are set back between two processes stretch no wait and no limit, and are on record.
+//! E22, E30: clocks that are set back between two processes stretch no wait and no limit, are on record, and change nothing
+//! about which run is the last one.
 
 use windlass_core::{Event, Fact, LimitKind, RunId, State, Status, replay};
 use windlass_runtime::{Agent, DriveOptions, Environment, Run};
 use windlass_store::{EventLog, RunFilter};
-use windlass_testing::BEGINNING;
+use windlass_testing::{BEGINNING, FnModel, SimEnvironment, said};
 
 use crate::ground::{Ground, assert_sound, options};
 use crate::scenarios::{calls_then_answers, slow_tool};
@@ -20,7 +21,7 @@ fn asking(ground: &Ground) -> Agent {
 }
 
 fn resumed(ground: &Ground, agent: &Agent, run: RunId, options: DriveOptions) -> Run {
-    let prepared = ground.wait(agent.resume(run, false, options)).unwrap();
+    let prepared = ground.wait(agent.resume(run).options(options).prepare()).unwrap();
     ground.wait(prepared.drive()).unwrap()
 }
 
@@ -97,4 +98,25 @@ fn clocks_that_differ_a_little_are_no_jump() {
     ground.environment.jump_back(900);
     resumed(&ground, &agent, run, DriveOptions::default());
     assert_eq!(jumps(&events(&ground, run)), [None]);
+}
+
+#[test]
+fn the_next_run_of_a_session_stands_on_the_last_one_also_where_its_id_is_smaller() {
+    let later = Ground::new();
+    // The ids of this world come after all of the next one, as those of a clock that was ahead.
+    for _ in 0..10 {
+        later.environment.new_run();
+    }
+    let now = Ground { environment: SimEnvironment::default(), ..later.clone() };
+    let talk = |ground: &Ground| {
+        let agent = ground.agent(FnModel::new(|_| said("Yes."))).build().unwrap();
+        let options = DriveOptions { session: Some("talk".into()), ..options() };
+        let prepared = ground.wait(agent.prepare("Are you there?", options)).unwrap();
+        ground.wait(prepared.drive()).unwrap()
+    };
+    let runs = [&later, &now, &now].map(talk);
+    assert!(runs[1].id() < runs[0].id() && runs[2].id() < runs[0].id());
+    assert_eq!(runs.each_ref().map(|run| run.state().history().len()), [2, 4, 6]);
+    let listed = now.wait(now.log.list(RunFilter { limit: 1, ..RunFilter::default() })).unwrap();
+    assert_eq!(listed[0].run, runs[2].id());
 }

@@ -39,7 +39,7 @@ fn drop_after(ground: &Ground, prepared: Prepared, polls: u64) -> bool {
 /// Goes on with a run; nothing that was finished is begun again. `None`: it had not begun yet.
 fn resumed(scenario: &Scenario, ground: &Ground, run: RunId) -> Option<Prepared> {
     let agent = scenario.agent(ground);
-    match ground.wait(agent.resume(run, false, scenario.options(ground))) {
+    match ground.wait(agent.resume(run).options(scenario.options(ground)).prepare()) {
         Ok(prepared) => Some(prepared),
         Err(error) if error.code() == "store.unknown_run" => None,
         Err(error) => panic!("{}: {error:?}", scenario.name),

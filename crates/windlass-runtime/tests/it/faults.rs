@@ -45,7 +45,7 @@ fn e31_a_failed_append_is_a_clear_error_and_the_run_goes_on_later() {
                 let before = ground.state(run);
                 assert!(!before.is_finished(), "{at}");
                 let prepared = ground
-                    .wait(scenario.agent(&ground).resume(run, false, scenario.options(&ground)))
+                    .wait(scenario.agent(&ground).resume(run).options(scenario.options(&ground)).prepare())
                     .expect(&at);
                 let ended = ground.drive(prepared, |_| false).expect(&at);
                 assert!(ended.status().is_some(), "{at}");
@@ -67,7 +67,7 @@ fn e31_a_log_that_cannot_even_be_read_is_a_clear_error() {
     assert!(error.is_none());
     ground.log.broken(true);
     assert_eq!(
-        ground.wait(scenario.agent(&ground).resume(run, false, options())).unwrap_err().code(),
+        ground.wait(scenario.agent(&ground).resume(run).options(options()).prepare()).unwrap_err().code(),
         "store.failed"
     );
 }
@@ -90,11 +90,11 @@ async fn e31_a_log_that_is_really_full_keeps_the_run_for_when_there_is_room() {
     let error = prepared.drive().await.unwrap_err();
     assert_eq!(error.code(), "store.full");
     // The hold was given up: here, too, somebody may try again.
-    let again = agent.resume(run, false, DriveOptions::default()).await.unwrap().drive().await.unwrap_err();
+    let again = agent.resume(run).prepare().await.unwrap().drive().await.unwrap_err();
     assert_eq!(again.code(), "store.full");
     drop((agent, log));
     let log: Arc<dyn EventLog> = Arc::new(SqliteLog::open(&file).unwrap());
-    let ended = build(log).resume(run, false, DriveOptions::default()).await.unwrap().drive().await.unwrap();
+    let ended = build(log).resume(run).prepare().await.unwrap().drive().await.unwrap();
     assert_eq!(ended.status(), Some(Status::Answered));
 }
 
@@ -106,7 +106,7 @@ fn e32_a_second_driver_is_told_who_holds_the_run() {
     let id = prepared.id();
     let (run, refused) = ground.wait(join(prepared.drive(), async {
         ground.environment.sleep_until(BEGINNING + 5).await;
-        agent.resume(id, false, options()).await
+        agent.resume(id).options(options()).prepare().await
     }));
     let refused = refused.unwrap_err();
     assert_eq!(refused.code(), "store.held");
@@ -148,10 +148,10 @@ fn e32_a_driver_that_was_taken_over_cannot_append_and_stops_its_tools() {
     let state = ground.state(id);
     assert!(!ground.kinds(id).contains(&"CallFinished"), "a fenced append was written");
     // The new holder still holds: the loser's end has not given its hold away.
-    let held = ground.wait(agent.resume(id, false, options())).unwrap_err();
+    let held = ground.wait(agent.resume(id).options(options()).prepare()).unwrap_err();
     assert_eq!(held.code(), "store.held");
     ground.wait(ground.memory.release(id, &fence)).unwrap();
-    let prepared = ground.wait(agent.resume(id, false, options())).unwrap();
+    let prepared = ground.wait(agent.resume(id).options(options()).prepare()).unwrap();
     let run = ground.drive(prepared, |_| false).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
     assert!(run.state().version() > state.version());
@@ -166,7 +166,7 @@ fn e32_of_several_that_resume_at_once_exactly_one_goes_on() {
     let id = prepared.id();
     ground.drive(prepared, |_| !ground.seen.begun.lock().unwrap().is_empty());
     let tries = (0..5).map(|_| async {
-        match agent.resume(id, false, options()).await {
+        match agent.resume(id).options(options()).prepare().await {
             Ok(prepared) => Some(prepared.drive().await.unwrap()),
             Err(error) => {
                 assert_eq!(error.code(), "store.held");
@@ -185,8 +185,8 @@ fn a_prepared_run_that_is_never_driven_is_not_held() {
     let ground = Ground::new();
     let agent = SCENARIOS[4].agent(&ground);
     let run = ground.wait(agent.run("Go.")).unwrap().id();
-    drop(ground.wait(agent.resume(run, false, options())).unwrap());
-    drop(ground.wait(agent.resume(run, false, options())).unwrap());
+    drop(ground.wait(agent.resume(run).options(options()).prepare()).unwrap());
+    drop(ground.wait(agent.resume(run).options(options()).prepare()).unwrap());
 }
 
 #[test]

@@ -81,7 +81,8 @@ fn e36_a_fork_at_any_event_ends_as_its_base_and_repeats_nothing() {
             let again = ground.wait(windlass_runtime::load_until(&*ground.memory, run, at)).unwrap();
             assert_eq!(saved.model_calls, again.counters().model_calls, "{place}");
             assert!(saved.model_calls + turns >= whole.counters().model_calls, "{place}");
-            let replayed = ground.wait(windlass_runtime::replay_run(&*ground.memory, id, None)).unwrap();
+            let replayed =
+                ground.wait(windlass_runtime::projections::replay_run(&*ground.memory, id, None)).unwrap();
             assert_eq!(replayed.difference, None, "{place}");
         }
     }
@@ -187,7 +188,8 @@ fn e24_a_fork_inherits_no_approval_and_an_approved_call_that_ran_is_not_run_agai
     let waiting = ground.drive(fork.prepared, |_| false).unwrap();
     assert_eq!(waiting.standing(), windlass_core::RunState::Suspended);
     assert_eq!(waiting.questions().len(), 1, "it is asked anew");
-    let resumed = ground.wait(agent.resume(waiting.id(), false, scenario.options(&ground))).unwrap();
+    let resumed =
+        ground.wait(agent.resume(waiting.id()).options(scenario.options(&ground)).prepare()).unwrap();
     let ended = ground.drive(resumed, |_| false).unwrap();
     assert_eq!(ended.status(), Some(Status::Answered));
     assert_eq!(begun(&ground), before, "its result is that of the base");

@@ -6,7 +6,8 @@ use windlass_core::{
     Adjusted, Answer, Effect, Event, Fact, Input, InputKind, InputReceived, Preset, QuestionKind, RunId,
     RunResumed, Status, accept,
 };
-use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run, import_run};
+use windlass_runtime::exchange::import_run;
+use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
 use windlass_store::{Batch, EventLog, Holder};
 
 use crate::ground::Ground;
@@ -78,7 +79,10 @@ fn import(ground: &Ground, run: RunId, batches: Vec<Batch>) {
 }
 
 fn resumed(ground: &Ground, agent: &Agent, run: RunId, changed: bool) -> Result<Run, Error> {
-    let prepared = ground.wait(agent.resume(run, changed, DriveOptions::default()))?;
+    let prepared = ground.wait(async {
+        let resume = agent.resume(run);
+        if changed { resume.with_changed_agent().prepare().await } else { resume.prepare().await }
+    })?;
     ground.wait(prepared.drive())
 }
 
@@ -195,4 +199,31 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
         .messages()
         .any(|message| message.content().is_some_and(|text| text.text().contains("does no task")));
     assert!(told, "{:?}", end.messages().collect::<Vec<_>>());
+}
+
+#[test]
+fn an_imported_run_enters_no_session_by_itself() {
+    let told = |session: &str| DriveOptions { session: Some(session.into()), ..DriveOptions::default() };
+    let says = |ground: &Ground| {
+        let model = ground.watched(calls_then_answers(&[]));
+        let log = (ground.log.clone(), Arc::new(ground.environment.clone()));
+        Agent::builder("talker").model("function", model).log(log.0).environment(log.1).build().unwrap()
+    };
+    let run_in = |ground: &Ground, said: &str| {
+        let prepared = ground.wait(says(ground).prepare(said, told("talk"))).unwrap();
+        ground.wait(prepared.drive()).unwrap()
+    };
+    let foreign = elsewhere();
+    let imported = run_in(&foreign, "Words from elsewhere.").id();
+    let ground = Ground::new();
+    run_in(&ground, "Our first words.");
+    import(&ground, imported, batches(&foreign, imported));
+    let next = run_in(&ground, "Our next words.");
+    let said: Vec<String> = next
+        .state()
+        .history()
+        .iter()
+        .filter_map(|message| Some(message.content()?.text().into_owned()))
+        .collect();
+    assert_eq!(said, ["Our first words.", "Our next words."]);
 }

@@ -2,13 +2,9 @@
 
 use std::sync::Arc;
 
-use futures_core::future::BoxFuture;
-use windlass_core::{Event, InputKind, LimitKind, Millis, RunId, State, evolve};
+use windlass_core::{Event, LimitKind, RunId, State, evolve};
 use windlass_runtime::{Agent, load, load_until};
-use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    SqliteLog, StoreError,
-};
+use windlass_store::{Answer, Batch, EventLog, MemoryLog, SqliteLog};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 /// How many messages the run comes to.
@@ -19,45 +15,11 @@ const MESSAGES: usize = 1_200;
 struct Stingy(Arc<MemoryLog>);
 
 impl EventLog for Stingy {
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.0.append(append)
-    }
-
-    fn read(&self, run: RunId, from: u64, _: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>> {
+    fn read(&self, run: RunId, from: u64, _: usize) -> Answer<'_, Vec<Batch>> {
         self.0.read(run, from, 1)
     }
 
-    fn follow(&self, run: RunId, from: u64) -> Batches {
-        self.0.follow(run, from)
-    }
-
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
-        self.0.post(run, at, what)
-    }
-
-    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {
-        self.0.inbox(run, after)
-    }
-
-    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.0.inbox_changed(run, after)
-    }
-
-    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
-        self.0.hold(run, holder)
-    }
-
-    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.0.release(run, fence)
-    }
-
-    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
-        self.0.list(filter)
-    }
-
-    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
-        self.0.summary(run)
-    }
+    windlass_store::forward_log!(0: append, follow, post, inbox, inbox_changed, hold, release, list, summary);
 }
 
 async fn long_run(log: Arc<dyn EventLog>) -> RunId {

@@ -9,7 +9,11 @@ mod cancel;
 #[cfg(test)]
 mod clocks;
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod drops;
+#[cfg(test)]
+mod exchange;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -21,6 +25,8 @@ mod imports;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod long_work;
+#[cfg(test)]
 mod outputs;
 #[cfg(test)]
 mod panics;
@@ -31,6 +37,8 @@ mod people;
 #[cfg(test)]
 mod real_time;
 #[cfg(test)]
+mod replies;
+#[cfg(test)]
 mod scenarios;
 #[cfg(test)]
 mod services;
@@ -40,6 +48,8 @@ mod sources;
 mod stopped_delegates;
 #[cfg(test)]
 mod subscribers;
+#[cfg(test)]
+mod supervisor;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_core::{Fact, FailKind, Message, Status};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step, numbered, replay_run};
+use windlass_runtime::projections::replay_run;
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step, numbered};
 use windlass_testing::{FnModel, called, said};
 
 const EVEN: &str = "n must be even";

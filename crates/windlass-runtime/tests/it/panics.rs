@@ -61,7 +61,7 @@ fn a_check_that_panics_leaves_the_call_in_doubt() {
     let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
     let run = prepared.id();
     ground.drive(prepared, |_| !ground.seen.begun.lock().unwrap().is_empty());
-    let prepared = ground.wait(agent.resume(run, false, options())).unwrap();
+    let prepared = ground.wait(agent.resume(run).options(options()).prepare()).unwrap();
     let run = ground.drive(prepared, |_| false).unwrap();
     assert_eq!(run.status(), None);
     assert_eq!(run.questions()[0].kind, windlass_core::QuestionKind::Outcome);

@@ -131,7 +131,7 @@ fn e28_a_refused_post_is_taken_out_of_the_inbox() {
     for _ in 0..2 {
         ground.wait(agent.post(run, answer("q1"))).unwrap();
     }
-    let run = drive(ground.wait(agent.resume(run, false, DriveOptions::default())).unwrap());
+    let run = drive(ground.wait(agent.resume(run).prepare()).unwrap());
     assert_eq!(run.questions().len(), 1, "the second question is still open");
     assert!(ground.wait(ground.memory.inbox(run.id(), None)).unwrap().is_empty());
 }

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{join, join_all};
 use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status};
-use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run, post};
+use windlass_runtime::control::{Delivery, post};
+use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
 use windlass_store::EventLog;
 use windlass_testing::{BEGINNING, FnPeople, FnTool};
 
@@ -39,7 +40,7 @@ fn suspended(ground: &Ground, agent: &Agent) -> Run {
 }
 
 fn resumed(ground: &Ground, agent: &Agent, run: RunId) -> Run {
-    let prepared = ground.wait(agent.resume(run, false, DriveOptions::default())).unwrap();
+    let prepared = ground.wait(agent.resume(run).prepare()).unwrap();
     ground.wait(prepared.drive()).unwrap()
 }
 
@@ -55,7 +56,7 @@ fn results(run: &Run) -> Vec<String> {
     tools.collect()
 }
 
-fn code(result: Result<(), Error>) -> &'static str {
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
     result.expect_err("it fits").code()
 }
 
@@ -124,21 +125,21 @@ fn e24_a_tool_that_changed_over_a_restart_is_asked_about_again() {
     });
     let changed = ground.agent(calls_then_answers(&[("pay", "{}")])).tool(pay).build().unwrap();
     // Another agent is refused unless it is asked for.
-    let refused = ground.wait(changed.resume(run, false, DriveOptions::default())).unwrap_err();
+    let refused = ground.wait(changed.resume(run).prepare()).unwrap_err();
     assert_eq!(refused.code(), "run.agent_changed");
 
-    let prepared = ground.wait(changed.resume(run, true, DriveOptions::default())).unwrap();
+    let prepared = ground.wait(changed.resume(run).with_changed_agent().prepare()).unwrap();
     assert_eq!(ground.wait(prepared.drive()).unwrap().status(), None);
     // This allows what the person saw: not what would run now.
     ground.wait(changed.post(run, answered("q1", Answer::Approve))).unwrap();
-    let prepared = ground.wait(changed.resume(run, true, DriveOptions::default())).unwrap();
+    let prepared = ground.wait(changed.resume(run).with_changed_agent().prepare()).unwrap();
     let again = ground.wait(prepared.drive()).unwrap();
     assert!(ground.seen.happened.lock().unwrap().is_empty(), "it ran without a fitting approval");
     assert_eq!(again.questions().len(), 1);
     assert_eq!(again.questions()[0].id, "q2".into());
 
     ground.wait(changed.post(run, answered("q2", Answer::Approve))).unwrap();
-    let prepared = ground.wait(changed.resume(run, true, DriveOptions::default())).unwrap();
+    let prepared = ground.wait(changed.resume(run).with_changed_agent().prepare()).unwrap();
     let run = ground.wait(prepared.drive()).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
     assert_sound(&ground, &run);
@@ -153,7 +154,9 @@ fn e24_an_approval_survives_a_restart_and_is_used_once() {
     // Dropped after each poll: the approval is neither lost nor used twice (E25).
     let ground_run = run.id();
     for polls in 1.. {
-        let prepared = match ground.wait(one(&ground).build().unwrap().resume(ground_run, false, options())) {
+        let prepared = match ground
+            .wait(one(&ground).build().unwrap().resume(ground_run).options(options()).prepare())
+        {
             Ok(prepared) => prepared,
             Err(error) => {
                 assert_eq!(error.code(), "violation.ended");
@@ -179,7 +182,7 @@ fn resuming_with_an_agent_that_lacks_the_run_s_model_is_refused_and_leaves_the_r
         .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();
-    let refused = ground.wait(other.resume(run, true, DriveOptions::default())).unwrap_err();
+    let refused = ground.wait(other.resume(run).with_changed_agent().prepare()).unwrap_err();
     assert_eq!(refused.code(), "run.model_gone");
     assert!(refused.help().is_some());
     assert_eq!(resumed(&ground, &one(&ground).build().unwrap(), run).status(), None);
@@ -194,18 +197,18 @@ fn e28_wrong_unknown_second_and_late_answers_are_refused_by_the_handle() {
     let handle = prepared.handle();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
         ground.environment.sleep_until(BEGINNING + 10).await;
-        let wrong = handle.answer("q1".into(), Answer::Text("yes".into())).await.unwrap_err();
+        let wrong = handle.answer("q1", Answer::Text("yes".into())).await.unwrap_err();
         assert_eq!(wrong.code(), "violation.wrong_answer");
         let why = std::error::Error::source(&wrong).unwrap().to_string();
         assert!(why.contains("expects approve") && why.contains("found a text"), "{why}");
-        assert_eq!(code(handle.answer("q7".into(), Answer::Approve).await), "violation.unknown_question");
-        handle.answer("q1".into(), Answer::Approve).await.unwrap();
-        assert_eq!(code(handle.answer("q1".into(), Answer::Approve).await), "violation.unknown_question");
+        assert_eq!(code(handle.answer("q7", Answer::Approve).await), "violation.unknown_question");
+        handle.answer("q1", Answer::Approve).await.unwrap();
+        assert_eq!(code(handle.answer("q1", Answer::Approve).await), "violation.unknown_question");
     }));
     assert_eq!(run.unwrap().status(), Some(Status::Answered));
-    assert_eq!(code(ground.wait(handle.answer("q1".into(), Answer::Approve))), "violation.ended");
+    assert_eq!(code(ground.wait(handle.answer("q1", Answer::Approve))), "violation.ended");
     assert_eq!(code(ground.wait(handle.steer("too late"))), "violation.ended");
-    assert_eq!(code(ground.wait(handle.cancel(None))), "violation.ended");
+    assert_eq!(code(ground.wait(handle.cancel("enough"))), "violation.ended");
 }
 
 #[test]
@@ -277,9 +280,8 @@ fn e25_an_answer_posted_at_any_moment_while_the_run_is_held_is_not_lost() {
             count.set(count.get() + 1);
             if count.get() == polls {
                 let sent = now(post(&*ground.memory, run, BEGINNING, answered("q1", Answer::Approve)));
-                // Who posts looks afterwards whether somebody holds the run, and resumes it if not.
-                let held = now(ground.memory.summary(run)).is_ok_and(|summary| summary.holder.is_some());
-                taken.replace(sent.ok().map(|()| held));
+                // Who posts is told whether somebody holds the run, and resumes it if not.
+                taken.replace(sent.ok().map(|delivery| matches!(delivery, Delivery::Driven(_))));
             }
             false
         };
@@ -312,7 +314,7 @@ fn e25_an_answer_given_by_the_handle_at_any_moment_is_not_lost() {
             for _ in 0..turns {
                 windlass_testing::step_aside().await;
             }
-            handle.answer("q1".into(), Answer::Approve).await
+            handle.answer("q1", Answer::Approve).await
         };
         let (run, told) = ground.wait(join(prepared.drive(), answer));
         let run = run.unwrap();
@@ -352,7 +354,7 @@ fn e25_an_answer_posted_while_another_driver_works_is_used_by_it() {
     let (run, ()) = ground.wait(join(prepared.drive(), async {
         ground.environment.sleep_until(BEGINNING + 500).await;
         // Somebody else cannot drive it, but can answer.
-        let held = agent.resume(id, false, DriveOptions::default()).await.unwrap_err();
+        let held = agent.resume(id).prepare().await.unwrap_err();
         assert_eq!(held.code(), "store.held");
         assert!(held.help().is_some());
         post(&*ground.memory, id, BEGINNING + 500, answered("q1", Answer::Approve)).await.unwrap();
@@ -370,7 +372,7 @@ fn a_handle_reaches_a_run_that_waits_through_its_durable_inbox() {
     let handle = prepared.handle();
     let run = ground.wait(prepared.drive()).unwrap();
     assert_eq!(run.status(), None);
-    ground.wait(handle.answer("q1".into(), Answer::Approve)).unwrap();
+    ground.wait(handle.answer("q1", Answer::Approve)).unwrap();
     assert_eq!(resumed(&ground, &agent, run.id()).status(), Some(Status::Answered));
 }
 
@@ -424,7 +426,7 @@ fn people_who_panic_leave_the_question_open() {
             _ => Answer::Unknown,
         });
         let drive = DriveOptions { people: Some(Arc::new(sane)), ..options() };
-        let prepared = ground.wait(agent.resume(run.id(), false, drive)).unwrap();
+        let prepared = ground.wait(agent.resume(run.id()).options(drive).prepare()).unwrap();
         assert_eq!(ground.wait(prepared.drive()).unwrap().status(), Some(Status::Answered));
     }
 }

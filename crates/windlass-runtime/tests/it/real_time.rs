@@ -132,7 +132,7 @@ async fn a_driver_that_is_dropped_gives_its_run_free_on_disk_too() {
         _ = prepared.drive() => panic!("the tool hangs"),
         begun = beginnings.recv() => begun.unwrap(),
     }
-    let resumed = agent.resume(run, false, DriveOptions::default()).await.unwrap();
+    let resumed = agent.resume(run).prepare().await.unwrap();
     let ended = tokio::time::timeout(LIMIT, resumed.drive()).await.unwrap().unwrap();
     assert_eq!(ended.status(), Some(Status::Answered));
 }
@@ -154,7 +154,7 @@ async fn a_run_whose_work_is_always_ready_leaves_others_their_turn() {
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }
-    handle.cancel(None).await.unwrap();
+    handle.cancel("enough").await.unwrap();
     let run = tokio::time::timeout(LIMIT, driven).await.unwrap().unwrap().unwrap();
     assert_eq!(run.status(), Some(Status::Cancelled));
 }

@@ -168,7 +168,7 @@ fn a37_a_service_is_torn_down_after_a_panic_an_error_and_a_cancel() {
             windlass_runtime::Environment::now(&environment) + 100,
         )
         .await;
-        handle.cancel(None).await.unwrap();
+        handle.cancel("enough").await.unwrap();
     };
     let (run, ()) = ground.wait(join(prepared.drive(), cancel));
     assert_eq!(run.unwrap().status(), Some(Status::Cancelled));
@@ -194,7 +194,7 @@ fn a37_a_run_that_waits_holds_no_service_and_sets_it_up_again() {
         windlass_core::Answer::Text("the blue one".into())
     });
     let options = windlass_runtime::DriveOptions { people: Some(Arc::new(people)), ..options() };
-    let resumed = ground.wait(agent.resume(run.id(), false, options)).unwrap();
+    let resumed = ground.wait(agent.resume(run.id()).options(options).prepare()).unwrap();
     let run = ground.wait(resumed.drive()).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
     assert_sound(&ground, &run);

@@ -141,7 +141,7 @@ fn e47_tools_that_changed_while_a_run_waited_are_known_when_it_goes_on() {
     let run = prepared.id();
     ground.drive(prepared, |count| count >= 2);
     shelf.put(&["read_page"]);
-    let prepared = ground.wait(agent.resume(run, false, options())).unwrap();
+    let prepared = ground.wait(agent.resume(run).options(options()).prepare()).unwrap();
     let run = ground.drive(prepared, |_| false).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
     assert!(results(&run).contains(&"read_page ran".to_owned()));

@@ -113,7 +113,7 @@ fn e19_e41_a_sub_agent_of_a_cancelled_run_ends_and_is_counted_wherever_the_proce
                 continue;
             }
             found_open += u32::from(left_open(&ground, root));
-            let prepared = ground.wait(family(&ground).resume(root, false, options())).unwrap();
+            let prepared = ground.wait(family(&ground).resume(root).options(options()).prepare()).unwrap();
             let run = ground.drive(prepared, |count| {
                 assert!(count < MOST_POLLS, "it does not end");
                 false
@@ -139,7 +139,7 @@ fn e19_e41_a_sub_agent_that_waits_for_a_person_ends_with_the_run_that_is_cancell
     assert_eq!(run.standing(), RunState::Suspended);
     assert_eq!(below(&ground, run.id()).len(), 2);
     ground.wait(agent.post(run.id(), InputKind::Cancel { reason: None })).unwrap();
-    let prepared = ground.wait(agent.resume(run.id(), false, options())).unwrap();
+    let prepared = ground.wait(agent.resume(run.id()).options(options()).prepare()).unwrap();
     let run = ground.drive(prepared, |_| false).unwrap();
     assert_eq!(run.status(), Some(Status::Cancelled));
     assert_eq!(run.usage().input, 60, "a call each was paid");

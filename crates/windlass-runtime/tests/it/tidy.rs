@@ -17,6 +17,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] =
 const ROOMS: &[(&str, u8)] = &[
     ("windlass-core", 0),
     ("windlass-macros", 0),
+    ("windlass-threads", 0),
     ("windlass-models", 1),
     ("windlass-tools", 1),
     ("windlass-store", 1),
@@ -237,6 +238,26 @@ fn the_driver_spawns_nothing() {
     // `Agent::stream` alone runs in the background, and says so; what it spawns is the whole drive.
     let expected = BTreeMap::from([("windlass-runtime/src/run.rs".to_owned(), 1)]);
     assert_eq!(spawns, expected);
+}
+
+/// Long work leaves the thread at one place, which bounds how much of it goes on at once. The others wait for the outside
+/// world: files, databases, a person's input.
+#[test]
+fn threads_for_blocking_work_are_asked_for_at_few_places() {
+    let asks =
+        |source: &&Source| source.code.contains("spawn_blocking") || source.code.contains("block_in_place");
+    let all = sources();
+    let found: Vec<&str> = all.iter().filter(asks).map(|source| source.path.as_str()).collect();
+    let expected = [
+        "windlass-cli/src/commands/chat/prompt.rs",
+        "windlass-threads/src/lib.rs",
+        // Files, and tools that are plain functions.
+        "windlass-tools/src/function.rs",
+        // The schemas of a tool server, which have a bound together.
+        "windlass-tools/src/mcp/server.rs",
+        "windlass-tools/src/memory/store.rs",
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

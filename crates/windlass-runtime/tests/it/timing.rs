@@ -46,7 +46,7 @@ fn cancelled(ground: &Ground, agent: &Agent) -> (Run, u64) {
     let handle = prepared.handle();
     let cancel = async {
         ground.environment.sleep_until(BEGINNING + 100).await;
-        handle.cancel(None).await.unwrap();
+        handle.cancel("enough").await.unwrap();
     };
     let (run, ()) = ground.wait(join(prepared.drive(), cancel));
     assert_eq!(ground.seen.alive(), 0);
@@ -115,12 +115,12 @@ fn e20_a_check_that_hangs_ends_with_the_grace() {
     let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
     let run = prepared.id();
     ground.drive(prepared, |_| !ground.seen.begun.lock().unwrap().is_empty());
-    let prepared = ground.wait(agent.resume(run, false, options())).unwrap();
+    let prepared = ground.wait(agent.resume(run).options(options()).prepare()).unwrap();
     let handle = prepared.handle();
     let began = ground.environment.now();
     let (run, ()) = ground.wait(join(prepared.drive(), async {
         ground.environment.sleep_until(began + 100).await;
-        handle.cancel(None).await.unwrap();
+        handle.cancel("enough").await.unwrap();
     }));
     let run = run.unwrap();
     assert_eq!(run.status(), Some(Status::Cancelled));
@@ -275,10 +275,10 @@ fn e22_a_deadline_that_passed_while_nobody_held_the_run_ends_it_at_the_next_look
         "retry_wait_ms": 20_000 });
     let agent = build(&ground).settings(&settings).build().unwrap();
     // Before its time it is left as it was.
-    let prepared = ground.wait(agent.resume(run.id(), false, DriveOptions::default())).unwrap();
+    let prepared = ground.wait(agent.resume(run.id()).prepare()).unwrap();
     assert_eq!(ground.wait(prepared.drive()).unwrap().status(), None);
     ground.environment.jump(1_000);
-    let prepared = ground.wait(agent.resume(run.id(), false, DriveOptions::default())).unwrap();
+    let prepared = ground.wait(agent.resume(run.id()).prepare()).unwrap();
     let run = ground.wait(prepared.drive()).unwrap();
     assert_eq!(run.status(), Some(Status::Limit(LimitKind::Seconds)));
     assert_eq!(outcomes(&ground, &run), [CallOutcome::Interrupted { abandoned: false }]);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CLOCK_JUMP_MS, Status};
+use windlass_core::{CLOCK_JUMP_MS, RunState, Status};
 
 use super::sample::{append, begin, end, ended, fence, holder, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::log::{Append, EventLog, RunFilter, RunState, Wake};
+use crate::log::{Append, EventLog, RunFilter, Wake};
 
 /// The first append takes the hold with the fence's epoch, and nobody else gets it.
 pub async fn a_new_run_is_held_by_its_maker(log: Arc<dyn EventLog>) -> Verdict {

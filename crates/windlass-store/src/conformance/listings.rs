@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass_core::{AgentRef, FailKind, LimitKind, RunId, RunStarted, SessionId, Status};
+use windlass_core::{AgentRef, FailKind, LimitKind, RunId, RunStarted, RunState, SessionId, Status};
 
 use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_session, said, started};
 use super::{Verdict, holds, same, works};
-use crate::log::{Append, EventLog, RunFilter, RunState};
+use crate::log::{Append, EventLog, RunFilter};
 
 /// A summary tells agent, session, parent, standing, version, times, title and holder.
 pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn EventLog>) -> Verdict {
@@ -35,23 +35,55 @@ fn ids(numbers: impl IntoIterator<Item = u32>) -> Vec<RunId> {
     numbers.into_iter().map(id).collect()
 }
 
+/// All runs of a listing, so many at a time, each page where the one before ended.
+async fn paged(log: &dyn EventLog, filter: RunFilter) -> Result<Vec<RunId>, String> {
+    let (mut before, mut all) = (None, Vec::new());
+    loop {
+        let page = works("a page", log.list(RunFilter { before, ..filter.clone() }).await)?;
+        holds("a page is too long", page.len() <= filter.limit)?;
+        before = page.last().map(|summary| summary.number);
+        if before.is_none() {
+            return Ok(all);
+        }
+        all.extend(page.into_iter().map(|summary| summary.run));
+    }
+}
+
 /// Newest first, so many at a time, each page where the one before ended.
 pub async fn listings_are_newest_first_and_paged(log: Arc<dyn EventLog>) -> Verdict {
     same("an empty log", &listed(&*log, RunFilter::default()).await?, &Vec::new())?;
-    for number in (1..=120).rev() {
+    for number in 1..=120 {
         begin(&*log, number).await?;
     }
     same("a listing without limit", &listed(&*log, RunFilter::default()).await?, &ids((21..=120).rev()))?;
-    let (mut before, mut all) = (None, Vec::new());
-    loop {
-        let page = listed(&*log, RunFilter { before, limit: 50, ..RunFilter::default() }).await?;
-        holds("a page is too long", page.len() <= 50)?;
-        before = page.last().copied();
-        if before.is_none() {
-            return same("all pages", &all, &ids((1..=120).rev()));
-        }
-        all.extend(page);
+    let all = paged(&*log, RunFilter { limit: 50, ..RunFilter::default() }).await?;
+    same("all pages", &all, &ids((1..=120).rev()))
+}
+
+/// The newest run is the one that began last, also where the clock was set back in between: then neither its id nor its time
+/// is the greatest. What happens to a run after its beginning changes no order.
+pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn EventLog>) -> Verdict {
+    // An hour of clock lies between the second run and the third.
+    for number in [3_600_007, 3_600_008, 5, 6, 7] {
+        begin_as(&*log, number, in_session(started(number, "hello")?, "talk")).await?;
     }
+    let newest_first = ids([7, 6, 5, 3_600_008, 3_600_007]);
+    same("a listing", &listed(&*log, RunFilter::default()).await?, &newest_first)?;
+    works("an append", log.append(append(id(3_600_007), 1, said(2, 1))).await)?;
+    end(&*log, id(6), 1, Status::Answered).await?;
+    let session = RunFilter { session: Some("talk".into()), ..RunFilter::default() };
+    same("a session's listing", &listed(&*log, session.clone()).await?, &newest_first)?;
+    let last = listed(&*log, RunFilter { limit: 1, ..session.clone() }).await?;
+    same("a session's last run", &last, &ids([7]))?;
+    same("pages", &paged(&*log, RunFilter { limit: 2, ..session }).await?, &newest_first)?;
+    let running = RunFilter { status: Some("running".into()), limit: 1, ..RunFilter::default() };
+    let running = paged(&*log, running).await?;
+    same("pages of those that are on", &running, &ids([7, 5, 3_600_008, 3_600_007]))?;
+    let mut numbers = Vec::new();
+    for run in newest_first {
+        numbers.push(works("a summary", log.summary(run).await)?.number);
+    }
+    holds("a later run has no higher number", numbers.is_sorted_by(|later, earlier| later > earlier))
 }
 
 async fn five_runs(log: &dyn EventLog) -> Verdict {
@@ -77,6 +109,7 @@ async fn five_runs(log: &dyn EventLog) -> Verdict {
 pub async fn listings_keep_to_every_filter(log: Arc<dyn EventLog>) -> Verdict {
     five_runs(&*log).await?;
     let all = RunFilter::default();
+    let fourth = works("a summary", log.summary(id(4)).await)?.number;
     let status = |status: &str| RunFilter { status: Some(status.into()), ..RunFilter::default() };
     let session = RunFilter { session: Some("a".into()), ..all.clone() };
     let cases = [
@@ -92,7 +125,7 @@ pub async fn listings_keep_to_every_filter(log: Arc<dyn EventLog>) -> Verdict {
         ("parent 1", RunFilter { parent: Some(id(1)), ..all.clone() }, vec![4, 3]),
         ("since", RunFilter { since: Some(BEGAN + 3), ..all.clone() }, vec![5, 4, 3]),
         ("until", RunFilter { until: Some(BEGAN + 3), ..all.clone() }, vec![2, 1]),
-        ("before", RunFilter { before: Some(id(4)), ..all.clone() }, vec![3, 2, 1]),
+        ("before", RunFilter { before: Some(fourth), ..all.clone() }, vec![3, 2, 1]),
         ("session a, status limit", RunFilter { status: Some("limit".into()), ..session.clone() }, vec![3]),
         ("session a, until", RunFilter { until: Some(BEGAN + 3), limit: 1, ..session }, vec![1]),
         ("limit 2", RunFilter { limit: 2, ..all }, vec![5, 4]),

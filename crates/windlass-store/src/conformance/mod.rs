@@ -69,6 +69,7 @@ macro_rules! each_log_promise {
             ends_and_pauses_give_up_the_hold,
             a_summary_says_how_a_run_stands,
             listings_are_newest_first_and_paged,
+            the_newest_run_is_the_one_that_began_last,
             listings_keep_to_every_filter,
             many_runs_at_once_do_not_mix,
             one_of_many_appends_at_a_version_wins,

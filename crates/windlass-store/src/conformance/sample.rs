@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use windlass_core::{
     AgentRef, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted,
-    SessionId, Status, Steered, Usage,
+    RunState, SessionId, Status, Steered, Usage,
 };
 
 use super::works;
-use crate::log::{Append, Batch, EventLog, Fence, Holder, RunState};
+use crate::log::{Append, Batch, EventLog, Fence, Holder};
 
 /// The time of the first event of every sample run, plus its number.
 pub(super) const BEGAN: Millis = 1_700_000_000_000;

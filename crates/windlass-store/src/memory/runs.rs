@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use windlass_core::{CLOCK_JUMP_MS, InputKind, Millis, RunId};
+use windlass_core::{CLOCK_JUMP_MS, InputKind, Millis, RunId, RunState};
 
 use crate::INBOX_POSTS;
 use crate::error::StoreError;
 use crate::log::{
-    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunState, RunSummary, Wake,
+    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary, Wake,
 };
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
@@ -25,12 +25,14 @@ pub(super) struct Runs {
     /// Ended runs in the order of their ends, without those that were due to go but are a base.
     ended: VecDeque<RunId>,
     max_ended: usize,
+    last_number: RunNumber,
     last_post: u64,
     pub(super) payloads: Payloads,
 }
 
 #[derive(Debug)]
 pub(super) struct Run {
+    number: RunNumber,
     batches: Vec<Batch>,
     version: u64,
     standing: RunState,
@@ -84,6 +86,7 @@ impl Runs {
             based: HashMap::new(),
             ended: VecDeque::new(),
             max_ended,
+            last_number: RunNumber(0),
             last_post: 0,
             payloads: Payloads::default(),
         }
@@ -126,7 +129,8 @@ impl Runs {
                 if let Some(base) = opening::base(batch.events.first()) {
                     *self.based.entry(base).or_default() += 1;
                 }
-                self.by_id.insert(run, Run::new(batch, version, standing, fence));
+                self.last_number = RunNumber(self.last_number.0 + 1);
+                self.by_id.insert(run, Run::new(self.last_number, batch, standing, fence));
                 None
             }
         };
@@ -240,13 +244,9 @@ impl Runs {
 
     pub(super) fn list(&self, filter: &RunFilter) -> Vec<RunSummary> {
         let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
-        let mut found: Vec<(RunId, &Run)> = self
-            .by_id
-            .iter()
-            .map(|(id, run)| (*id, run))
-            .filter(|(id, run)| filter.before.is_none_or(|before| *id < before) && run.fits(filter))
-            .collect();
-        found.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+        let mut found: Vec<(RunId, &Run)> =
+            self.by_id.iter().map(|(id, run)| (*id, run)).filter(|(_, run)| run.fits(filter)).collect();
+        found.sort_unstable_by_key(|(_, run)| std::cmp::Reverse(run.number));
         found.into_iter().take(limit).map(|(id, run)| run.summary(id)).collect()
     }
 
@@ -314,10 +314,11 @@ impl Runs {
 }
 
 impl Run {
-    fn new(batch: Batch, version: u64, standing: RunState, fence: Fence) -> Self {
+    fn new(number: RunNumber, first: Batch, standing: RunState, fence: Fence) -> Self {
         Self {
-            batches: vec![batch],
-            version,
+            number,
+            version: first.last(),
+            batches: vec![first],
             standing,
             wake: None,
             hold: Lease { fence, held: standing == RunState::Running, dead: false },
@@ -379,6 +380,7 @@ impl Run {
             && filter.since.is_none_or(|since| began >= since)
             && filter.until.is_none_or(|until| began < until)
             && filter.due.is_none_or(|due| self.is_due(due))
+            && filter.before.is_none_or(|before| self.number < before)
     }
 
     fn is_due(&self, now: Millis) -> bool {
@@ -398,6 +400,7 @@ impl Run {
         let opening = Opening::of(first);
         RunSummary {
             run,
+            number: self.number,
             agent: opening.agent,
             session: opening.session,
             parent: opening.parent,

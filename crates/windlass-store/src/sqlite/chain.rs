@@ -52,7 +52,7 @@ pub(super) struct Looked {
 /// Looks along the chain of one run, or of all. One append is in memory at a time.
 pub(super) fn look(connection: &Connection, only: Option<RunId>, named: usize) -> Result<Looked, Fault> {
     let mut query = connection.prepare(
-        "SELECT runs.run, appends.run, last, count, at, schema, body, chain FROM appends \
+        "SELECT runs.run, appends.run, last, count, at, schema, body, chain, unhashed FROM appends \
          JOIN runs ON runs.no = appends.run WHERE ?1 IS NULL OR runs.run = ?1 ORDER BY appends.run, last",
     )?;
     let mut rows = query.query([only.map(|run| run.0.as_bytes().to_vec())])?;
@@ -69,12 +69,12 @@ pub(super) fn look(connection: &Connection, only: Option<RunId>, named: usize) -
             None => (0, None),
         };
         match stored {
-            None => looked.unhashed += 1,
+            None if last <= row.get::<_, i64>(8)?.cast_unsigned() => looked.unhashed += 1,
             // What is missing before it is said elsewhere, and its hash cannot be known.
             Some(_) if there + count != last => {}
             Some(stored) if link.hash(hash.as_ref(), &Sha256::digest(text).into()) == stored => {}
-            Some(_) if looked.changed.len() < named => looked.changed.push((run, last)),
-            Some(_) => {}
+            _ if looked.changed.len() < named => looked.changed.push((run, last)),
+            _ => {}
         }
         before = Some((no, last, stored));
     }

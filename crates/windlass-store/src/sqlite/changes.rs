@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use windlass_core::{Fact, Millis, RunId, Text};
+use windlass_core::{Fact, Millis, RunId, RunState, Text};
 
 use super::chain::Link;
 use super::pins::{self, Pins};
@@ -11,7 +11,7 @@ use super::rows::{self, Fault};
 use super::write::Left;
 use super::{holders, payloads};
 use crate::error::StoreError;
-use crate::log::{Fence, Holder, INBOX_POSTS, PostId, RunState};
+use crate::log::{Fence, Holder, INBOX_POSTS, PostId};
 use crate::opening::Opening;
 use crate::payload::Digest;
 

@@ -2,10 +2,11 @@
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Fact, InputKind, RunId};
+use windlass_core::{Fact, InputKind, RunId, SessionId};
 
-use super::chain;
 use super::rows::{self, Fault};
+use super::{body, chain};
+use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
 
 /// How many faults of one kind are named.
@@ -61,6 +62,7 @@ pub(super) fn check(connection: &Connection, format: u32) -> Result<Checked, Fau
     faults.extend(chains.changed.iter().map(|(run, last)| {
         format!("run {run}: the append that ends with event {last} is not what was written")
     }));
+    listed(&transaction, faults)?;
     posts(&transaction, faults)?;
     references(&transaction, faults)?;
     hashes(&transaction, faults)?;
@@ -111,6 +113,46 @@ fn boundaries(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
             let known = Fact::SCHEMA;
             format!("run {run}: event {last} has schema {schema}; this version reads schemas up to {known}")
         });
+    }
+    Ok(())
+}
+
+/// What listings show of a run must be what its first event says.
+fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault> {
+    let mut query = connection.prepare(
+        "SELECT runs.run, agent, session, parent, base, title, started_at, last, count, at, schema, body FROM runs \
+         JOIN appends ON appends.run = runs.no AND last = count",
+    )?;
+    let (mut rows, mut bad) = (query.query([])?, 0);
+    while let Some(row) = rows.next()? {
+        let run = rows::run_id(row, 0)?;
+        let [last, count, at] = [row.get::<_, i64>(7)?, row.get(8)?, row.get(9)?].map(i64::cast_unsigned);
+        let head = body::Head { last, count, at, schema: row.get(10)? };
+        // One that cannot be read is said elsewhere.
+        let text = row.get_ref(11)?.as_str().map_err(rusqlite::Error::from)?;
+        let Ok(batch) = body::read(run, head, text) else { continue };
+        let (first, opening) = (batch.events.first(), Opening::of(batch.events.first()));
+        let id = |run: Option<RunId>| run.map(|run| run.0.as_bytes().to_vec());
+        let differ = [
+            ("agent", row.get::<_, String>(1)? != *opening.agent),
+            (
+                "session",
+                row.get::<_, Option<String>>(2)?.as_deref()
+                    != opening.session.as_ref().map(SessionId::as_str),
+            ),
+            ("parent", row.get::<_, Option<Vec<u8>>>(3)? != id(opening.parent)),
+            ("base", row.get::<_, Option<Vec<u8>>>(4)? != id(opening::base(first))),
+            ("title", row.get::<_, String>(5)? != *opening.title),
+            ("start", first.is_some_and(|first| row.get(6).ok() != Some(first.at.cast_signed()))),
+        ];
+        for (what, _) in differ.into_iter().filter(|(_, differs)| *differs) {
+            bad += 1;
+            if bad <= NAMED {
+                faults.push(format!(
+                    "run {run}: its {what} is listed as another one than its first event says"
+                ));
+            }
+        }
     }
     Ok(())
 }

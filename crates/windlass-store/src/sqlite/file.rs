@@ -57,7 +57,7 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
             Durability::Full => "PRAGMA synchronous=FULL",
             Durability::Normal { .. } => "PRAGMA synchronous=NORMAL",
         })?;
-        connection.execute_batch("PRAGMA journal_size_limit=67108864")?;
+        connection.execute_batch(&format!("PRAGMA journal_size_limit={}", super::cut::WAL_LIMIT))?;
         if let Some(max_bytes) = options.max_bytes {
             let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
             let pages = (max_bytes.min(i64::MAX as u64).cast_signed() / page.max(1)).max(1);

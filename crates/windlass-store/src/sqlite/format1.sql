@@ -1,7 +1,7 @@
 -- Format 1 of a Windlass log. Bodies are JSON. For people there is the view `log`.
 CREATE TABLE runs (
-  no INTEGER PRIMARY KEY,          -- the run's short number, used in the other tables
-  run BLOB NOT NULL UNIQUE,        -- the run's id: a UUIDv7, so that the order of ids is the order of births
+  no INTEGER PRIMARY KEY,          -- the run's short number, used in the other tables; in the order in which runs began
+  run BLOB NOT NULL UNIQUE,        -- the run's id: a UUIDv7
   agent TEXT NOT NULL,
   session TEXT,
   parent BLOB,

@@ -75,18 +75,7 @@ pub(super) fn now_ms() -> u64 {
 /// Enters this process as a holder of that name, and removes the lines of dead ones.
 pub(super) fn register(connection: &Connection, name: &Text) -> rusqlite::Result<i64> {
     forget_dead(connection)?;
-    let this = this();
-    connection.execute(
-        "INSERT INTO holders(name, host, pid, started, beat_at, beat_up) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![
-            name.as_ref(),
-            this.host,
-            this.pid,
-            this.started,
-            now_ms().cast_signed(),
-            up_ms().cast_signed()
-        ],
-    )?;
+    write_line(connection, None, name)?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -115,6 +104,11 @@ pub(super) fn remove(connection: &Connection, id: i64) -> rusqlite::Result<()> {
 
 /// Says that this process lives. A line that somebody removed comes back under its old number.
 pub(super) fn beat(connection: &Connection, id: i64, name: &Text) -> rusqlite::Result<()> {
+    write_line(connection, Some(id), name)
+}
+
+/// Writes this process' line with a heartbeat of now. `None`: under a new number.
+fn write_line(connection: &Connection, id: Option<i64>, name: &Text) -> rusqlite::Result<()> {
     let this = this();
     connection
         .prepare_cached(

@@ -1,4 +1,5 @@
-//! The identity of the log's files: whether the paths still lead to the files that this process has open.
+//! The identity of the log's files: whether the paths still lead to the files that this process has open, and how long
+//! these are.
 //!
 //! SQLite keeps writing to a file that was removed or replaced, and reports success: the appends would be lost with the
 //! last descriptor. So the writer compares device and inode of the log, its write-ahead file and its index around each
@@ -9,13 +10,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::StoreError;
+use crate::error::{StoreError, Taken};
 
 /// The endings of the files of a log: itself, its write-ahead file, and the index of that with all locks.
 const ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
 
 /// Device and inode.
 type Id = (u64, u64);
+
+/// How many bytes the files have, in the order of [`ENDINGS`].
+pub(super) type Lengths = [u64; ENDINGS.len()];
 
 /// The files of a log that is open.
 #[derive(Clone, Copy, Debug)]
@@ -24,33 +28,38 @@ pub(super) struct Files([Option<Id>; ENDINGS.len()]);
 impl Files {
     /// The files as they are now. Call it once the log is open: SQLite makes the side files with the first read.
     pub(super) fn of(path: &Path) -> Self {
-        Self(ENDINGS.map(|ending| id(&beside(path, ending)).ok()))
+        Self(ENDINGS.map(|ending| seen(&beside(path, ending)).ok().map(|(id, _)| id)))
     }
 
     /// Checks that all paths still lead to these files.
-    pub(super) fn check(&self, path: &Path) -> Result<(), StoreError> {
-        ENDINGS.iter().zip(self.0).try_for_each(|(ending, known)| same(&beside(path, ending), known))
+    pub(super) fn check(&self, path: &Path) -> Result<Lengths, StoreError> {
+        let mut lengths = Lengths::default();
+        for ((ending, known), length) in ENDINGS.iter().zip(self.0).zip(&mut lengths) {
+            *length = same(&beside(path, ending), known)?;
+        }
+        Ok(lengths)
     }
 
     /// As [`Files::check`], of the log alone.
-    pub(super) fn check_log(&self, path: &Path) -> Result<(), StoreError> {
+    pub(super) fn check_log(&self, path: &Path) -> Result<u64, StoreError> {
         let [log, ..] = self.0;
         same(path, log)
     }
 }
 
-fn same(path: &Path, known: Option<Id>) -> Result<(), StoreError> {
-    let Some(known) = known else { return Ok(()) };
-    let removed = match id(path) {
-        Ok(found) if found == known => return Ok(()),
-        Ok(_) => false,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+/// The length of that file, which must be the one that is known.
+fn same(path: &Path, known: Option<Id>) -> Result<u64, StoreError> {
+    let Some(known) = known else { return Ok(0) };
+    let how = match seen(path) {
+        Ok((found, length)) if found == known => return Ok(length),
+        Ok(_) => Taken::Replaced,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Taken::Removed,
         Err(error) => return Err(super::file::unusable(path, error)),
     };
-    Err(StoreError::Gone { path: path.to_owned(), removed })
+    Err(StoreError::Gone { path: path.to_owned(), how })
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::with_capacity(path.as_os_str().len() + ending.len());
     name.push(path);
     name.push(ending);
@@ -58,13 +67,13 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 #[cfg(unix)]
-fn id(path: &Path) -> io::Result<Id> {
+fn seen(path: &Path) -> io::Result<(Id, u64)> {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).map(|found| (found.dev(), found.ino()))
+    fs::metadata(path).map(|found| ((found.dev(), found.ino()), found.len()))
 }
 
 /// Elsewhere an open file cannot be removed.
 #[cfg(not(unix))]
-fn id(path: &Path) -> io::Result<Id> {
-    fs::metadata(path).map(|_| (0, 0))
+fn seen(path: &Path) -> io::Result<(Id, u64)> {
+    fs::metadata(path).map(|found| ((0, 0), found.len()))
 }

@@ -9,6 +9,7 @@ mod body;
 mod chain;
 mod changes;
 mod check;
+mod cut;
 mod file;
 mod follow;
 mod holders;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
 use windlass_core::{InputKind, Millis, RunId, Text};
+use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;
 use crate::log::{
@@ -37,6 +39,7 @@ use crate::log::{
 };
 use crate::opening::{self, Opening};
 use crate::payload;
+use crate::pruning::{Prune, Pruned};
 use changes::NewEvents;
 use identity::Files;
 use reader::Readers;
@@ -45,7 +48,6 @@ use write::{Left, Write, Written};
 use writer::Writer;
 
 pub use check::Checked;
-pub use prune::{Prune, Pruned};
 
 /// When an append counts as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -253,7 +255,7 @@ impl Inner {
     }
 }
 
-/// Bodies are made here, on the appender's thread, so that the one writer has less to do.
+/// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let Append { run, expected, events, fence, uses, standing } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
@@ -275,7 +277,13 @@ fn unexpected(written: &Written) -> StoreError {
 impl EventLog for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let new = stored(append)?;
+            // Long texts take their time to be written and hashed.
+            let heft = append.events.iter().map(|event| event.fact.heft()).sum();
+            let new = if heft < LARGE_BYTES {
+                stored(append)?
+            } else {
+                Box::pin(off_thread(heft, move || stored(append))).await?
+            };
             self.inner.writer.write(Write::Append(Box::new(new))).await.map(drop)
         })
     }

@@ -2,42 +2,18 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use windlass_core::{CLOCK_JUMP_MS, Millis, RunId, SessionId, Text};
+use windlass_core::{CLOCK_JUMP_MS, RunId};
 
 use super::holders::{self, now_ms};
 use super::pins;
 use super::rows::{self, Fault};
+use crate::pruning::{Prune, Pruned};
 
 /// How many runs one transaction takes out.
 pub(super) const AT_ONCE: usize = 256;
 /// How long a payload that no event refers to is kept after it was stored last, in milliseconds: an hour. A process that lives
 /// keeps what it has stored by a pin; this is for the append of a process elsewhere that sleeps.
 pub(super) const UNNAMED_MS: u64 = 3_600_000;
-
-/// Which runs may go. Runs that somebody alive holds never do, nor do those that a kept run is based on or was started by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prune {
-    /// Only runs whose last event is older than this time, in milliseconds since the epoch.
-    pub before: Option<Millis>,
-    /// Only runs with one of these standings, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
-    /// ended.
-    pub statuses: Vec<Text>,
-    /// Only runs of these sessions, and those that they started. Empty: of all, and of none.
-    pub sessions: Vec<SessionId>,
-}
-
-/// What pruning takes out, or would.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// The runs, newest first.
-    pub runs: Vec<RunId>,
-    /// How many runs fitted, but stay because a kept run is based on them or was started by them.
-    pub kept: u64,
-    /// How many payloads went because nothing refers to them any more.
-    pub payloads: u64,
-    /// The bytes of those payloads.
-    pub payload_bytes: u64,
-}
 
 /// What fits, and of that what may go: nothing that stays may be based on it or have been started by it.
 pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, Fault> {
@@ -70,7 +46,7 @@ pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, F
     )?;
     let mut runs = Vec::new();
     {
-        let mut query = transaction.prepare("SELECT no, run FROM temp.going ORDER BY run DESC")?;
+        let mut query = transaction.prepare("SELECT no, run FROM temp.going ORDER BY no DESC")?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             runs.push(rows::run_id(row, 1)?);

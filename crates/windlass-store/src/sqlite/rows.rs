@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use windlass_core::{CLOCK_JUMP_MS, RunId, SessionId, Status};
+use windlass_core::{CLOCK_JUMP_MS, RunId, RunState, SessionId, Status};
 
 use super::{body, holders};
 use crate::error::StoreError;
-use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunState, RunSummary};
+use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary};
 use crate::payload::Digest;
 
 /// A query's failure: what the database said, or what we think of what it holds.
@@ -188,13 +188,13 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed
     and("parent =", filter.parent.as_ref().map(blob));
     and("started_at >=", filter.since.map(number));
     and("started_at <", filter.until.map(number));
-    and("run <", filter.before.as_ref().map(blob));
+    and("no <", filter.before.map(|before| number(before.0)));
     if let Some(due) = filter.due {
         values.push(number(due));
         let _ = write!(sql, " AND {}", is_due(values.len()));
     }
     let limit = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit.min(i32::MAX as usize) };
-    let _ = write!(sql, " ORDER BY run DESC LIMIT {limit}");
+    let _ = write!(sql, " ORDER BY no DESC LIMIT {limit}");
     summaries(connection, &sql, values)
 }
 
@@ -234,6 +234,7 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
     let wake_at = detail.as_ref().filter(|_| name == "suspended").and_then(|at| at.parse().ok());
     let summary = RunSummary {
         run,
+        number: RunNumber(row.get::<_, i64>(0)?.cast_unsigned()),
         agent: row.get::<_, String>(2)?.into(),
         session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
         parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),

@@ -11,11 +11,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use windlass_core::RunId;
+use windlass_core::{RunId, RunState};
 
 use super::changes::Desk;
+use super::cut::Extent;
 use super::holders::{self, BEAT_MS};
 use super::locked::locked;
 use super::rows::Fault;
@@ -23,7 +25,6 @@ use super::watch::{Change, Signals};
 use super::write::{Write, Written, perform};
 use super::{Durability, Place, closed, file};
 use crate::error::StoreError;
-use crate::log::RunState;
 
 /// The most writes of one transaction.
 const GROUP: usize = 256;
@@ -123,7 +124,9 @@ impl Writer {
             .name("windlass-log".to_owned())
             .spawn(move || {
                 let (desk, held) = (Desk::default(), HashSet::new());
-                ActionKind { connection, desk, held, unflushed: None, locked_out: false, shared }.run();
+                let extent = Extent::default();
+                ActionKind { connection, desk, held, unflushed: None, locked_out: false, extent, shared }
+                    .run();
             })
             .map_err(|error| StoreError::Failed(Box::new(error)))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -188,6 +191,7 @@ struct ActionKind {
     unflushed: Option<Instant>,
     /// The last group waited for a lock in vain.
     locked_out: bool,
+    extent: Extent,
     shared: Arc<Shared>,
 }
 
@@ -240,7 +244,7 @@ impl ActionKind {
     }
 
     fn group(&mut self, group: Vec<Job>) {
-        if let Err(gone) = self.shared.place.files.check(&self.shared.place.path) {
+        if let Err(gone) = self.check() {
             return self.refuse(group, &gone);
         }
         let hurried = self.locked_out && group.iter().all(|job| matches!(job.write, Write::Release { .. }));
@@ -253,7 +257,7 @@ impl ActionKind {
         }
         self.locked_out = done.as_ref().is_err_and(file::is_busy);
         match done {
-            Ok(answers) => match self.shared.place.files.check_log(&self.shared.place.path) {
+            Ok(answers) => match self.check_written() {
                 Ok(()) => self.answer(group, answers),
                 Err(gone) => self.refuse(group, &gone),
             },
@@ -274,13 +278,39 @@ impl ActionKind {
         }
     }
 
+    /// Checks that the files are still there, and whole.
+    fn check(&mut self) -> Result<(), StoreError> {
+        let Place { path, files, .. } = &self.shared.place;
+        let whole = files.check(path).and_then(|lengths| self.extent.before(path, lengths));
+        self.keep_holes_out();
+        whole
+    }
+
+    /// As [`ActionKind::check`], of what was written just now.
+    fn check_written(&mut self) -> Result<(), StoreError> {
+        let Place { path, files, .. } = &self.shared.place;
+        let whole = files.check_log(path).and_then(|log| self.extent.after(path, log));
+        self.keep_holes_out();
+        whole
+    }
+
+    /// Closing the last connection moves the write-ahead file into the log: not one with a hole.
+    fn keep_holes_out(&self) {
+        if self.extent.has_hole(&self.shared.place.path)
+            && let Err(error) =
+                self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        {
+            tracing::warn!(log = %self.shared.place.path.display(), %error, "the last checkpoint cannot be left out");
+        }
+    }
+
     /// Says the same of each write: nothing of the group counts.
     fn refuse(&self, group: Vec<Job>, error: &StoreError) {
         let again = || match error {
             StoreError::Locked { path, holder } => {
                 StoreError::Locked { path: path.clone(), holder: holder.clone() }
             }
-            StoreError::Gone { path, removed } => StoreError::Gone { path: path.clone(), removed: *removed },
+            StoreError::Gone { path, how } => StoreError::Gone { path: path.clone(), how: *how },
             other => file::unusable(&self.shared.place.path, other.to_string()),
         };
         for job in group {
@@ -410,13 +440,14 @@ impl ActionKind {
         if self.locked_out {
             self.wait_for_locks(Duration::ZERO);
         }
-        self.shared.place.files.check(&self.shared.place.path)?;
+        self.check()?;
         let held: Vec<RunId> = self.held.drain().collect();
         let Self { connection, desk, .. } = self;
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
         desk.begin(&transaction)?;
         desk.leave(&transaction, &held)?;
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        Ok(self.check_written()?)
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
-use windlass_core::{Event, InputKind, Millis, RunId, Text};
+use windlass_core::{Event, RunId, RunState};
 use windlass_store::{
-    Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunState,
-    RunSummary, StoreError, Wake, conformance,
+    Answer, Append, Batch, Batches, EventLog, Fence, MemoryLog, PostId, Posted, RunFilter, RunSummary,
+    StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +24,7 @@ enum Fault {
     CutsPayloads,
     TakesAnyReference,
     ForgetsWhenATimerWasSet,
+    OrdersRunsByTheirIds,
 }
 
 /// A log in memory with one fault.
@@ -32,7 +32,7 @@ enum Fault {
 struct Broken(Arc<MemoryLog>, Fault);
 
 impl EventLog for Broken {
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn append(&self, append: Append) -> Answer<'_, ()> {
         let mut changed = append.clone();
         match self.1 {
             Fault::UsesNoPosts => changed.uses = None,
@@ -56,7 +56,7 @@ impl EventLog for Broken {
         })
     }
 
-    fn read(&self, run: RunId, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<Batch>, StoreError>> {
+    fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>> {
         Box::pin(async move {
             let batches = self.0.read(run, from, max).await?;
             if batches.is_empty() || !matches!(self.1, Fault::MergesAppends) {
@@ -79,11 +79,7 @@ impl EventLog for Broken {
         }
     }
 
-    fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
-        self.0.post(run, at, what)
-    }
-
-    fn inbox(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<Vec<Posted>, StoreError>> {
+    fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {
         Box::pin(async move {
             let mut posted = self.0.inbox(run, after).await?;
             if matches!(self.1, Fault::TurnsTheInboxRound) {
@@ -93,43 +89,26 @@ impl EventLog for Broken {
         })
     }
 
-    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn inbox_changed(&self, run: RunId, after: Option<PostId>) -> Answer<'_, ()> {
         if matches!(self.1, Fault::NeverWaitsForPosts) {
             return Box::pin(async move { self.0.summary(run).await.map(drop) });
         }
         self.0.inbox_changed(run, after)
     }
 
-    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> Answer<'_, ()> {
         if matches!(self.1, Fault::KeepsRefusedPosts) {
             return Box::pin(async { Ok(()) });
         }
         self.0.discard(run, post, fence)
     }
 
-    fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
-        self.0.put(bytes)
-    }
-
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
         let max = if matches!(self.1, Fault::CutsPayloads) { max.min(262_144) } else { max };
         self.0.payload(sha256, from, max)
     }
 
-    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
-        self.0.hold(run, holder)
-    }
-
-    fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.0.release(run, fence)
-    }
-
-    fn park_until(
-        &self,
-        run: RunId,
-        fence: &Fence,
-        wake: Option<Wake>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let forgets = matches!(self.1, Fault::ForgetsWhenATimerWasSet);
         self.0.park_until(
             run,
@@ -138,16 +117,20 @@ impl EventLog for Broken {
         )
     }
 
-    fn list(&self, mut filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+    fn list(&self, mut filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
         if matches!(self.1, Fault::ForgetsWhereAPageBegan) && filter.limit == 0 {
             filter.before = None;
         }
-        self.0.list(filter)
+        Box::pin(async move {
+            let mut runs = self.0.list(filter).await?;
+            if matches!(self.1, Fault::OrdersRunsByTheirIds) {
+                runs.sort_by_key(|summary| std::cmp::Reverse(summary.run));
+            }
+            Ok(runs)
+        })
     }
 
-    fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
-        self.0.summary(run)
-    }
+    windlass_store::forward_log!(0: post, put, hold, release, summary);
 }
 
 #[test]
@@ -165,6 +148,7 @@ fn the_suite_finds_broken_logs_and_says_what_they_break() {
         (Fault::KeepsRefusedPosts, "a_refused_post_is_taken_out_by_its_holder"),
         (Fault::CutsPayloads, "a_payload_is_kept_once_and_read_by_ranges"),
         (Fault::ForgetsWhenATimerWasSet, "a_clock_that_is_set_back_stretches_no_wait"),
+        (Fault::OrdersRunsByTheirIds, "the_newest_run_is_the_one_that_began_last"),
         (Fault::TakesAnyReference, "an_append_needs_the_payloads_that_it_names"),
     ];
     for (fault, promise) in cases {

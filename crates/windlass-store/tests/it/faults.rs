@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
-use windlass_store::{EventLog, SqliteLog, SqliteOptions, StoreError};
+use windlass_store::{EventLog, SqliteLog, SqliteOptions, StoreError, Taken};
 
 use crate::sample::{append, begin, fence, id, said, started, words};
 
@@ -192,27 +192,73 @@ async fn e31_an_append_to_a_log_that_was_taken_away_is_an_error() {
         fs::rename(copy, path).unwrap();
     };
     let beside = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
-    let cases: [(&str, Change<'_>, bool); 5] = [
-        ("log.db was removed", &|path| fs::remove_file(path).unwrap(), true),
-        ("log.db was replaced", &replace, false),
-        ("log.db-wal was removed", &|path| fs::remove_file(beside(path, "-wal")).unwrap(), true),
-        ("log.db-shm was replaced", &|path| replace(&beside(path, "-shm")), false),
-        ("log.db was removed", &|path| fs::remove_dir_all(path.parent().unwrap()).unwrap(), true),
+    let cut =
+        |path: &Path, to: u64| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(to).unwrap();
+    let wal = |path: &Path| beside(path, "-wal");
+    let cases: [(&str, Change<'_>, Taken); 9] = [
+        ("log.db was removed", &|path| fs::remove_file(path).unwrap(), Taken::Removed),
+        ("log.db was replaced", &replace, Taken::Replaced),
+        ("log.db-wal was removed", &|path| fs::remove_file(wal(path)).unwrap(), Taken::Removed),
+        ("log.db-shm was replaced", &|path| replace(&beside(path, "-shm")), Taken::Replaced),
+        ("log.db was removed", &|path| fs::remove_dir_all(path.parent().unwrap()).unwrap(), Taken::Removed),
+        ("log.db-wal was cut short", &|path| cut(&wal(path), 0), Taken::CutShort),
+        ("log.db-wal was cut short", &|path| cut(&wal(path), 5_000), Taken::CutShort),
+        ("log.db was cut short", &|path| cut(path, 0), Taken::CutShort),
+        ("log.db was cut short", &|path| cut(path, 1_000), Taken::CutShort),
     ];
-    for (says, change, is_removed) in cases {
+    for (says, change, what) in cases {
         let (_folder, path) = folder();
         let log = SqliteLog::open(&path).unwrap();
         let run = begin(&log, 1).await;
         change(&path);
         let error = log.append(append(run, 1, said("lost"))).await.unwrap_err();
-        assert!(
-            matches!(error, StoreError::Gone { removed, .. } if removed == is_removed),
-            "{says}: {error:?}"
-        );
+        assert!(matches!(error, StoreError::Gone { how, .. } if how == what), "{says}: {error:?}");
         assert!(words(&error).contains(says) && error.help().unwrap().contains("backup"), "{error:?}");
         let again = log.hold(run, &fence("other", 0).holder).await.unwrap_err();
         assert_eq!(again.code(), "store.gone", "{says}: it stays an error");
     }
+}
+
+/// What SQLite would make of a hole: the next checkpoint carries its zeros over what was there.
+#[cfg(unix)]
+#[tokio::test]
+async fn e31_a_cut_write_ahead_file_does_not_spoil_what_was_moved_into_the_log_before() {
+    let (_folder, path) = folder();
+    let log = SqliteLog::open(&path).unwrap();
+    let run = begin(&log, 1).await;
+    log.checkpoint().await.unwrap();
+    log.append(append(run, 1, said("in the write-ahead file"))).await.unwrap();
+    let wal = format!("{}-wal", path.display());
+    fs::OpenOptions::new().write(true).open(wal).unwrap().set_len(0).unwrap();
+    assert_eq!(log.append(append(run, 2, said("lost"))).await.unwrap_err().code(), "store.gone");
+    drop(log);
+    let log = SqliteLog::open(&path).unwrap();
+    assert_eq!(log.summary(run).await.unwrap().version, 1, "what the checkpoint had moved is there");
+}
+
+/// Other processes make the write-ahead file shorter, and begin it anew, at any time.
+#[cfg(unix)]
+#[tokio::test]
+async fn checkpoints_of_others_are_no_cuts() {
+    let (_folder, path) = folder();
+    let log = SqliteLog::open(&path).unwrap();
+    let run = begin(&log, 1).await;
+    let other = SqliteLog::open(&path).unwrap();
+    let theirs = begin(&other, 2).await;
+    let mut version = 1;
+    for round in 0..30 {
+        log.append(append(run, version, said(&"x".repeat(10_000)))).await.unwrap();
+        if round % 3 != 0 {
+            other.checkpoint().await.unwrap();
+        }
+        if round % 2 == 0 {
+            other.append(append(theirs, version, said("short"))).await.unwrap();
+        } else {
+            other.append(append(theirs, version, said(&"y".repeat(40_000)))).await.unwrap();
+        }
+        version += 1;
+    }
+    assert_eq!(log.summary(theirs).await.unwrap().version, version);
 }
 
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 use windlass_core::{RunId, RunState, State, evolve};
-use windlass_store::{Append, EventLog, Holder, RunFilter, RunState, SqliteLog, StoreError};
+use windlass_store::{Append, EventLog, Holder, RunFilter, SqliteLog, StoreError};
 
 use crate::sample::said;
 

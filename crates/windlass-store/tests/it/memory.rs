@@ -18,7 +18,7 @@ async fn the_oldest_ended_runs_go_first() {
     }
     let left: Vec<_> =
         log.list(RunFilter::default()).await.unwrap().into_iter().map(|summary| summary.run).collect();
-    assert_eq!(left, [id(100), id(10), id(9), id(8)], "running runs stay, ended ones go from the oldest on");
+    assert_eq!(left, [id(10), id(9), id(8), id(100)], "running runs stay, ended ones go from the oldest on");
     assert!(matches!(log.read(id(7), 1, 10).await, Err(StoreError::UnknownRun { .. })));
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Base, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, Status, Steered,
-    Usage,
+    AgentRef, Base, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, RunState, Status,
+    Steered, Usage,
 };
-use windlass_store::{Append, EventLog, Fence, Holder, RunState};
+use windlass_store::{Append, EventLog, Fence, Holder};
 
 pub(crate) fn id(number: u128) -> RunId {
     RunId::from_number(number)

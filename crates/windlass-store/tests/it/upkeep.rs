@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref, RunId, Status};
-use windlass_store::{Append, EventLog, Prune, RunFilter, RunState, SqliteLog};
+use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref, RunId, RunState, Status};
+use windlass_store::{Append, EventLog, Prune, RunFilter, SqliteLog};
 
 use crate::sample::{append, begin, end, fence, id, said, started, words};
 
@@ -199,6 +199,7 @@ async fn a_check_names_what_is_wrong() {
         format!("run {}: the append that ends with event 3 is not what was written", run(2)),
         format!("run {}: the append that ends with event 4 is not what was written", run(3)),
         format!("run {}: the append that ends with event 4 is not what was written", run(4)),
+        format!("run {}: its base is listed as another one than its first event says", run(4)),
         format!("run {}: the posted input 2 cannot be read", run(5)),
         format!("run {} is based on run {}, which is not there", run(4), id(0x99)),
         "1 posts belong to no run".to_owned(),
@@ -256,6 +257,7 @@ async fn a_changed_letter_anywhere_in_an_append_is_found() {
         "at = at + 1 WHERE run = 1 AND last = 3",
         "schema = 0 WHERE run = 1 AND last = 3",
         "chain = zeroblob(32) WHERE run = 1 AND last = 3",
+        "chain = NULL, body = replace(body, 'wrote', 'write') WHERE run = 1 AND last >= 3",
     ];
     for change in changes {
         let place = place();
@@ -285,6 +287,27 @@ async fn a_changed_letter_anywhere_in_an_append_is_found() {
          UPDATE appends SET run = 2, last = 2 WHERE last = 99",
     );
     assert_eq!(place.log.check().await.unwrap().faults.len(), 2);
+}
+
+#[tokio::test]
+async fn a_changed_entry_of_the_listings_is_found() {
+    for (change, what) in [
+        ("agent = 'other'", "agent"),
+        ("session = 'other'", "session"),
+        ("parent = (SELECT run FROM runs WHERE no = 2)", "parent"),
+        ("base = (SELECT run FROM runs WHERE no = 2)", "base"),
+        ("title = 'other'", "title"),
+        ("started_at = started_at + 1", "start"),
+    ] {
+        let place = place();
+        for number in 1..=2 {
+            place.ended(number, None).await;
+        }
+        assert_eq!(place.log.check().await.unwrap().faults, Vec::<String>::new());
+        place.sql(&format!("UPDATE runs SET {change} WHERE no = 1"));
+        let fault = format!("run {}: its {what} is listed as another one than its first event says", id(1));
+        assert_eq!(place.log.check().await.unwrap().faults, [fault]);
+    }
 }
 
 #[tokio::test]

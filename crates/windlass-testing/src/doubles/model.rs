@@ -171,10 +171,10 @@ impl futures_core::Stream for Hanging {
 }
 
 fn check_entry(script: &Script, entry: &ModelEntry, request: &ModelRequest, number: u32) {
-    if let Some(purpose) = entry.purpose.filter(|purpose| *purpose != request.purpose) {
+    if let Some(purpose) = entry.purpose.filter(|purpose| *purpose != request.purpose.name()) {
         script.problem(format!(
-            "model call {number} is for {:?}, the script's entry for {purpose:?}",
-            request.purpose
+            "model call {number} is for {}, the script's entry for {purpose}",
+            request.purpose.name()
         ));
     }
     if let Some(by) = entry.by.as_ref().filter(|by| **by != *request.model.name) {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use windlass_core::{FailureKind, ModelFailure};
+use windlass_models::wires::Wire;
+use windlass_models::wires::openai_chat::OpenAiChat;
 use windlass_models::{Assembler, Delta, ModelRequest};
 
 use crate::fixture::{FailWith, ModelEntry, ScriptedCall, ScriptedDelta};
@@ -34,8 +36,11 @@ pub(super) fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
         };
         // The usage comes first, so that a broken call is not estimated beside it.
         pieces.insert(0, Ok(Delta::Usage(usage)));
-        let failed = model_failure(request, kind, message.unwrap_or(words));
-        pieces.push(Err(ModelFailure { status, retry_after_ms, usage, ..failed }));
+        let words = message.unwrap_or(words);
+        // A scripted server words its refusals as those of the usual wire do.
+        let refuses = OpenAiChat.facts().errors.refusal(kind, status, words);
+        let failed = model_failure(request, kind, words);
+        pieces.push(Err(ModelFailure { status, retry_after_ms, refuses, usage, ..failed }));
         return pieces;
     }
     let only_deltas = entry.text.is_none() && entry.reasoning.is_none() && entry.calls.is_empty();

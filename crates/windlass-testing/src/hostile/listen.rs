@@ -79,9 +79,18 @@ impl Connection {
 
     /// Sends this again and again until the client hangs up.
     pub(super) fn flood(&self, bytes: &[u8]) -> io::Result<()> {
-        let many = bytes.repeat((64 * 1024 / bytes.len().max(1)).max(1));
-        let mut sent = 0;
+        self.flood_with(|_| bytes)
+    }
+
+    /// Sends what is made of the numbers from 0 on until the client hangs up.
+    pub(super) fn flood_with<B: AsRef<[u8]>>(&self, mut make: impl FnMut(u64) -> B) -> io::Result<()> {
+        let (mut sent, mut number) = (0, 0);
         while sent < ENDLESS_BYTES && !self.over.load(Ordering::Relaxed) {
+            let mut many = Vec::new();
+            while many.len() < 64 * 1024 {
+                many.extend_from_slice(make(number).as_ref());
+                number += 1;
+            }
             self.send(&many)?;
             sent += many.len() as u64;
         }

@@ -70,8 +70,12 @@ pub enum ToolAttack {
     FloodsRequests,
     /// The same with one id for all of them.
     ReusesIds,
+    /// Answers a call with requests of its own, for ever, each with an id of so many bytes: answers repeat it.
+    FloodsLongRequests(usize),
     /// Answers a call with notifications, for ever.
     FloodsNotifications,
+    /// The same, each of so many bytes.
+    FloodsLongNotifications(usize),
     /// Answers a call with lines that are no messages, for ever.
     FloodsText,
     /// Answers a call with a line that never ends.
@@ -114,7 +118,10 @@ impl ToolAttack {
             Self::OutOfOrder,
             Self::FloodsRequests,
             Self::ReusesIds,
+            Self::FloodsLongRequests(12 << 10),
+            Self::FloodsLongRequests(600 << 10),
             Self::FloodsNotifications,
+            Self::FloodsLongNotifications(600 << 10),
             Self::FloodsText,
             Self::EndlessLine,
             Self::HugeResult(60 << 20),

@@ -1,8 +1,9 @@
-//! The hostile tool server: MCP, one JSON message a line.
+//! The hostile tool server: MCP, one JSON message a line, or over streamable HTTP.
 
-use std::io::{self, BufRead as _, BufReader};
-use std::sync::Arc;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ pub(super) const CALLED: &str =
 const PAGE: usize = 5;
 
 /// A tool server that attacks who uses it. It lives in the test's own process; [`HostileTools::command`] is a program that
-/// connects a client of child processes with it.
+/// connects a client of child processes with it, [`HostileTools::url`] is where it speaks HTTP.
 ///
 /// ```
 /// use windlass_testing::hostile::{HostileTools, ToolAttack};
@@ -43,8 +44,8 @@ impl HostileTools {
     /// # Errors
     /// There is no port or no thread for it.
     pub fn start(attack: ToolAttack) -> io::Result<Self> {
-        let attack = Arc::new(attack);
-        let listener = Listener::start(move |client| Session::new(&client, &attack).serve())?;
+        let (attack, progress) = (Arc::new(attack), Arc::new(Mutex::default()));
+        let listener = Listener::start(move |client| serve(&client, &attack, &progress))?;
         Ok(Self { listener })
     }
 
@@ -55,6 +56,11 @@ impl HostileTools {
             "exec 3<>/dev/tcp/127.0.0.1/{port} 4<&0; cat <&4 >&3 & a=$!; cat <&3 & b=$!; wait -n; kill $a $b"
         );
         vec!["bash".to_owned(), "-c".to_owned(), bridge]
+    }
+
+    /// Where it speaks streamable HTTP: each answer is a stream of events, and each connection carries one message.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.listener.address)
     }
 
     /// How many messages came.
@@ -68,53 +74,139 @@ impl HostileTools {
     }
 }
 
-/// One client.
-struct Session<'c> {
-    client: &'c Connection,
-    attack: &'c ToolAttack,
+/// How far the server has come with its client.
+#[derive(Default)]
+struct Progress {
     /// How often the list was asked for.
     lists: usize,
     /// A call whose answer waits for the next one's.
     held: Option<Value>,
 }
 
-impl<'c> Session<'c> {
-    fn new(client: &'c Connection, attack: &'c ToolAttack) -> Self {
-        Self { client, attack, lists: 0, held: None }
+/// Speaks what the client speaks first: lines, or HTTP.
+fn serve(client: &Connection, attack: &ToolAttack, progress: &Mutex<Progress>) -> io::Result<()> {
+    let mut reader = BufReader::new(&client.stream);
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
+    if first.ends_with("HTTP/1.1\r\n") {
+        return Session { client, attack, progress, wire: Wire::Events }.serve_http(&first, reader);
     }
+    let own = Mutex::default();
+    let session = Session { client, attack, progress: &own, wire: Wire::Lines };
+    for line in std::iter::once(Ok(first)).chain(reader.lines()) {
+        if !session.answer(&serde_json::from_str(&line?).unwrap_or_default())? {
+            break;
+        }
+    }
+    Ok(())
+}
 
-    fn serve(mut self) -> io::Result<()> {
-        for line in BufReader::new(&self.client.stream).lines() {
-            let message: Value = serde_json::from_str(&line?).unwrap_or_default();
+/// What carries the messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wire {
+    /// Each is a line.
+    Lines,
+    /// Each is a server-sent event.
+    Events,
+}
+
+/// One client.
+struct Session<'c> {
+    client: &'c Connection,
+    attack: &'c ToolAttack,
+    progress: &'c Mutex<Progress>,
+    wire: Wire,
+}
+
+impl Session<'_> {
+    /// The one message of a connection.
+    fn serve_http(&self, first: &str, mut reader: BufReader<&TcpStream>) -> io::Result<()> {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap_or_default();
+            }
+        }
+        let status = |status: &str| {
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            self.client.send(head.as_bytes())
+        };
+        if !first.starts_with("POST ") {
+            return status("405 Method Not Allowed");
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if !is_request(&message) {
             self.client.counts.requests.fetch_add(1, Ordering::Relaxed);
-            let (method, id) = (
-                message.get("method").and_then(Value::as_str).unwrap_or_default(),
-                message.get("id").cloned().unwrap_or_default(),
-            );
-            if id.is_null() {
-                continue;
-            }
-            let goes_on = match method {
-                "initialize" => self.greet(&id)?,
-                "tools/list" => self.list(&id)?,
-                "tools/call" => self.call(&id)?,
-                "ping" => self.result(&id, "{}")?,
-                _ if message.get("result").is_some() || message.get("error").is_some() => true,
-                _ => {
-                    let error = json!({ "code": -32601, "message": "no such method" });
-                    self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())?
-                }
-            };
-            if !goes_on {
-                return Ok(());
-            }
+            return status("202 Accepted");
+        }
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        self.client.send(head.as_bytes())?;
+        let before = self.client.counts.sent.load(Ordering::Relaxed);
+        let goes_on = self.answer(&message)?;
+        // A call without an answer keeps its stream.
+        if goes_on && self.client.counts.sent.load(Ordering::Relaxed) == before {
+            return self.client.hang();
         }
         Ok(())
     }
 
-    /// Sends a line. Whether the session goes on: always.
+    /// Answers a message. Whether the session goes on.
+    fn answer(&self, message: &Value) -> io::Result<bool> {
+        self.client.counts.requests.fetch_add(1, Ordering::Relaxed);
+        if !is_request(message) {
+            return Ok(true);
+        }
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let id = message.get("id").cloned().unwrap_or_default();
+        match method {
+            "initialize" => self.greet(&id),
+            "tools/list" => self.list(&id),
+            "tools/call" => self.call(&id),
+            "ping" => self.result(&id, "{}"),
+            _ => {
+                let error = json!({ "code": -32601, "message": "no such method" });
+                self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
+            }
+        }
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A message as the wire carries it.
+    fn framed(&self, line: &str) -> String {
+        match self.wire {
+            Wire::Lines => format!("{line}\n"),
+            Wire::Events => format!("data: {line}\n\n"),
+        }
+    }
+
+    /// Sends messages made of the numbers from 0 on, for ever. Whether the session goes on: no.
+    fn flood(&self, make: impl Fn(u64) -> String) -> io::Result<bool> {
+        self.client.flood_with(|number| self.framed(&make(number))).map(|()| false)
+    }
+
+    /// Sends a message. Whether the session goes on: always.
     fn say(&self, line: &str) -> io::Result<bool> {
-        self.client.send(format!("{line}\n").as_bytes()).map(|()| true)
+        self.client.send(self.framed(line).as_bytes()).map(|()| true)
+    }
+
+    /// Keeps the id of a call until the next one comes: then gives it.
+    fn hold(&self, id: &Value) -> Option<Value> {
+        let mut progress = self.progress();
+        let first = progress.held.take();
+        if first.is_none() {
+            progress.held = Some(id.clone());
+        }
+        first
     }
 
     fn result(&self, id: &Value, result: &str) -> io::Result<bool> {
@@ -140,9 +232,11 @@ impl<'c> Session<'c> {
         }
     }
 
-    fn list(&mut self, id: &Value) -> io::Result<bool> {
-        self.lists += 1;
-        let n = self.lists;
+    fn list(&self, id: &Value) -> io::Result<bool> {
+        let mut progress = self.progress();
+        progress.lists += 1;
+        let n = progress.lists;
+        drop(progress);
         let page = |tools: Vec<Value>, next: Option<String>| {
             let next = next.map_or(Value::Null, Value::String);
             let page = json!({ "tools": tools, "nextCursor": next });
@@ -198,12 +292,12 @@ impl<'c> Session<'c> {
         Ok(true)
     }
 
-    fn call(&mut self, id: &Value) -> io::Result<bool> {
-        let flood = |line: String| self.client.flood(format!("{line}\n").as_bytes()).map(|()| false);
+    fn call(&self, id: &Value) -> io::Result<bool> {
         match self.attack {
             ToolAttack::DiesInCall => Ok(false),
             ToolAttack::CutInCall(at) => {
-                self.client.send(answer(id, CALLED).as_bytes().get(..*at).unwrap_or_default())?;
+                let whole = self.framed(&answer(id, CALLED));
+                self.client.send(whole.as_bytes().get(..*at).unwrap_or_default())?;
                 Ok(false)
             }
             // Later messages are still read: a ping, a cancel.
@@ -213,33 +307,25 @@ impl<'c> Session<'c> {
                 self.result(id, CALLED)?;
                 self.result(id, &CALLED.replace("again", "another"))
             }
-            ToolAttack::OutOfOrder => match self.held.take() {
-                None => {
-                    self.held = Some(id.clone());
-                    Ok(true)
-                }
+            ToolAttack::OutOfOrder => match self.hold(id) {
+                None => Ok(true),
                 Some(first) => {
                     self.result(id, &text(&id.to_string()))?;
                     self.result(&first, &text(&first.to_string()))
                 }
             },
-            ToolAttack::FloodsRequests => {
-                let asks =
-                    |n| json!({ "jsonrpc": "2.0", "id": format!("s{n}"), "method": "ping" }).to_string();
-                flood((0..1_000).map(asks).collect::<Vec<_>>().join("\n"))
+            ToolAttack::FloodsRequests => self.flood(|n| ask(format!("s{n}"), "ping")),
+            ToolAttack::FloodsLongRequests(bytes) => {
+                let tail = "s".repeat(*bytes);
+                self.flood(|n| ask(format!("{n:08}{tail}"), "ping"))
             }
-            ToolAttack::ReusesIds => flood(
-                json!({ "jsonrpc": "2.0", "id": id, "method": "sampling/createMessage", "params": {} })
-                    .to_string(),
-            ),
-            ToolAttack::FloodsNotifications => {
-                let params = json!({ "level": "info", "data": ESCAPES });
-                flood(
-                    json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })
-                        .to_string(),
-                )
+            ToolAttack::ReusesIds => self.flood(|_| ask(id.clone(), "sampling/createMessage")),
+            ToolAttack::FloodsNotifications => self.flood(|_| tell(ESCAPES)),
+            ToolAttack::FloodsLongNotifications(bytes) => {
+                let told = tell(&"x".repeat(*bytes));
+                self.flood(|_| told.clone())
             }
-            ToolAttack::FloodsText => flood(ESCAPES.to_owned()),
+            ToolAttack::FloodsText => self.flood(|_| ESCAPES.to_owned()),
             ToolAttack::EndlessLine => self.client.flood(b"x").map(|()| false),
             ToolAttack::HugeResult(bytes) => self.result(id, &text(&"x".repeat(*bytes))),
             ToolAttack::DeepResult(levels) => {
@@ -257,6 +343,24 @@ impl<'c> Session<'c> {
             _ => self.result(id, CALLED),
         }
     }
+}
+
+/// Whether somebody must answer a message.
+fn is_request(message: &Value) -> bool {
+    let asks = message.get("result").is_none() && message.get("error").is_none();
+    asks && message.get("id").is_some_and(|id| !id.is_null())
+}
+
+/// A request of the server's own.
+fn ask(id: impl Into<Value>, method: &str) -> String {
+    let id = id.into();
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} }).to_string()
+}
+
+/// A notification.
+fn tell(data: &str) -> String {
+    let params = json!({ "level": "info", "data": data });
+    json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }).to_string()
 }
 
 fn answer(id: &Value, result: &str) -> String {

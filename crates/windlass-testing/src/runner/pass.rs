@@ -364,7 +364,7 @@ impl Stage<'_> {
         if self.state(run)?.is_finished() {
             return Ok(None);
         }
-        let prepared = self.sim(self.agent.resume(run, false, self.options()))?;
+        let prepared = self.sim(self.agent.resume(run).options(self.options()).prepare())?;
         prepared.map(Some).map_err(|error| refusal(&error))
     }
 

@@ -192,7 +192,7 @@ pub(crate) fn line(event: &Event) -> String {
         Fact::TurnCompleted(turn) => {
             let calls: Vec<_> =
                 turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
-            let text = turn.text.as_deref().map(|text| format!("{text:?} ")).unwrap_or_default();
+            let text = turn.beside_calls().map(|text| format!("{text:?} ")).unwrap_or_default();
             format!("{text}{}", calls.join(", "))
         }
         Fact::CallFinished(finished) => format!("{} {}", finished.call, outcome(&finished.outcome)),

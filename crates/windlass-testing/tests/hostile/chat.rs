@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windlass_core::{FailureKind, History, Message, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
-use windlass_models::{Model, ModelRequest, OpenAiChat, OpenAiConfig, PrefixCell, Timeouts, assemble};
+use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 use windlass_testing::hostile::{Attack, HostileServer, Sample};
 
 use super::{SECRET, hold, hold_of_the_process, name, note_panics, soon};
@@ -16,12 +16,12 @@ const TIMEOUTS: Timeouts = Timeouts { connect_ms: 1_000, first_token_ms: 300, id
 const MOST_TAKEN: u64 = 600 * 1024 * 1024;
 
 async fn ask(url: &str, stream: bool) -> Result<Reply, ModelFailure> {
-    let config = OpenAiConfig {
+    let config = HttpModelConfig {
         key: Some(SECRET.into()),
         headers: vec![("x-secret".into(), SECRET.into())],
         timeouts: TIMEOUTS,
         allow_proxy: false,
-        ..OpenAiConfig::new("hostile", url)
+        ..HttpModelConfig::openai_chat("hostile", url)
     };
     let request = ModelRequest {
         model: ModelChoice { name: "hostile/m".into(), ..ModelChoice::default() },
@@ -36,7 +36,7 @@ async fn ask(url: &str, stream: bool) -> Result<Reply, ModelFailure> {
         stream,
         prefix: PrefixCell::default(),
     };
-    let model = OpenAiChat::new(config).unwrap();
+    let model = HttpModel::new(config).unwrap();
     assemble(model.call(request), "hostile/m").await
 }
 

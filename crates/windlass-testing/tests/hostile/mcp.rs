@@ -14,6 +14,9 @@ use super::{SECRET, hold, hold_of_the_process, name, note_panics, soon};
 /// The most bytes that a client may take of one server, with what the system buffers.
 const MOST_TAKEN: u64 = 600 * 1024 * 1024;
 
+/// The most bytes that a client may take of a server that only asks and tells, with what the system buffers.
+const MOST_ASKED: u64 = 128 * 1024 * 1024;
+
 fn bounded(mut config: McpConfig) -> McpConfig {
     config.start_ms = 1_500;
     config.call_ms = Some(1_000);
@@ -69,27 +72,69 @@ fn explodes(attack: &ToolAttack) -> bool {
 
 #[tokio::test]
 async fn every_attack_on_the_mcp_client_ends_with_tools_or_a_clear_error() {
-    strike(ToolAttack::all().into_iter().filter(|attack| !explodes(attack))).await;
+    strike(ToolAttack::all().into_iter().filter(|attack| !explodes(attack)), over_stdio).await;
+}
+
+#[tokio::test]
+async fn every_attack_in_messages_over_http_ends_with_tools_or_a_clear_error() {
+    strike(ToolAttack::all().into_iter().filter(|attack| !explodes(attack)), over_http).await;
 }
 
 #[tokio::test]
 async fn schemas_that_explode_end_with_tools_or_a_clear_error() {
-    strike(ToolAttack::all().into_iter().filter(explodes)).await;
+    strike(ToolAttack::all().into_iter().filter(explodes), over_stdio).await;
 }
 
-async fn strike(attacks: impl Iterator<Item = ToolAttack>) {
+fn over_stdio(server: &HostileTools) -> McpConfig {
+    McpConfig::stdio("hostile", server.command()).env("SECRET", SECRET)
+}
+
+fn over_http(server: &HostileTools) -> McpConfig {
+    McpConfig::http("hostile", server.url()).header("authorization", format!("Bearer {SECRET}"))
+}
+
+async fn strike(attacks: impl Iterator<Item = ToolAttack>, config: fn(&HostileTools) -> McpConfig) {
     note_panics();
     for attack in attacks {
         let (begun, server) = (Instant::now(), HostileTools::start(attack.clone()).unwrap());
         let attack = name(&attack);
-        let config = McpConfig::stdio("hostile", server.command()).env("SECRET", SECRET);
-        let ended = soon(&attack, meet(&attack, config)).await;
+        let ended = soon(&attack, meet(&attack, config(&server))).await;
         if let Err(error) = &ended {
             hold(&attack, &windlass_runtime::in_full(error));
             assert!(error.code().starts_with("mcp_"), "{error:?}");
         }
         assert!(server.sent() < MOST_TAKEN, "{attack}: {} bytes taken", server.sent());
         println!("{attack}: {} ms, {} bytes, {ended:?}", begun.elapsed().as_millis(), server.sent());
+    }
+    hold_of_the_process();
+}
+
+/// A flood of questions ends the connection long before the call's time is over: their lengths and their number are bounded
+/// alike, whatever carries them.
+#[tokio::test]
+async fn a_server_that_asks_too_much_is_cut_off_on_either_wire() {
+    let long = "it asks with 614461 bytes, at most 16384 are taken";
+    let many = "it does not take the answers to what it asks, 1000 wait";
+    let told = "it tells more than 67108864 bytes at once that nobody asked for";
+    for (attack, why) in [
+        (ToolAttack::FloodsLongRequests(600 << 10), long),
+        (ToolAttack::FloodsLongRequests(12 << 10), many),
+        (ToolAttack::FloodsRequests, many),
+        (ToolAttack::ReusesIds, many),
+        (ToolAttack::FloodsLongNotifications(600 << 10), told),
+    ] {
+        for wire in [over_stdio, over_http] {
+            let server = HostileTools::start(attack.clone()).unwrap();
+            let mut config = bounded(wire(&server));
+            (config.start_ms, config.call_ms) = (30_000, Some(30_000));
+            let name = name(&attack);
+            let connected = soon(&name, McpServer::connect(config)).await.unwrap();
+            let tool = connected.tools().remove(0);
+            let error = soon(&name, tool.call(context(), json!({ "text": "a" }))).await.unwrap_err();
+            println!("{name}: {} bytes, {error}", server.sent());
+            assert!(error.message.ends_with(why), "{name}: {error}");
+            assert!(server.sent() < MOST_ASKED, "{name}: {} bytes taken", server.sent());
+        }
     }
     hold_of_the_process();
 }

@@ -17,6 +17,9 @@ use crate::{FILES, root};
 fn gap(kind: StateKind, input: &str) -> Option<&'static str> {
     Some(match (kind, input) {
         (_, "ToolsChanged") => "no key of the format changes tools from outside; the runtime's tests do",
+        (_, "ResumedWithTools") => {
+            "no key of the format changes tools while nobody holds a run; the runtime's tests do"
+        }
         (_, "Adopted") => "no key of the format imports a run; the command line's tests do",
         (_, "Objected") => "no key of the format gives an agent a check of its own; the runtime's tests do",
         (_, "Delegated" | "DelegateAsks") => "no scripted peer ends or asks there",

@@ -66,6 +66,16 @@ fn held() -> Held {
             }
         }
     }
+    for name in tests() {
+        let first = name.split('_').take_while(|word| ids(word).next().is_some());
+        hold(&mut held, first.flat_map(ids), &format!("`{name}`"));
+    }
+    held
+}
+
+/// The names of all tests.
+fn tests() -> Vec<String> {
+    let mut names = Vec::new();
     for path in files(&root().join("crates"), ".rs") {
         let text = std::fs::read_to_string(&path).unwrap();
         let mut test = false;
@@ -73,12 +83,10 @@ fn held() -> Held {
             test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
             let Some((_, name)) = line.split_once("fn ").filter(|_| test) else { continue };
             test = false;
-            let name = name.split('(').next().unwrap();
-            let first = name.split('_').take_while(|word| ids(word).next().is_some());
-            hold(&mut held, first.flat_map(ids), &format!("`{name}`"));
+            names.push(name.split('(').next().unwrap().to_owned());
         }
     }
-    held
+    names
 }
 
 fn page(held: &Held) -> String {
@@ -117,4 +125,21 @@ fn the_page_of_features_is_what_the_tests_say() {
         written == page,
         "docs/features.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-testing --test it features"
     );
+}
+
+#[test]
+fn what_is_said_of_attackers_is_held_by_tests_that_are_there() {
+    let page = std::fs::read_to_string(root().join("docs/faults.md")).unwrap();
+    let (_, attackers) = page.split_once("## Attackers").unwrap();
+    let rows = attackers.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| attack |"));
+    let held: Vec<&str> = rows.map(|row| row.trim_end_matches(" |").rsplit(" | ").next().unwrap()).collect();
+    assert!(held.len() > 20, "{held:?}");
+    let tests = tests();
+    for by in held {
+        let names: Vec<&str> = by.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "held by nothing: {by}");
+        for name in names {
+            assert!(tests.iter().any(|test| test == name), "there is no test `{name}`");
+        }
+    }
 }

@@ -92,7 +92,7 @@ fn e31_a_store_that_fails_at_the_nth_append_leaves_a_run_that_goes_on() {
     let prepared = payer.sim(payer.agent().prepare("Pay.", DriveOptions::default())).unwrap();
     let run = prepared.id();
     assert_eq!(payer.sim(prepared.drive()).unwrap_err().code(), "store.failed");
-    let resumed = payer.sim(payer.agent().resume(run, false, DriveOptions::default())).unwrap();
+    let resumed = payer.sim(payer.agent().resume(run).prepare()).unwrap();
     let waits = payer.sim(resumed.drive()).unwrap();
     assert_eq!(waits.questions()[0].kind, QuestionKind::Outcome, "the end of the call was the third append");
     assert_eq!(payer.paid.load(Ordering::SeqCst), 1);
@@ -116,7 +116,7 @@ fn e31_a_store_that_fills_up_takes_no_half_append_and_goes_on_when_there_is_room
         }
         log.room(u64::MAX);
         if payer.sim(log.summary(run)).is_ok() {
-            let resumed = payer.sim(payer.agent().resume(run, false, DriveOptions::default())).unwrap();
+            let resumed = payer.sim(payer.agent().resume(run).prepare()).unwrap();
             payer.sim(resumed.drive()).unwrap();
         }
     }
@@ -130,7 +130,7 @@ fn e29_a_store_that_syncs_each_append_loses_nothing_when_the_power_goes() {
     let before = payer.events(run);
     assert_eq!(log.crash(), 0);
     assert_eq!(payer.events(run), before);
-    let resumed = payer.sim(payer.agent().resume(run, false, DriveOptions::default())).unwrap();
+    let resumed = payer.sim(payer.agent().resume(run).prepare()).unwrap();
     let waits = payer.sim(resumed.drive()).unwrap();
     assert_eq!(waits.questions()[0].kind, QuestionKind::Outcome, "somebody is asked");
     assert_eq!(payer.paid.load(Ordering::SeqCst), 1);
@@ -151,7 +151,7 @@ fn a_store_that_answers_before_it_syncs_makes_a_run_repeat_what_its_log_has_lost
     assert!(after.len() < before.len() && before.starts_with(&after), "what is left is a beginning");
     payer.asked = Arc::new(|| {});
     log.sync_every(1);
-    let resumed = payer.sim(payer.agent().resume(run, false, DriveOptions::default())).unwrap();
+    let resumed = payer.sim(payer.agent().resume(run).prepare()).unwrap();
     assert_eq!(payer.sim(resumed.drive()).unwrap().status(), Some(Status::Answered));
     assert_eq!(payer.paid.load(Ordering::SeqCst), 2, "the log had lost that it paid");
 }

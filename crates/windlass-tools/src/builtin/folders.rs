@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
+use windlass_core::Secret;
 
+use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::tool::ToolError;
 
@@ -34,10 +36,16 @@ pub(crate) struct Place<'f> {
 }
 
 impl Folders {
-    /// The folders, as they were named.
-    pub(crate) fn said(&self) -> String {
-        let named: Vec<_> = self.0.iter().map(|folder| folder.named.to_string_lossy()).collect();
-        serde_json::json!(named).to_string()
+    /// What calls are bound to: the folders as they were named, and where links led when they were opened.
+    pub(crate) fn binding(&self) -> Bound {
+        let of = |path: fn(&Folder) -> &PathBuf| {
+            let all: Vec<_> = self.0.iter().map(|folder| path(folder).to_string_lossy()).collect();
+            serde_json::json!(all).to_string()
+        };
+        let (named, real) = (of(|folder| &folder.named), of(|folder| &folder.real));
+        let said = Some(named.as_str().into());
+        let value = if named == real { named } else { format!("{named}{real}") };
+        Bound { what: "folders".into(), said, value: Secret::unmasked(value) }
     }
 
     /// Opens the folders for a tool. Relative ones start from the working directory.

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, FileType};
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use wildmatch::WildMatch;
-use windlass_core::ToolSpec;
+use windlass_core::{ToolSpec, covers};
 
 use super::folders::{Folders, told};
 use crate::binding::Bound;
@@ -63,7 +62,7 @@ impl Tool for ListFiles {
     }
 
     fn binding(&self) -> Vec<Bound> {
-        vec![Bound::open("folders", self.folders.said())]
+        vec![self.folders.binding()]
     }
 
     fn call(&self, _context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {
@@ -90,7 +89,7 @@ impl Tool for ListFiles {
 
 /// What was found so far.
 struct Listing {
-    pattern: Option<WildMatch>,
+    pattern: Option<String>,
     /// Whether the pattern speaks of paths.
     whole: bool,
     /// Paths below the listed folder.
@@ -104,7 +103,7 @@ impl Listing {
     fn new(pattern: Option<&str>) -> Self {
         let whole = pattern.is_some_and(|pattern| pattern.contains('/'));
         Self {
-            pattern: pattern.map(WildMatch::new),
+            pattern: pattern.map(str::to_owned),
             whole,
             found: Vec::new(),
             seen: 0,
@@ -154,14 +153,13 @@ impl Listing {
     fn fits(&mut self, path: &Path, name: &str) -> bool {
         let Some(pattern) = &self.pattern else { return true };
         let text = if self.whole { path.to_string_lossy() } else { name.into() };
-        self.compared =
-            self.compared.saturating_add(pattern.pattern_chars().len().saturating_mul(text.len()));
+        self.compared = self.compared.saturating_add(pattern.len().saturating_mul(text.len()));
         if self.compared > MAX_COMPARED {
             self.cut =
                 Some("the pattern is too long for so many entries: use a shorter one or a folder below");
             return false;
         }
-        pattern.matches(&text)
+        covers(pattern, &text)
     }
 
     fn told(&self, shown: &Path) -> String {

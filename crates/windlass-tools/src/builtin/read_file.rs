@@ -58,7 +58,7 @@ impl Tool for ReadFile {
     }
 
     fn binding(&self) -> Vec<Bound> {
-        vec![Bound::open("folders", self.folders.said())]
+        vec![self.folders.binding()]
     }
 
     fn call(&self, _context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

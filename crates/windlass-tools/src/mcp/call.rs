@@ -64,7 +64,7 @@ impl Shared {
         // A server that had to be started took its time.
         context.lease.confirm().await?;
         match link.call(params).await {
-            Ok(CallToolResponse::Complete(result)) => match content::result(result) {
+            Ok(CallToolResponse::Complete(result)) => match content::made(result).await {
                 Err(error) if sounds_unknown(remote, &error.message) && self.is_gone(&link, remote).await => {
                     Err(self.unknown(remote))
                 }

@@ -7,8 +7,7 @@ use std::sync::{Arc, Weak};
 use rmcp::model::{Tool as ServerTool, ToolAnnotations};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use wildmatch::WildMatch;
-use windlass_core::{Effect, ToolSpec, mask, mask_json};
+use windlass_core::{Effect, ToolSpec, covers, mask, mask_json};
 
 use super::config::McpConfig;
 use super::error::McpError;
@@ -16,6 +15,7 @@ use super::server::Shared;
 use super::tool::McpTool;
 use crate::set::MAX_NAME;
 use crate::tool::Tool as _;
+use crate::warning::ToolWarning;
 
 /// What stands between the prefix and the server's own name for a tool.
 const SEPARATOR: &str = "__";
@@ -33,6 +33,8 @@ const DIGEST_CHARS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     pub(super) tools: Vec<Arc<McpTool>>,
+    /// What people should know of what it lists: at most one warning a tool.
+    pub(super) warnings: Vec<ToolWarning>,
 }
 
 impl Catalog {
@@ -48,6 +50,7 @@ impl Catalog {
         server: &Weak<Shared>,
     ) -> Result<Self, McpError> {
         let mut tools: Vec<Arc<McpTool>> = Vec::new();
+        let mut warnings = Vec::new();
         let mut taken: HashMap<Arc<str>, String> = HashMap::new();
         let mut schemas = Schemas::default();
         for listed in listed {
@@ -62,11 +65,16 @@ impl Catalog {
             }
             let known = before.tools.iter().find(|tool| tool.is(&remote, &spec)).cloned();
             let tool = known.unwrap_or_else(|| Arc::new(McpTool::new(spec, remote, server.clone())));
-            if schemas.take_in(config, &tool) {
+            let warning = schemas.take_in(config, &tool);
+            if let Some(warning) = &warning {
+                tracing::warn!("{warning}");
+            }
+            if !warning.as_ref().is_some_and(|warning| warning.left_out) {
                 tools.push(tool);
             }
+            warnings.extend(warning);
         }
-        Ok(Self { tools })
+        Ok(Self { tools, warnings })
     }
 
     /// Whether the server offers a tool of this name of its own.
@@ -74,10 +82,11 @@ impl Catalog {
         self.tools.iter().any(|tool| tool.remote() == remote)
     }
 
-    /// Whether both hold the same tools in the same order.
+    /// Whether both hold the same tools in the same order, and the same is to be said of them.
     pub(super) fn is_as(&self, other: &Self) -> bool {
         self.tools.len() == other.tools.len()
             && self.tools.iter().zip(&other.tools).all(|(one, two)| Arc::ptr_eq(one, two))
+            && self.warnings == other.warnings
     }
 }
 
@@ -89,28 +98,28 @@ struct Schemas {
 }
 
 impl Schemas {
-    /// Compiles the schema of a tool. Says whether the tool can be used; if not, or not as it says, a warning does.
-    fn take_in(&mut self, config: &McpConfig, tool: &McpTool) -> bool {
-        let (server, name) = (&config.name, &tool.spec().name);
+    /// Compiles the schema of a tool. Warns if the tool cannot be used, or not as it says.
+    fn take_in(&mut self, config: &McpConfig, tool: &McpTool) -> Option<ToolWarning> {
+        let warning = |left_out: bool, reason: String| ToolWarning {
+            server: config.name.clone(),
+            tool: tool.spec().name.to_string(),
+            left_out,
+            reason,
+        };
         if self.keywords > MAX_KEYWORDS {
-            tracing::warn!(
-                server,
-                "the tool `{name}` is left out: the schemas before it have more than {MAX_KEYWORDS} keywords"
-            );
-            return false;
+            let reason = format!("the schemas before it have more than {MAX_KEYWORDS} keywords");
+            return Some(warning(true, reason));
         }
         match tool.spec().checker() {
             Ok(checker) => {
                 self.keywords += checker.weight();
-                for pattern in checker.unchecked() {
-                    tracing::warn!(server, "arguments of `{name}` are not checked everywhere: {pattern}");
-                }
-                true
+                let (first, more) = checker.unchecked().split_first()?;
+                let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
+                Some(warning(false, format!("{first}{more}")))
             }
             Err(fault) => {
                 self.keywords += REFUSED_KEYWORDS;
-                tracing::warn!(server, "the tool `{name}` is left out: {fault}");
-                false
+                Some(warning(true, fault.to_string()))
             }
         }
     }
@@ -150,8 +159,7 @@ fn effect(annotations: Option<&ToolAnnotations>) -> Effect {
 
 fn is_wanted(config: &McpConfig, remote: &str, name: &str) -> bool {
     config.tools.as_ref().is_none_or(|patterns| {
-        let mut patterns = patterns.iter().map(|pattern| WildMatch::new(pattern));
-        patterns.any(|pattern| pattern.matches(remote) || pattern.matches(name))
+        patterns.iter().any(|pattern| covers(pattern, remote) || covers(pattern, name))
     })
 }
 

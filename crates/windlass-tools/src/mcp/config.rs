@@ -108,11 +108,7 @@ impl McpConfig {
         match &self.transport {
             McpTransport::Stdio { command, env, folder } => {
                 let mut all = vec![Bound::open("command", json!(command))];
-                all.extend(
-                    folder
-                        .as_ref()
-                        .map(|folder| Bound::hidden("folder", folder.to_string_lossy().into_owned())),
-                );
+                all.extend(folder.as_deref().map(Bound::folder));
                 let variable =
                     |(name, value): (_, &Secret)| Bound::hidden(format!("variable {name}"), value.expose());
                 all.extend(env.iter().map(variable));

@@ -3,15 +3,61 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
 use windlass_core::{Content, Media, MediaSource, Part};
+use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::tool::{ToolError, ToolResult};
 
 /// The media type of bytes about which the server says nothing (RFC 2046, 4.5.1).
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
+/// What a part of a result counts beside its own bytes.
+const PART_BYTES: u64 = 64;
+
+/// What a call gave, made elsewhere if that takes its time.
+pub(super) async fn made(result: CallToolResult) -> ToolResult {
+    off_thread(heft(&result), move || self::result(result)).await
+}
+
+/// About how many bytes a result has. Of a value no more is looked at than it takes to see that it is large.
+fn heft(result: &CallToolResult) -> u64 {
+    let of = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.len(),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.len(),
+            ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    let blocks: u64 = result.content.iter().map(|block| of(block) as u64 + PART_BYTES).sum();
+    let mut left = LARGE_BYTES;
+    let small = result.structured_content.as_ref().is_none_or(|value| fits(value, &mut left));
+    blocks + if small { LARGE_BYTES - left } else { LARGE_BYTES }
+}
+
+/// Whether a value has no more bytes than are left.
+fn fits(value: &Value, left: &mut u64) -> bool {
+    let mut spend = |bytes: usize| {
+        let rest = left.checked_sub(bytes as u64 + 2);
+        *left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    match value {
+        Value::String(text) => spend(text.len()),
+        Value::Array(items) => spend(0) && items.iter().all(|item| fits(item, left)),
+        Value::Object(map) => {
+            spend(0) && map.iter().all(|(key, item)| key.len() as u64 <= *left && fits(item, left))
+        }
+        _ => spend(0),
+    }
+}
+
 /// What a call gave. `isError` makes it an error with the result's text.
-pub(super) fn result(result: CallToolResult) -> ToolResult {
+fn result(result: CallToolResult) -> ToolResult {
     let failed = result.is_error == Some(true);
     let mut parts: Vec<Part> = result.content.into_iter().map(part).collect();
     let has_text = parts.iter().any(|part| matches!(part, Part::Text { .. }));

@@ -11,6 +11,7 @@ use rmcp::transport::Transport;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::asking::{Bounded, Fault};
 use super::config::{Lifecycle, McpConfig, McpTransport};
 use super::error::McpError;
 use super::handler::Handler;
@@ -18,7 +19,7 @@ use super::http;
 use super::link::{Link, Parts, epitaph, quoted, slow};
 use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
-use super::stdio::{Fault, StdioTransport};
+use super::stdio::StdioTransport;
 
 /// How long a server at a URL may be silent to the probe before it gets `initialize` on a new connection; rmcp itself
 /// waits for 10 s and then speaks on the same one, which does not help if the first request is stuck.
@@ -63,7 +64,10 @@ impl Start<'_> {
                 let transport = StdioTransport::new(pipes, fault.clone());
                 self.shake_hands(transport, Some(process), fault).await
             }
-            McpTransport::Http { .. } => self.shake_hands(http::transport(self.config)?, None, fault).await,
+            McpTransport::Http { .. } => {
+                let transport = http::transport(self.config, fault.clone())?;
+                self.shake_hands(transport, None, fault).await
+            }
         }
     }
 
@@ -76,7 +80,7 @@ impl Start<'_> {
     where
         T: Transport<RoleClient> + 'static,
     {
-        let handler = Handler::default();
+        let (handler, transport) = (Handler::default(), Bounded::new(transport, fault.clone()));
         let (over, changed) = (CancellationToken::new(), handler.changed.clone());
         let serving =
             serve_client_with_lifecycle_and_ct(handler, transport, mode(self.lifecycle), over.clone());

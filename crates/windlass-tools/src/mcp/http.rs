@@ -11,7 +11,9 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use windlass_core::Secret;
+use windlass_threads::beside;
 
+use super::asking::Fault;
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
@@ -55,7 +57,10 @@ const RESERVED_HEADERS: [&str; 9] = [
 ///
 /// # Errors
 /// The URL or a header is malformed, or TLS cannot be set up (for `https:` alone).
-pub(super) fn transport(config: &McpConfig) -> Result<StreamableHttpClientTransport<Keyed>, McpError> {
+pub(super) fn transport(
+    config: &McpConfig,
+    fault: Fault,
+) -> Result<StreamableHttpClientTransport<Keyed>, McpError> {
     let bad = |what: String| McpError::BadConfig { server: config.name.clone(), what };
     let McpTransport::Http { url, headers } = &config.transport else {
         return Err(bad("it has no URL".to_owned()));
@@ -78,7 +83,10 @@ pub(super) fn transport(config: &McpConfig) -> Result<StreamableHttpClientTransp
         .custom_headers(headers)
         .max_concurrent_requests(MAX_REQUESTS);
     settings.retry_config = Arc::new(backoff);
-    Ok(StreamableHttpClientTransport::with_client(Keyed(client), settings))
+    // Its task reads what the server sends, however long that takes: not on the threads that drive runs.
+    let beside = beside().map_err(|error| bad(format!("there is no thread for it: {error}")))?;
+    let _context = beside.enter();
+    Ok(StreamableHttpClientTransport::with_client(Keyed { client, fault }, settings))
 }
 
 /// What a failure of this wire means, told from the types in an error's chain of causes.
@@ -197,7 +205,7 @@ mod tests {
     use super::*;
 
     fn refused(config: &McpConfig) -> String {
-        transport(config).err().expect("the config is refused").to_string()
+        transport(config, Fault::default()).err().expect("the config is refused").to_string()
     }
 
     #[tokio::test]
@@ -214,7 +222,7 @@ mod tests {
     #[tokio::test]
     async fn plain_http_needs_no_tls_provider() {
         // reqwest panics here if it is left to look for a provider.
-        assert!(transport(&McpConfig::http("s", "http://127.0.0.1:1/mcp")).is_ok());
+        assert!(transport(&McpConfig::http("s", "http://127.0.0.1:1/mcp"), Fault::default()).is_ok());
     }
 
     #[test]

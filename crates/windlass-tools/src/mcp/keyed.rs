@@ -1,8 +1,8 @@
-//! The HTTP client of a server at a URL, which says the idempotency key of a call in a header, too.
+//! The HTTP client of a server at a URL, which says the idempotency key of a call in a header, too, and reads only what a
+//! server may ask.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::future::Future;
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
@@ -12,7 +12,9 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use windlass_core::Steps;
 
+use super::asking::Fault;
 use super::call::META_IDEMPOTENCY_KEY;
 
 /// The header of the key (draft-ietf-httpapi-idempotency-key-header-07, 2.1): gateways before a server read it.
@@ -23,7 +25,11 @@ const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
 
 /// A client that adds the header to calls of tools.
 #[derive(Clone, Debug)]
-pub(super) struct Keyed(pub(super) reqwest::Client);
+pub(super) struct Keyed {
+    pub(super) client: reqwest::Client,
+    /// Why the connection is ended.
+    pub(super) fault: Fault,
+}
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Failure = StreamableHttpError<reqwest::Error>;
@@ -31,19 +37,20 @@ type Failure = StreamableHttpError<reqwest::Error>;
 impl StreamableHttpClient for Keyed {
     type Error = reqwest::Error;
 
-    fn post_message(
+    async fn post_message(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Failure>> + Send + '_ {
+    ) -> Result<StreamableHttpPostResponse, Failure> {
         let headers = with_key(custom_headers, &message);
-        self.0.post_message(uri, message, session_id, auth_header, headers)
+        let said = self.client.post_message(uri, message, session_id, auth_header, headers).await;
+        self.bounded(said?)
     }
 
-    fn post_message_with_max_sse_event_size(
+    async fn post_message_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
@@ -51,9 +58,13 @@ impl StreamableHttpClient for Keyed {
         auth_header: Option<String>,
         custom_headers: Headers,
         max: usize,
-    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Failure>> + Send + '_ {
+    ) -> Result<StreamableHttpPostResponse, Failure> {
         let headers = with_key(custom_headers, &message);
-        self.0.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max)
+        let client = &self.client;
+        let said = client
+            .post_message_with_max_sse_event_size(uri, message, session_id, auth_header, headers, max)
+            .await;
+        self.bounded(said?)
     }
 
     fn delete_session(
@@ -63,21 +74,23 @@ impl StreamableHttpClient for Keyed {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> impl Future<Output = Result<(), Failure>> + Send + '_ {
-        self.0.delete_session(uri, session_id, auth_header, custom_headers)
+        self.client.delete_session(uri, session_id, auth_header, custom_headers)
     }
 
-    fn get_stream(
+    async fn get_stream(
         &self,
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> impl Future<Output = Result<BoxStream<'static, Result<Sse, SseError>>, Failure>> + Send + '_ {
-        self.0.get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        let stream =
+            self.client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers).await;
+        Ok(self.fault.bounded(stream?))
     }
 
-    fn get_stream_with_max_sse_event_size(
+    async fn get_stream_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
@@ -85,15 +98,39 @@ impl StreamableHttpClient for Keyed {
         auth_header: Option<String>,
         custom_headers: Headers,
         max: usize,
-    ) -> impl Future<Output = Result<BoxStream<'static, Result<Sse, SseError>>, Failure>> + Send + '_ {
-        self.0.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            max,
-        )
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        let client = &self.client;
+        let stream = client
+            .get_stream_with_max_sse_event_size(
+                uri,
+                session_id,
+                last_event_id,
+                auth_header,
+                custom_headers,
+                max,
+            )
+            .await;
+        Ok(self.fault.bounded(stream?))
+    }
+}
+
+impl Keyed {
+    /// What a server said to a message, within the bounds of what it may ask and tell.
+    fn bounded(&self, said: StreamableHttpPostResponse) -> Result<StreamableHttpPostResponse, Failure> {
+        Ok(match said {
+            StreamableHttpPostResponse::Sse(events, session) => {
+                StreamableHttpPostResponse::Sse(self.fault.bounded(events), session)
+            }
+            // A body is an answer (MCP 2025-11-25, Streamable HTTP, 5). One that asks has its length counted anew.
+            StreamableHttpPostResponse::Json(message, session) => {
+                let asks = matches!(message, JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_));
+                if asks && !self.fault.takes(&serde_json::to_string(&message)?, &Steps::default()) {
+                    return Ok(StreamableHttpPostResponse::Accepted);
+                }
+                StreamableHttpPostResponse::Json(message, session)
+            }
+            other => other,
+        })
     }
 }
 

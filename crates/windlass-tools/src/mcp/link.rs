@@ -12,13 +12,13 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::asking::Fault;
 use super::config::{Lifecycle, McpConfig, McpTransport};
 use super::error::McpError;
 use super::handler::Handler;
 use super::http;
 use super::mask::{Mask, shown_url};
 use super::process::{ChildGroup, DRAIN};
-use super::stdio::Fault;
 
 /// How long a server has to end by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);

@@ -9,6 +9,7 @@
 //! Protocol: MCP up to 2025-11-25 and 2026-07-28, through the crate `rmcp`. Windlass declares no client capability:
 //! servers get no sampling, no elicitation and no roots.
 
+mod asking;
 mod call;
 mod catalog;
 mod config;

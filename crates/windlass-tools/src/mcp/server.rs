@@ -17,6 +17,7 @@ use super::link::Link;
 use super::mask::Mask;
 use crate::binding::Bound;
 use crate::tool::Tool;
+use crate::warning::ToolWarning;
 
 /// An MCP server that is in use. Dropping it kills its process group at once (E48) and fails the calls that are going
 /// on; [`close`](Self::close) gives it time to end by itself.
@@ -77,6 +78,11 @@ impl McpServer {
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let catalog = self.shared.catalog();
         catalog.tools.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+    }
+
+    /// What people should know of the tools that it lists now: which ones are left out or not checked everywhere, and why.
+    pub fn warnings(&self) -> Vec<ToolWarning> {
+        self.shared.catalog().warnings.clone()
     }
 
     /// Fires when [`tools`](Self::tools) gives other tools than before (E47): the server said that its list changed,

@@ -120,7 +120,7 @@ impl Tool for MemoryTool {
     }
 
     fn binding(&self) -> Vec<Bound> {
-        self.store.path().map(|path| Bound::open("file", path.display())).into_iter().collect()
+        self.store.path().map(|path| Bound::place("file", path)).into_iter().collect()
     }
 
     fn call(&self, _: ToolContext, args: Value) -> BoxFuture<'_, ToolResult> {

@@ -77,6 +77,7 @@ impl Prompt {
             if let Some(before) = &as_it_was {
                 let _kept = tcsetattr(io::stdin(), OptionalActions::Now, before);
             }
+            out::leave_editor();
         });
         let (mut editor, line) = read?.map_err(|error| failed(&error))?;
         let line = match line {

@@ -1,17 +1,13 @@
 //! The log: its file, its references and payloads, and every run, folded from its first event.
 
-use windlass_core::State;
-use windlass_runtime::{in_full, load};
-use windlass_store::{
-    Checked, EventLog as _, RunFilter, RunSummary, SqliteLog, Standing as Stands, StoreError,
-};
+use windlass_runtime::in_full;
+use windlass_runtime::projections::damaged_runs;
+use windlass_store::{Checked, SqliteLog, StoreError};
 
 use super::{Finding, Standing};
 use crate::home::LogArgs;
 use crate::view::words::count;
 
-/// How many runs are read in one go.
-const PAGE: usize = 1_000;
 /// How many faults are named.
 const NAMED: usize = 10;
 
@@ -68,42 +64,9 @@ fn sums(checked: &Checked) -> String {
 async fn look_through(log: &SqliteLog) -> Result<(Checked, Vec<String>), StoreError> {
     let checked = log.check().await?;
     let mut faults = checked.faults.clone();
-    let mut before = None;
-    loop {
-        let page = log.list(RunFilter { limit: PAGE, before, ..RunFilter::default() }).await?;
-        for summary in &page {
-            let run = summary.run;
-            match load(log, run).await {
-                Ok(state) => {
-                    faults.extend(unlike(summary, &state).map(|fault| format!("run {run}: {fault}")));
-                }
-                Err(error) => faults.push(format!("run {run}: {}", in_full(&error))),
-            }
-        }
-        before = page.last().map(|last| last.run);
-        if page.len() < PAGE {
-            return Ok((checked, faults));
-        }
-    }
-}
-
-/// How the fold of a run differs from what the log's listing says of it.
-fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
-    // A run that goes on has more events by now.
-    let (found, expected) = (state.version(), summary.version);
-    if found < expected {
-        return Some(format!("{found} events can be read, expected {expected}"));
-    }
-    match (summary.standing, state.ended()) {
-        (Stands::Ended(status), Some(end)) if end.status != status => {
-            Some(format!("its events end with {}, listed as {status}", end.status))
-        }
-        (Stands::Ended(status), None) => Some(format!("its events do not end, listed as {status}")),
-        (Stands::Running | Stands::Suspended, Some(end)) if found == expected => {
-            Some(format!("its events end with {}, listed as {}", end.status, summary.standing.name()))
-        }
-        _ => None,
-    }
+    let damaged = damaged_runs(log).await?;
+    faults.extend(damaged.iter().map(|damaged| format!("run {}: {}", damaged.run, damaged.fault)));
+    Ok((checked, faults))
 }
 
 fn broken(shown: &str, error: &dyn std::error::Error, help: Option<String>) -> Finding {

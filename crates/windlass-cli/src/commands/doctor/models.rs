@@ -1,6 +1,7 @@
 //! The models: keys in the environment, local servers.
 
-use futures_util::future::join3;
+use futures_util::future::join_all;
+use windlass_models::providers::{Address, PROVIDERS, Provider};
 use windlass_models::resolve::list_models;
 use windlass_models::{ModelSettings, Timeouts, choose_auto};
 
@@ -15,8 +16,16 @@ const LOCAL_MS: u64 = 1_000;
 
 /// Each provider, asked for its models.
 pub(crate) async fn providers() -> Vec<Finding> {
-    let (openai, ollama, llama) = join3(openai(), local("ollama"), local("llama")).await;
-    vec![openai, ollama, llama, Finding::new(Standing::Ok, "tour", "built in, no language model")]
+    let usual = PROVIDERS.iter().filter(|provider| !matches!(provider.address, Address::Given));
+    let asked = usual.map(|provider| async move {
+        match provider.key {
+            Some(key) => remote(provider, key).await,
+            None => local(provider).await,
+        }
+    });
+    let mut findings = join_all(asked).await;
+    findings.push(Finding::new(Standing::Ok, "tour", "built in, no language model"));
+    findings
 }
 
 /// What `auto` would choose.
@@ -34,44 +43,47 @@ fn is_set(name: &str) -> bool {
     home::env(name).is_some_and(|value| !value.trim().is_empty())
 }
 
-async fn openai() -> Finding {
-    let what = "openai";
-    let place = if is_set("OPENAI_BASE_URL") { " at OPENAI_BASE_URL" } else { "" };
-    if !is_set("OPENAI_API_KEY") && place.is_empty() {
-        return Finding::new(Standing::Missing, what, "OPENAI_API_KEY is not set")
-            .todo("set OPENAI_API_KEY to use openai/MODEL");
+/// A provider that needs a key.
+async fn remote(provider: &Provider, key: &str) -> Finding {
+    let what = provider.name;
+    let moved = provider.address_variable().filter(|variable| is_set(variable));
+    let place = moved.map(|variable| format!(" at {variable}")).unwrap_or_default();
+    if !is_set(key) && place.is_empty() {
+        return Finding::new(Standing::Missing, what, format!("{key} is not set"))
+            .todo(format!("set {key} to use {what}/MODEL"));
     }
     match list_models(&settings(what, REMOTE_MS), &home::env).await {
         Ok(names) => {
             Finding::new(Standing::Ok, what, format!("{}{place}", count(names.len() as u64, "model")))
         }
         Err(error) => {
+            let variables = [Some(key), provider.address_variable()].into_iter().flatten();
+            let variables = variables.collect::<Vec<_>>().join(", ");
             Finding::new(Standing::Problem, what, format!("the models cannot be listed{place}: {error}"))
-                .todo("check OPENAI_API_KEY, OPENAI_BASE_URL and the network")
+                .todo(format!("check {variables} and the network"))
         }
     }
 }
 
-async fn local(provider: &'static str) -> Finding {
-    match list_models(&settings(provider, LOCAL_MS), &home::env).await {
+/// A provider whose server runs on this machine, if at all.
+async fn local(provider: &Provider) -> Finding {
+    let what = provider.name;
+    match list_models(&settings(what, LOCAL_MS), &home::env).await {
         Ok(names) if names.is_empty() => {
-            Finding::new(Standing::Missing, provider, "it answers, and has no model")
+            Finding::new(Standing::Missing, what, "it answers, and has no model")
                 .todo("give it one, such as `ollama pull qwen3`")
         }
         Ok(names) => {
             let first = names.first().cloned().unwrap_or_default();
             let more = if names.len() > 1 { format!(" and {} more", names.len() - 1) } else { String::new() };
-            Finding::new(Standing::Ok, provider, format!("{first}{more}"))
+            Finding::new(Standing::Ok, what, format!("{first}{more}"))
         }
         Err(error) => {
-            let (program, variable) = match provider {
-                "ollama" => ("ollama serve", "OLLAMA_HOST"),
-                _ => ("llama-server -m MODEL.gguf --jinja", "LLAMA_BASE_URL"),
-            };
+            let (start, variable) = (provider.start, provider.address_variable().unwrap_or("base_url"));
             // Where somebody has said that there is a server, there should be one.
             let standing = if is_set(variable) { Standing::Problem } else { Standing::Missing };
-            Finding::new(standing, provider, error.to_string())
-                .todo(format!("start `{program}`, or set {variable}, to use {provider}/MODEL"))
+            Finding::new(standing, what, error.to_string())
+                .todo(format!("start `{start}`, or set {variable}, to use {what}/MODEL"))
         }
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::{Answer, Input, InputKind, QuestionId, State, accept};
-use windlass_runtime::{Error, load, post};
+use windlass_runtime::control;
+use windlass_runtime::{Error, load};
 use windlass_store::EventLog as _;
 
 use super::find;
@@ -60,22 +61,18 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let state = load(&*log, run).await?;
     let question = QuestionId::from(args.question);
     let answer = read(&state, &question, &args.answer)?;
-    let what = InputKind::Answered { question: question.clone(), answer };
+    let answer = (question.clone(), answer);
     let held = log.summary(run).await?.holder;
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
-        post(&*log, run, now(), what).await?;
+        control::answer(&*log, run, now(), answer).await?;
         left(&question, &holder);
         return Ok(Exit::Good);
     }
     let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
     // What keeps us from going on is said before the answer is given.
     let found = go_on.agent(&state, args.with.as_deref()).await?;
-    found
-        .agent
-        .may_go_on(run, found.named)
-        .await
-        .map_err(|error| changed(error, &found, &args.run, log_args))?;
-    post(&*log, run, now(), what).await?;
+    found.resume(run).check().await.map_err(|error| changed(error, &found, &args.run, log_args))?;
+    control::answer(&*log, run, now(), answer).await?;
     go_on.drive(&state, found, &[]).await
 }
 

@@ -1,22 +1,22 @@
 //! `windlass runs cancel`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use futures_util::StreamExt;
-use futures_util::future::join;
-use windlass_core::{Fact, InputKind, RunId, State};
-use windlass_runtime::{DriveOptions, load, post};
-use windlass_store::{EventLog, StoreError};
+use windlass_core::RunId;
+use windlass_runtime::control::{Cancelled, cancel, run_end};
+use windlass_runtime::{Run, load};
+use windlass_store::{EventLog, Holder};
 
-use super::{find, stub};
-use crate::agents::{self, now};
+use super::find;
+use crate::agents::now;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 
-/// How long a holder in another process has to stop its run before we say that it has not, beside its own grace.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a holder in another process has to end its run before we say that it has not, beside the run's own grace.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
 Returns once the run has ended: its model calls and tools were stopped, and what it used is counted.
@@ -32,51 +32,40 @@ pub(super) struct CancelArgs {
 
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    let state = load(&*log, run).await?;
-    let reason = Some("windlass runs cancel".into());
-    let status = if log.summary(run).await?.holder.is_some() {
-        post(&*log, run, now(), InputKind::Cancel { reason }).await?;
-        wait(&*log, run).await?
-    } else {
-        end(&state, log.clone()).await?
+    let grace = Duration::from_millis(load(&*log, run).await?.policy().bounds.grace_ms);
+    let shared: Arc<dyn EventLog> = log.clone();
+    let wish = || cancel(&shared, run, now(), "windlass runs cancel".into());
+    let status = match wish().await? {
+        Cancelled::Ended(run) => ended(&run),
+        Cancelled::Asked(_) => match tokio::time::timeout(grace + PATIENCE, run_end(&*log, run)).await {
+            Ok(end) => end?.status.to_string(),
+            // Who died meanwhile ends nothing any more.
+            Err(_) => match log.summary(run).await?.holder {
+                Some(holder) => return Err(unheard(run, &holder, log_args)),
+                None => match wish().await? {
+                    Cancelled::Ended(run) => ended(&run),
+                    Cancelled::Asked(holder) => return Err(unheard(run, &holder, log_args)),
+                },
+            },
+        },
     };
     out::note(format_args!("run {run}: {status}"));
     Ok(Exit::Good)
 }
 
-/// Waits until the holder has ended the run.
-async fn wait(log: &dyn EventLog, run: RunId) -> Result<String, Failure> {
-    let mut batches = log.follow(run, 1);
-    let end = async {
-        while let Some(batch) = batches.next().await {
-            for event in batch?.events.iter() {
-                if let Fact::RunEnded(end) = &event.fact {
-                    return Ok(end.status.to_string());
-                }
-            }
-        }
-        Ok::<_, StoreError>("ended".to_owned())
-    };
-    match tokio::time::timeout(PATIENCE, end).await {
-        Ok(status) => Ok(status?),
-        Err(_) => {
-            Err(Failure::new(Exit::Failed, format!("run {run} was asked to stop, and has not ended yet"))
-                .hint(format!("`windlass runs watch {run}` follows it")))
-        }
-    }
+fn ended(run: &Run) -> String {
+    run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string())
 }
 
-/// Ends a run that nobody holds.
-async fn end(state: &State, log: std::sync::Arc<dyn EventLog>) -> Result<String, Failure> {
-    let models = agents::models(&*log, state.run()).await?;
-    let agent = stub::agent(state, &models, log)?;
-    // It is brought to its end, and asks no model.
-    let options = DriveOptions { by_hand: true, ..DriveOptions::default() };
-    let prepared = agent.resume(state.run(), true, options).await?;
-    let handle = prepared.handle();
-    // The wish to stop lies in the inbox before the driver looks for work.
-    let (cancelled, run) = join(handle.cancel(Some("windlass runs cancel".into())), prepared.drive()).await;
-    let run = run?;
-    cancelled?;
-    Ok(run.status().map_or_else(|| "not ended".to_owned(), |status| status.to_string()))
+/// The error for a holder that lives and does not do what it was asked.
+fn unheard(run: RunId, holder: &Holder, log_args: &LogArgs) -> Failure {
+    let pid = holder.0.strip_prefix("pid ").and_then(|rest| rest.split(' ').next()).unwrap_or("PID");
+    let words = log_args.words();
+    Failure::new(
+        Exit::Failed,
+        format!("run {run} was asked to stop, and has not ended yet: {} holds it", holder.0),
+    )
+    .cause("the process is stopped, or busy with something that does not end".to_owned())
+    .hint(format!("`kill -CONT {pid}` lets a process go on that was stopped; it then ends the run"))
+    .hint(format!("if it is of no use any more: `kill -9 {pid}`, then `windlass runs cancel{words} {run}`"))
 }

@@ -1,19 +1,16 @@
 //! `windlass runs effects`.
 
 use clap::Args;
-use serde_json::{Value, json};
-use windlass_core::{Effect, RunId};
-use windlass_runtime::{CallEffects, EffectStep, effects};
-use windlass_store::{EventLog, RunFilter};
+use windlass_core::{RunId, shown_args};
+use windlass_runtime::ListPages;
+use windlass_runtime::projections::{CallEffects, EffectStep, effects, json};
+use windlass_store::RunFilter;
 
 use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 use crate::view::words::{LINE_CHARS, count, cut, name, outcome, time};
-
-/// How many runs are looked at in one go.
-const PAGE: usize = 1_000;
 
 const HELP: &str = "\
 For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given,
@@ -48,9 +45,8 @@ pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, F
         return Ok(Exit::Good);
     }
     let Some(log) = log_args.open_existing()? else { return Ok(Exit::Good) };
-    let mut before = None;
-    loop {
-        let page = log.list(RunFilter { limit: PAGE, before, ..RunFilter::default() }).await?;
+    let mut pages = ListPages::new(&*log, RunFilter::default());
+    while let Some(page) = pages.next().await? {
         for line in &page {
             let calls = effects(&*log, line.run).await?;
             if !args.json && !calls.is_empty() {
@@ -58,31 +54,19 @@ pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, F
             }
             show(line.run, &calls, args.json)?;
         }
-        before = page.last().map(|line| line.run);
-        if page.len() < PAGE {
-            return Ok(Exit::Good);
-        }
     }
+    Ok(Exit::Good)
 }
 
-fn show(run: RunId, calls: &[CallEffects], json: bool) -> std::io::Result<()> {
+fn show(run: RunId, calls: &[CallEffects], as_json: bool) -> std::io::Result<()> {
     for call in calls {
-        if json {
-            out::json(&as_json(run, call))?;
+        if as_json {
+            out::json(&json::call_effects(run, call))?;
         } else {
             plain(call)?;
         }
     }
     Ok(())
-}
-
-fn effect(call: &CallEffects) -> &'static str {
-    match call.effect {
-        Some(Effect::ReadOnly) => "read_only",
-        Some(Effect::Idempotent) => "idempotent",
-        Some(Effect::Once) => "once",
-        None => "unknown",
-    }
 }
 
 fn plain(call: &CallEffects) -> std::io::Result<()> {
@@ -94,8 +78,13 @@ fn plain(call: &CallEffects) -> std::io::Result<()> {
         0 => String::new(),
         doubts => format!(", {}", count(doubts as u64, "doubt")),
     };
-    let words = format!("{} {} {}", name(call.call.as_str()), name(&call.tool), cut(&call.args, LINE_CHARS));
-    out::line(format_args!("{words}\n  effect {}, {tries}{doubts}", effect(call)))?;
+    let words = format!(
+        "{} {} {}",
+        name(call.call.as_str()),
+        name(&call.tool),
+        cut(&shown_args(&call.args), LINE_CHARS)
+    );
+    out::line(format_args!("{words}\n  effect {}, {tries}{doubts}", json::effect(call.effect)))?;
     out::line(format_args!("  key    {}", call.key))?;
     for entry in &call.entries {
         let words = cut(&step(&entry.what, call, entry.seq), LINE_CHARS);
@@ -120,42 +109,4 @@ fn step(step: &EffectStep, call: &CallEffects, seq: u64) -> String {
         }
         EffectStep::Receipt(ended) => format!("ended: {}", outcome(ended)),
     }
-}
-
-fn as_json(run: RunId, call: &CallEffects) -> Value {
-    let entries = |fitting: fn(&EffectStep) -> Option<Value>| -> Vec<Value> {
-        let found = call.entries.iter().filter_map(|entry| {
-            let mut value = fitting(&entry.what)?;
-            if let Some(fields) = value.as_object_mut() {
-                fields.insert("seq".to_owned(), json!(entry.seq));
-                fields.insert("at".to_owned(), json!(entry.at));
-            }
-            Some(value)
-        });
-        found.collect()
-    };
-    let doubts = call.doubts().into_iter().map(
-        |(seq, settled)| json!({ "seq": seq, "settled": settled.map(windlass_runtime::Settlement::name) }),
-    );
-    json!({
-        "type": "call",
-        "run": run,
-        "call": call.call,
-        "tool": call.tool,
-        "effect": effect(call),
-        "key": call.key,
-        "args": call.args,
-        "attempts": call.attempts(),
-        "intents": entries(|step| match step {
-            EffectStep::Intent { attempt } => Some(json!({ "attempt": attempt })),
-            _ => None,
-        }),
-        "receipts": entries(|step| match step {
-            EffectStep::Failed(outcome) => Some(json!({ "outcome": outcome, "tried_again": true })),
-            EffectStep::Receipt(outcome) => Some(json!({ "outcome": outcome, "tried_again": false })),
-            _ => None,
-        }),
-        "doubts": doubts.collect::<Vec<_>>(),
-        "ended": call.receipt().is_some(),
-    })
 }

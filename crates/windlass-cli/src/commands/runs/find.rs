@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::RunId;
+use windlass_runtime::ListPages;
 use windlass_store::{EventLog, RunFilter, SqliteLog};
 
 use crate::failure::{Exit, Failure};
@@ -10,8 +11,6 @@ use crate::home::LogArgs;
 
 /// The fewest hexadecimal digits that a beginning of an id must have.
 const FEWEST_DIGITS: usize = 6;
-/// How many runs are looked at in one go.
-const PAGE: usize = 1_000;
 /// How many of several fitting runs are named.
 const NAMED: usize = 5;
 
@@ -47,16 +46,11 @@ async fn run(log: &dyn EventLog, word: &str) -> Result<RunId, Failure> {
 
 async fn beginning(log: &dyn EventLog, word: &str, digits: &str) -> Result<RunId, Failure> {
     let mut fitting = Vec::new();
-    let mut before = None;
-    loop {
-        let page = log.list(RunFilter { limit: PAGE, before, ..RunFilter::default() }).await?;
+    let mut pages = ListPages::new(log, RunFilter::default());
+    while let Some(page) = pages.next().await? {
         fitting.extend(
             page.iter().map(|line| line.run).filter(|run| run.0.simple().to_string().starts_with(digits)),
         );
-        before = page.last().map(|line| line.run);
-        if page.len() < PAGE {
-            break;
-        }
     }
     match fitting.as_slice() {
         [run] => Ok(*run),

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
-use windlass_core::RunId;
+use windlass_runtime::projections::json;
 use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved, load_until};
 
 use super::find;
@@ -59,7 +58,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let fork = found.agent.fork(base, how, DriveOptions { people, ..DriveOptions::default() }).await?;
     let id = fork.prepared.id();
     if args.view.json {
-        out::json(&as_json(base, args.at, id, &fork.saved))?;
+        out::json(&json::forked(base, args.at, id, &fork.saved))?;
     } else if !args.view.quiet {
         out::note(format_args!("run {id} goes on from event {} of {base}; {}", args.at, words(&fork.saved)));
     }
@@ -72,19 +71,4 @@ fn words(saved: &Saved) -> String {
     }
     let calls = [count(saved.model_calls, "model call"), count(saved.tool_calls, "tool call")].join(" and ");
     format!("not done again: {calls}, {}", usage(&saved.usage, Some(saved.cost as f64 / 1e12)))
-}
-
-fn as_json(base: RunId, at: u64, run: RunId, saved: &Saved) -> Value {
-    json!({
-        "type": "forked",
-        "run": run,
-        "base": base,
-        "at": at,
-        "saved": {
-            "model_calls": saved.model_calls,
-            "tool_calls": saved.tool_calls,
-            "usage": saved.usage,
-            "cost_usd": saved.cost as f64 / 1e12,
-        },
-    })
 }

@@ -40,7 +40,7 @@ impl GoOn<'_> {
         let people = if self.view.json { None } else { people() };
         let options = DriveOptions { people, by_hand: true, ..DriveOptions::default() };
         let prepared = match limits {
-            [] => found.agent.resume(state.run(), found.named, options).await?,
+            [] => found.resume(state.run()).options(options).prepare().await?,
             _ => found.agent.continue_run(state.run(), limits, options).await?,
         };
         self.finish(prepared, state, &found).await
@@ -55,6 +55,7 @@ impl GoOn<'_> {
     ) -> Result<Exit, Failure> {
         let mut view = View::new(self.view);
         view.recall(state);
+        view.warnings(&found.warnings);
         let words = Words { log: self.log_args.words(), file: Some(found.path.display().to_string()) };
         let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
         let verdict = verdict(&run, &words);

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use clap::Args;
-use serde_json::json;
 use windlass_core::SessionId;
-use windlass_store::{EventLog as _, RunFilter, RunState, RunSummary};
+use windlass_runtime::projections::json;
+use windlass_store::{EventLog as _, RunFilter, RunSummary};
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -52,7 +52,7 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
     };
     if args.json {
         for summary in &runs {
-            out::json(&as_json(summary))?;
+            out::json(&json::summary(summary))?;
         }
         return Ok(Exit::Good);
     }
@@ -62,32 +62,6 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
     }
     table(&runs)?;
     Ok(Exit::Good)
-}
-
-/// How a run stands, in a word: one that should go on and has nobody who drives it was interrupted.
-pub(super) fn standing(summary: &RunSummary) -> String {
-    match summary.standing {
-        RunState::Running if summary.holder.is_none() => "interrupted".to_owned(),
-        RunState::Running => "running".to_owned(),
-        RunState::Suspended => "suspended".to_owned(),
-        RunState::Ended(status) => status.to_string(),
-    }
-}
-
-pub(super) fn as_json(summary: &RunSummary) -> serde_json::Value {
-    json!({
-        "type": "run",
-        "run": summary.run,
-        "agent": summary.agent,
-        "session": summary.session,
-        "parent": summary.parent,
-        "status": standing(summary),
-        "events": summary.version,
-        "started_at": summary.started_at,
-        "updated_at": summary.updated_at,
-        "title": summary.title,
-        "holder": summary.holder.as_ref().map(|holder| holder.0.clone()),
-    })
 }
 
 fn table(runs: &[RunSummary]) -> std::io::Result<()> {
@@ -104,7 +78,7 @@ fn table(runs: &[RunSummary]) -> std::io::Result<()> {
                 title => title,
             };
             let agent = name(&line.agent);
-            [id(line), time(line.started_at), standing(line), agent, title]
+            [id(line), time(line.started_at), json::listed_state(line), agent, title]
         })
         .collect();
     let head = ["RUN", "STARTED", "STATUS", "AGENT", "INPUT"].map(str::to_owned);

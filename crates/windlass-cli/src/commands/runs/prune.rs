@@ -1,7 +1,7 @@
 //! `windlass runs prune`.
 
 use clap::Args;
-use serde_json::json;
+use windlass_runtime::projections::json;
 use windlass_store::{Prune, Pruned};
 
 use crate::agents::now;
@@ -66,21 +66,13 @@ pub(super) async fn run(args: PruneArgs, log: &LogArgs) -> Result<Exit, Failure>
         Some(log) => log.prune(prune).await?,
     };
     if args.json {
-        as_json(&pruned, args.dry_run)?;
+        for line in json::pruned(&pruned, args.dry_run) {
+            out::json(&line)?;
+        }
     } else {
         in_words(&pruned, args.dry_run)?;
     }
     Ok(Exit::Good)
-}
-
-fn as_json(pruned: &Pruned, dry_run: bool) -> std::io::Result<()> {
-    for run in &pruned.runs {
-        out::json(&json!({ "type": "pruned", "run": run, "dry_run": dry_run }))?;
-    }
-    out::json(&json!({
-        "type": "sums", "runs": pruned.runs.len(), "kept": pruned.kept, "payloads": pruned.payloads,
-        "payload_bytes": pruned.payload_bytes, "dry_run": dry_run,
-    }))
 }
 
 fn in_words(pruned: &Pruned, dry_run: bool) -> std::io::Result<()> {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_core::{Difference, Event, RunId};
-use windlass_runtime::{Replayed, replay_run};
+use windlass_runtime::projections::{json, replay_run};
 
 use super::find;
 use crate::agents;
@@ -13,8 +13,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
+use crate::view::differences;
 use crate::view::words::count;
-use crate::view::{differences, json};
 
 const HELP: &str = "\
 Decides on the run once more, append by append, from what came from outside: no model is asked and no tool is run.
@@ -50,7 +50,7 @@ pub(super) async fn run(args: ReplayArgs, log_args: &LogArgs) -> Result<Exit, Fa
         None => replay_run(&*log, run, None).await?,
     };
     if args.json {
-        out::json(&as_json(run, &replayed))?;
+        out::json(&json::replayed(run, &replayed))?;
         return Ok(if replayed.difference.is_some() { Exit::Failed } else { Exit::Good });
     }
     match &replayed.difference {
@@ -98,24 +98,4 @@ fn body(event: &Event) -> Value {
         fields.retain(|name, _| matches!(name.as_str(), "at" | "event" | "data"));
     }
     value
-}
-
-fn as_json(run: RunId, replayed: &Replayed) -> Value {
-    let difference = replayed.difference.as_ref().map(|difference| {
-        let event = |event: &Option<Event>| event.as_ref().map(|event| json::event(difference.seq, event));
-        json!({
-            "seq": difference.seq,
-            "expected": event(&difference.expected),
-            "found": event(&difference.found),
-            "reason": difference.reason,
-        })
-    });
-    json!({
-        "type": "replay",
-        "run": run,
-        "same": difference.is_none(),
-        "appends": replayed.appends,
-        "events": replayed.events,
-        "difference": difference,
-    })
 }

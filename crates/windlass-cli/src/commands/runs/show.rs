@@ -1,21 +1,20 @@
 //! `windlass runs show`.
 
 use clap::Args;
-use serde_json::{Map, Value, json};
-use windlass_core::{Fact, Message, RunId, RunStarted};
-use windlass_runtime::{Run, load_until, numbered};
-use windlass_store::{Batch, EventLog, RunSummary};
+use serde_json::{Map, Value, json as value};
+use windlass_core::{Fact, Message, RunId, RunStarted, shown_args};
+use windlass_runtime::projections::json;
+use windlass_runtime::{Run, RunPages, load_until, numbered};
+use windlass_store::{EventLog, RunSummary};
 
-use super::{find, list};
+use super::find;
 use crate::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::json;
+use crate::view::json as view_json;
 use crate::view::words::{self, count, cut, fact, name, span, time};
 
-/// How many events are read in one go.
-pub(super) const READ_AT_ONCE: usize = 1_000;
 /// How many characters of what is known of a run as a whole are shown on a line.
 const FIELD_CHARS: usize = 600;
 /// How many characters of a tool's result are shown.
@@ -60,8 +59,9 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     questions(&run, log_args)?;
     if args.events {
         out::line("")?;
-        each(&*log, id, |batch| {
-            for (number, event) in numbered(batch) {
+        let mut pages = RunPages::new(&*log, id);
+        while let Some(batches) = pages.next().await? {
+            for (number, event) in batches.iter().flat_map(numbered) {
                 let at = event.at.saturating_sub(summary.started_at);
                 out::line(format_args!(
                     "{number:>5} {:>10}  {} {}",
@@ -70,50 +70,30 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
                     fact(&event.fact)
                 ))?;
             }
-            Ok(())
-        })
-        .await?;
+        }
     }
     Ok(Exit::Good)
 }
 
 fn as_json(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> Map<String, Value> {
-    let mut fields = match json::run(run, None) {
+    let mut fields = match view_json::run(run, None) {
         Value::Object(fields) => fields,
         _ => Map::new(),
     };
-    fields.insert("summary".to_owned(), list::as_json(summary));
-    fields.insert("models".to_owned(), json!(start.map(|start| &start.models)));
-    fields.insert("base".to_owned(), json!(start.and_then(|start| start.base.as_ref())));
-    fields.insert("messages".to_owned(), json!(run.messages().collect::<Vec<_>>()));
+    fields.insert("summary".to_owned(), json::summary(summary));
+    fields.insert("models".to_owned(), value!(start.map(|start| &start.models)));
+    fields.insert("base".to_owned(), value!(start.and_then(|start| start.base.as_ref())));
+    fields.insert("messages".to_owned(), value!(run.messages().collect::<Vec<_>>()));
     fields
 }
 
 async fn events(log: &dyn EventLog, run: RunId) -> Result<Vec<Value>, Failure> {
     let mut events = Vec::new();
-    each(log, run, |batch| {
-        events.extend(numbered(batch).map(|(number, event)| json::event(number, event)));
-        Ok(())
-    })
-    .await?;
-    Ok(events)
-}
-
-/// All batches of a run, a page at a time.
-pub(super) async fn each(
-    log: &dyn EventLog,
-    run: RunId,
-    mut with: impl FnMut(&Batch) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let mut from = 1;
-    loop {
-        let batches = log.read(run, from, READ_AT_ONCE).await?;
-        let Some(last) = batches.last() else { return Ok(()) };
-        from = last.last() + 1;
-        for batch in &batches {
-            with(batch)?;
-        }
+    let mut pages = RunPages::new(log, run);
+    while let Some(batches) = pages.next().await? {
+        events.extend(batches.iter().flat_map(numbered).map(|(number, event)| json::event(number, event)));
     }
+    Ok(events)
 }
 
 fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::io::Result<()> {
@@ -128,7 +108,7 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::i
     if let Some(base) = start.and_then(|start| start.base.as_ref()) {
         field("after", &base.run.to_string())?;
     }
-    field("status", &list::standing(summary))?;
+    field("status", &json::listed_state(summary))?;
     if let Some(holder) = &summary.holder {
         field("held by", &holder.0)?;
     }
@@ -160,12 +140,12 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
                 out::line(format_args!("{}: {}", message.role(), content.text()))?;
             }
             Message::Assistant(said) => {
-                let text = said.text.as_deref().unwrap_or_default();
+                let text = said.beside_calls().unwrap_or_default();
                 if !text.is_empty() || said.calls.is_empty() {
                     out::line(format_args!("assistant: {text}"))?;
                 }
                 for call in &said.calls {
-                    out::line(format_args!("-> {} {}", name(&call.name), cut(&call.args, usize::MAX)))?;
+                    out::line(format_args!("-> {} {}", name(&call.name), shown_args(&call.args)))?;
                 }
             }
             Message::Tool(result) => {

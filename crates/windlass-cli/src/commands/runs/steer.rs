@@ -1,9 +1,7 @@
 //! `windlass runs steer`.
 
 use clap::Args;
-use windlass_core::InputKind;
-use windlass_runtime::post;
-use windlass_store::EventLog as _;
+use windlass_runtime::control::{Delivery, steer};
 
 use super::find;
 use crate::agents::now;
@@ -23,10 +21,9 @@ pub(super) struct SteerArgs {
 
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    post(&*log, run, now(), InputKind::Steer { text: args.text.join(" ").into() }).await?;
-    match log.summary(run).await?.holder {
-        Some(_) => out::note("it enters at the run's next turn"),
-        None => out::note(format_args!(
+    match steer(&*log, run, now(), args.text.join(" ").into()).await? {
+        Delivery::Driven(_) => out::note("it enters at the run's next turn"),
+        Delivery::Waiting => out::note(format_args!(
             "nobody goes on with the run now; it enters after `windlass runs resume{} {run}`",
             log_args.words()
         )),

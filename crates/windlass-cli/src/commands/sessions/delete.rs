@@ -5,9 +5,9 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use windlass_core::SessionId;
+use windlass_runtime::projections::{session_runs, sessions};
 use windlass_store::{Prune, Pruned, SqliteLog};
 
-use super::known;
 use crate::agents::now;
 use crate::commands::runs::prune::{STANDINGS, age};
 use crate::failure::{Exit, Failure};
@@ -74,14 +74,14 @@ pub(super) async fn run(args: DeleteArgs, log: Option<Arc<SqliteLog>>) -> Result
 async fn chosen(args: &DeleteArgs, log: &SqliteLog) -> Result<Vec<SessionId>, Failure> {
     if let Some(age) = args.older_than {
         let before = now().saturating_sub(age);
-        let all = known::sessions(log).await?;
+        let all = sessions(log).await?;
         let old = all.into_iter().filter(|session| session.newest.updated_at < before);
         return Ok(old.map(|session| session.id).collect());
     }
     let mut named: Vec<SessionId> = Vec::new();
     for session in &args.sessions {
         let id = SessionId::from(session.as_str());
-        if known::runs(log, Some(&id)).await?.is_empty() {
+        if session_runs(log, Some(&id)).await?.is_empty() {
             return Err(super::unknown(session));
         }
         named.push(id);

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::json;
+use windlass_runtime::projections::{SessionStats, json, session_stats};
 use windlass_store::SqliteLog;
 
-use super::{events, known};
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::view::words::count;
@@ -19,31 +18,19 @@ pub(super) struct StatsArgs {
 }
 
 pub(super) async fn run(args: StatsArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
-    let (mut sessions, mut all, mut events) = (0_u64, 0_u64, 0_u64);
-    if let Some(log) = log {
-        for session in known::sessions(&log).await? {
-            all += 1;
-            if session.held {
-                sessions += 1;
-                events += events::told(&log, &session.id).await?.len() as u64;
-            }
-        }
-    }
-    let average = events.checked_div(sessions).unwrap_or(0);
+    let stats = match log {
+        Some(log) => session_stats(&*log).await?,
+        None => SessionStats::default(),
+    };
     if args.json {
-        out::json(&json!({
-            "type": "stats",
-            "total_sessions": sessions,
-            "total_events": events,
-            "avg_events_per_session": average,
-            "dropped_sessions": all - sessions,
-        }))?;
+        out::json(&json::session_stats(&stats))?;
     } else {
         out::line(format_args!(
-            "{}, {}, {average} a session; {} beyond `memory.max_sessions`",
-            count(sessions, "session"),
-            count(events, "event"),
-            all - sessions
+            "{}, {}, {} a session; {} beyond `memory.max_sessions`",
+            count(stats.sessions, "session"),
+            count(stats.events, "event"),
+            stats.average(),
+            stats.dropped
         ))?;
     }
     Ok(Exit::Good)

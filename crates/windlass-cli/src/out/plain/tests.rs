@@ -14,8 +14,10 @@ fn e12_text_that_steers_a_terminal_is_shown_as_escapes() {
         ("evil\u{202e}txt.exe\u{2066}", "evil\\u{202e}txt.exe\\u{2066}"),
         ("a\u{2028}b\u{2029}c\u{200b}d\u{feff}", "a\\u{2028}b\\u{2029}c\\u{200b}d\\u{feff}"),
         ("tag\u{e0041}", "tag\\u{e0041}"),
-        // A family, and a word that needs its joiner.
-        ("👨\u{200d}👩 می\u{200c}خواهم", "👨\u{200d}👩 می\u{200c}خواهم"),
+        ("\u{180e}\u{115f}\u{3164}\u{ffa0}", "\\u{180e}\\u{115f}\\u{3164}\\u{ffa0}"),
+        ("soft\u{ad}hyphen \u{34f}\u{e0100}", "soft\\u{ad}hyphen \\u{34f}\\u{e0100}"),
+        // A family, a heart in its colour, and a word that needs its joiner.
+        ("👨\u{200d}👩 ❤\u{fe0f} می\u{200c}خواهم", "👨\u{200d}👩 ❤\u{fe0f} می\u{200c}خواهم"),
     ] {
         assert_eq!(plain(text), shown);
         assert_eq!(plain(shown), shown, "showing twice changes nothing");

@@ -164,6 +164,17 @@ fn a_tool_whose_schema_costs_too_much_is_left_out_and_the_others_stay() {
     let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new()).expect("a catalog");
     let names: Vec<_> = catalog.tools.iter().map(|tool| tool.spec_ref().name.to_string()).collect();
     assert_eq!(names, ["files__one", "files__three"]);
+    let warnings: Vec<_> = catalog.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "tool `files__two` of server `files` is left out: more than 64 subschemas apply to one value, each within \
+             the one before",
+            "tool `files__three` of server `files` is offered, but its arguments are not checked everywhere: the pattern \
+             `^(?!x)(a+)+$` cannot be matched in linear time: it is no regular expression, or has look-around or back \
+             references",
+        ]
+    );
     // The pattern of the third has look-ahead: the tool stays, and the pattern goes unchecked.
     let checker = catalog.tools[1].spec_ref().checker().expect("a checker");
     assert_eq!(checker.unchecked().len(), 1);
@@ -177,4 +188,7 @@ fn the_schemas_of_one_server_have_a_bound_together() {
     let listed: Vec<_> = bombs.chain([listed("late")]).collect();
     let catalog = Catalog::new(&config, listed, &Catalog::default(), &Weak::new()).expect("a catalog");
     assert!(catalog.tools.is_empty());
+    assert_eq!(catalog.warnings.len(), 61);
+    let last = catalog.warnings.last().expect("a warning").to_string();
+    assert!(last.ends_with("is left out: the schemas before it have more than 1000000 keywords"), "{last}");
 }

@@ -74,3 +74,18 @@ fn an_error_result_is_an_error_with_its_text() {
     assert_eq!((error.message.as_ref(), error.unknown_tool), ("no such file", false));
     assert_eq!(failed(json!([])).message.as_ref(), "the tool failed and did not say why");
 }
+
+#[test]
+fn what_takes_its_time_to_be_made_is_known_before() {
+    let heft = |value: Value| heft(&serde_json::from_value(value).expect("a tool result"));
+    let text = |bytes: usize| json!({"content": [{"type": "text", "text": "x".repeat(bytes)}]});
+    let large = LARGE_BYTES as usize;
+    assert!(heft(text(100)) < 1_000 && heft(text(large)) >= LARGE_BYTES);
+    let many = |parts: usize| json!({"content": vec![json!({"type": "text", "text": ""}); parts]});
+    assert!(heft(many(10)) < 1_000 && heft(many(large / 16)) >= LARGE_BYTES);
+    let values =
+        |count: usize| json!({"content": [], "structuredContent": {"list": vec![json!({"a": 1}); count]}});
+    assert!(heft(values(10)) < 1_000 && heft(values(large / 4)) >= LARGE_BYTES);
+    let image = json!({"content": [{"type": "image", "data": "A".repeat(large), "mimeType": "image/png"}]});
+    assert!(heft(image) >= LARGE_BYTES);
+}

@@ -1,0 +1,47 @@
+//! Tools of tool servers that cannot be used as the servers say.
+
+use serde_json::{Value, json};
+use windlass_tools::ToolWarning;
+
+use super::words::count;
+
+/// How many warnings people are shown; a server has up to a thousand tools.
+const SHOWN: usize = 10;
+
+/// The lines for people: the first ones, and how many more there are.
+pub(crate) fn lines(warnings: &[ToolWarning]) -> Vec<String> {
+    let mut lines: Vec<_> =
+        warnings.iter().take(SHOWN).map(|warning| format!("warning: {warning}")).collect();
+    if let Some(more @ 1..) = warnings.len().checked_sub(SHOWN) {
+        let more = count(more as u64, "more tool");
+        lines.push(format!("warning: the same goes for {more}: `--json` shows each"));
+    }
+    lines
+}
+
+/// One of them for programs.
+pub(crate) fn value(warning: &ToolWarning) -> Value {
+    let ToolWarning { server, tool, left_out, reason, .. } = warning;
+    json!({ "type": "warning", "server": server, "tool": tool, "left_out": left_out, "reason": reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_with_many_such_tools_takes_a_few_lines() {
+        let warning = |n: usize| ToolWarning {
+            server: "s".to_owned(),
+            tool: format!("s__{n}"),
+            left_out: true,
+            reason: "so".to_owned(),
+        };
+        let warnings: Vec<_> = (0..1000).map(warning).collect();
+        assert_eq!(lines(&warnings).len(), SHOWN + 1);
+        let last = lines(&warnings).pop().unwrap();
+        assert_eq!(last, "warning: the same goes for 990 more tools: `--json` shows each");
+        assert_eq!(lines(warnings.get(..SHOWN).unwrap()).len(), SHOWN);
+        assert!(lines(&[]).is_empty());
+    }
+}

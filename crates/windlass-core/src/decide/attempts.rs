@@ -1,0 +1,88 @@
+//! Attempts: what follows when a model call ends, whatever it was for.
+
+use std::sync::Arc;
+
+use super::{Decided, Decision};
+use crate::asks::Ask;
+use crate::event::{Adjusted, ToolChoice, TurnFailed, TurnStarted};
+use crate::ids::ActionId;
+use crate::policy::Wire;
+use crate::reply::{ModelFailure, Reply};
+
+impl TurnFailed {
+    /// The end of a call that is not tried again.
+    pub(crate) fn last(ask: &Ask, failure: ModelFailure) -> Self {
+        let (purpose, about) = (ask.purpose, ask.about.clone());
+        Self { turn: ask.turn, purpose, about, failure, retry_at: None, next_model: None }
+    }
+}
+
+impl Decision {
+    pub(super) fn replied(&mut self, action: ActionId, reply: Reply) -> Decided {
+        let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
+        (ask.purpose.rules().replied)(self, &ask, reply);
+        Ok(())
+    }
+
+    pub(super) fn model_failed(&mut self, action: ActionId, failure: ModelFailure, jitter: u16) -> Decided {
+        let Some(ask) = self.state.asked(action).cloned() else { return Err(self.unknown(action)) };
+        if self.state.stopping() {
+            self.record(TurnFailed::last(&ask, failure));
+            self.after_stop();
+            return Ok(());
+        }
+        if let Some(wait) = self.retry_wait(&ask, &failure, jitter) {
+            let next = TurnStarted { attempt: ask.attempt + 1, ..ask.again() };
+            self.begin_after(&ask, failure, wait, next);
+            return Ok(());
+        }
+        if self.forced_choice_refused(&ask, &failure) || self.tools_refused(&ask, &failure) {
+            return Ok(());
+        }
+        let next = ask.model + 1;
+        if failure.kind.may_fall_back() && (next as usize) < self.state.setup.models.len() {
+            let next = TurnStarted { model: next, attempt: 1, ..ask.again() };
+            self.begin_after(&ask, failure, 0, next);
+            return Ok(());
+        }
+        (ask.purpose.rules().failed)(self, &ask, failure);
+        Ok(())
+    }
+
+    /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again (K41).
+    /// It happens once a model at most, because what was learnt closes the slot.
+    fn tools_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
+        let offers = ask.choice != ToolChoice::None && self.state.toolbox.all.iter().any(|tool| tool.offered);
+        if !offers || self.state.wire() != Wire::Auto || !failure.refuses_tools() {
+            return false;
+        }
+        let mut models = (*self.state.setup.models).clone();
+        let Some(name) = models.get(ask.model as usize).map(|model| model.name.clone()) else {
+            return false;
+        };
+        models
+            .iter_mut()
+            .filter(|model| model.name == name)
+            .for_each(|model| model.wire = Some(Wire::Fenced));
+        let retry_at = Some(self.at);
+        self.record(TurnFailed { retry_at, ..TurnFailed::last(ask, failure.clone()) });
+        self.record(Adjusted { models: Some(Arc::new(models)), ..Adjusted::default() });
+        self.begin(TurnStarted { attempt: 1, ..ask.again() });
+        true
+    }
+
+    /// How long to wait before the same model is asked again; `None`: it has failed for good.
+    fn retry_wait(&self, ask: &Ask, failure: &ModelFailure, jitter: u16) -> Option<u64> {
+        let transport = self.state.setup.policy.transport;
+        if !failure.kind.retryable() || ask.attempt > transport.retries {
+            return None;
+        }
+        if let Some(asked) = failure.retry_after_ms {
+            return (asked <= transport.max_wait_ms).then_some(asked);
+        }
+        let doubled = transport.wait_ms.saturating_mul(1 << (ask.attempt - 1).min(20));
+        let most = doubled.min(transport.max_wait_ms);
+        // Up to half of the wait is left to chance, so that clients that failed together do not come back together.
+        Some(most - most * u64::from(jitter.min(1_000)) / 2_000)
+    }
+}

@@ -1,0 +1,183 @@
+//! How much there is to look at in an input or a fact: long work is done where nobody waits for it.
+
+use serde_json::Value;
+
+use crate::action::{Found, InputKind};
+use crate::event::{CallDecided, Decision, Fact, RunInput, RunStarted, Splice};
+use crate::ids::Text;
+use crate::message::{Content, Message, Reasoning, ToolCall};
+use crate::outcome::CallOutcome;
+use crate::question::Answer;
+use crate::reply::Reply;
+use crate::state::State;
+use crate::tool::ToolSpec;
+
+/// What a call of a reply counts beside its own bytes: it is looked at more often than they are.
+const CALL: u64 = 256;
+/// What a part of a result counts beside its own bytes.
+const PART: u64 = 64;
+/// What the description of a tool counts.
+const TOOL: u64 = 512;
+
+impl InputKind {
+    /// About how many bytes of text it brings, of whoever it comes from.
+    pub fn heft(&self) -> u64 {
+        match self {
+            Self::Start(start) => of_start(start),
+            Self::Replied { reply, .. } | Self::Objected { reply, .. } => reply.heft(),
+            Self::ModelFailed { failure, .. } => failure.message.len() as u64,
+            Self::CallEnded { outcome, .. }
+            | Self::Delegated { outcome, .. }
+            | Self::Checked { found: Found::Happened(outcome), .. } => of_outcome(outcome),
+            Self::DelegateAsks { text, suggestions, .. } => of_texts(suggestions.iter().chain([text])),
+            Self::Stepped { edits, .. } => of_splices(&edits.splices),
+            Self::Answered { answer, .. } => of_answer(answer),
+            Self::Steer { text } => text.len() as u64,
+            Self::Resumed { .. }
+            | Self::ResumedWithTools { .. }
+            | Self::Adopted { .. }
+            | Self::Checked { .. }
+            | Self::Cancel { .. }
+            | Self::ToolsChanged { .. }
+            | Self::TimerFired { .. } => 0,
+        }
+    }
+}
+
+impl State {
+    /// About how many bytes are looked at when this input is decided on: its own, and those of the calls that it lets go on.
+    pub fn heft_of(&self, what: &InputKind) -> u64 {
+        let open = self.open_calls().map(|open| open.args().len() as u64);
+        let names = match what {
+            InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => {
+                // Each call is looked for among all tools.
+                reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64
+            }
+            _ => 0,
+        };
+        open.fold(what.heft().saturating_add(names), u64::saturating_add)
+    }
+}
+
+impl Reply {
+    /// About how many bytes of text it brings.
+    pub fn heft(&self) -> u64 {
+        let text = self.text.as_ref().map_or(0, |text| text.len() as u64);
+        let calls = self.calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL);
+        text + self.reasoning.as_ref().map_or(0, of_reasoning) + calls.sum::<u64>()
+    }
+}
+
+impl Fact {
+    /// About how many bytes of text it holds: whoever keeps it writes them.
+    pub fn heft(&self) -> u64 {
+        let optional = |text: &Option<Text>| text.as_ref().map_or(0, |text| text.len() as u64);
+        let tools = |tools: &[ToolSpec]| tools.len() as u64 * TOOL;
+        match self {
+            Self::RunStarted(start) => of_start(start) + tools(&start.tools),
+            Self::TurnCompleted(turn) => {
+                let reasoning = turn.reasoning.as_ref().map_or(0, of_reasoning);
+                let texts = [&turn.text, &turn.objection].map(optional);
+                texts.iter().sum::<u64>() + reasoning + of_calls(&turn.calls)
+            }
+            Self::TurnFailed(turn) => turn.failure.message.len() as u64,
+            Self::CallDecided(CallDecided { decision: Decision::Edited { args }, .. }) => args.len() as u64,
+            Self::CallRetried(retried) => of_outcome(&retried.outcome),
+            Self::CallFinished(finished) => of_outcome(&finished.outcome) + optional(&finished.note),
+            Self::DelegationFinished(finished) => of_outcome(&finished.outcome),
+            Self::InputRequested(asked) => of_texts(asked.suggestions.iter().chain([&asked.text])),
+            Self::InputReceived(received) => of_answer(&received.answer),
+            Self::Steered(steered) => steered.text.len() as u64,
+            Self::Adjusted(adjusted) => {
+                let prompt = adjusted.prompt.iter().flat_map(|prompt| prompt.iter());
+                let prompt: u64 = prompt.map(|message| of_message(message)).sum();
+                prompt + adjusted.tools.as_ref().map_or(0, |all| tools(all))
+            }
+            Self::HistoryEdited(edited) => of_splices(&edited.splices),
+            Self::StepBranched(branched) => of_calls(&branched.calls),
+            Self::OutputRejected(rejected) => rejected.note.len() as u64,
+            Self::RunEnded(end) => {
+                let output = end.output.as_ref().map_or(0, of_value);
+                optional(&end.text) + optional(&end.error) + output
+            }
+            Self::RunResumed(_)
+            | Self::TurnStarted(_)
+            | Self::CallHeld(_)
+            | Self::CallDecided(_)
+            | Self::CallStarted(_)
+            | Self::CallDoubted(_)
+            | Self::DelegationStarted(_)
+            | Self::LimitReached(_)
+            | Self::LimitRaised(_)
+            | Self::CancelRequested(_) => 0,
+        }
+    }
+}
+
+fn of_start(start: &RunStarted) -> u64 {
+    let input = match &start.input {
+        RunInput::Messages(messages) => messages.as_slice(),
+        RunInput::Fork(_) | RunInput::Continue(_) => &[],
+    };
+    start.prompt.iter().chain(input).map(|message| of_message(message)).sum()
+}
+
+fn of_reasoning(reasoning: &Reasoning) -> u64 {
+    (reasoning.text.len() + reasoning.sealed.as_ref().map_or(0, |sealed| sealed.data.len())) as u64
+}
+
+fn of_calls(calls: &[ToolCall]) -> u64 {
+    calls.iter().map(|call| (call.name.len() + call.args.len()) as u64 + CALL).sum()
+}
+
+fn of_splices(splices: &[Splice]) -> u64 {
+    splices.iter().flat_map(|splice| &splice.insert).map(|message| of_message(message)).sum()
+}
+
+fn of_texts<'t>(texts: impl Iterator<Item = &'t Text>) -> u64 {
+    texts.map(|text| text.len() as u64).sum()
+}
+
+fn of_answer(answer: &Answer) -> u64 {
+    match answer {
+        Answer::Text(text) | Answer::Result(text) | Answer::Conclude(text) => text.len() as u64,
+        Answer::ApproveWith { args } => of_value(args),
+        _ => 0,
+    }
+}
+
+fn of_value(value: &Value) -> u64 {
+    2 + match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => items.iter().map(of_value).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() as u64 + of_value(value)).sum(),
+        _ => 0,
+    }
+}
+
+fn of_outcome(outcome: &CallOutcome) -> u64 {
+    match outcome {
+        CallOutcome::Ok { content } => of_content(content),
+        CallOutcome::Error { message, .. }
+        | CallOutcome::Malformed { message }
+        | CallOutcome::Rejected { message } => message.len() as u64,
+        CallOutcome::Skipped { reason } => reason.len() as u64,
+        CallOutcome::Denied { reason, .. } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
+        CallOutcome::TimedOut { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Interrupted { .. }
+        | CallOutcome::Unknown => 0,
+    }
+}
+
+fn of_content(content: &Content) -> u64 {
+    let parts = match content {
+        Content::Text(_) => 0,
+        Content::Parts(parts) => parts.len() as u64 * PART,
+    };
+    content.bytes() + parts
+}
+
+fn of_message(message: &Message) -> u64 {
+    message.content().map_or_else(|| message.bytes(), of_content)
+}

@@ -1,0 +1,133 @@
+//! Views: what is sent to a model, made from the state when a call starts.
+//!
+//! Everything that words a request stands here, so that wires encode views and know no preset. A view that shares the
+//! conversation is appended to from turn to turn; one that is built is made anew each time.
+
+mod full;
+mod transcript;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::asks::Ask;
+use crate::event::{Purpose, ToolChoice};
+use crate::fenced::fenced_message;
+use crate::history::History;
+use crate::message::Message;
+use crate::policy::{self, CachePoint, Results, Wire};
+use crate::state::State;
+use crate::tool::ToolSpec;
+
+pub use self::transcript::{SUMMARY_PROMPT, transcript};
+
+/// What is sent to a model. Cheap to clone: everything large is shared with the run's state.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The messages before the conversation: instructions and worked examples.
+    pub prompt: Arc<Vec<Arc<Message>>>,
+    /// The conversation as it goes out.
+    pub messages: Messages,
+    /// All tools; those that are not `offered` are left out, and with [`ToolChoice::None`] all of them.
+    pub tools: Arc<Vec<ToolSpec>>,
+    /// Which calls the model may make.
+    pub choice: ToolChoice,
+    /// The JSON Schema that a reply in text must fit.
+    pub output_form: Option<Arc<Value>>,
+    /// Which messages carry a marker for the provider's cache, where its wire knows them.
+    pub cache_points: Vec<CachePoint>,
+    /// Bytes of text in prompt and messages: the base of token estimates.
+    pub bytes: u64,
+}
+
+/// The messages of a view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Messages {
+    history: History,
+    wording: Option<Arc<Results>>,
+    growth: Growth,
+}
+
+/// How the messages of a run's views go on from one call to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Growth {
+    /// The next view begins with the messages of this one, unless [`History::edits`] has grown.
+    #[default]
+    Appended,
+    /// Each view is made anew.
+    Built,
+}
+
+impl Messages {
+    /// The conversation as it is kept.
+    fn shared(history: &History, wording: Option<Arc<Results>>) -> Self {
+        Self { history: history.clone(), wording, growth: Growth::Appended }
+    }
+
+    /// Messages that were made for this call.
+    fn built(messages: impl IntoIterator<Item = Arc<Message>>) -> Self {
+        Self { history: messages.into_iter().collect(), wording: None, growth: Growth::Built }
+    }
+
+    /// How they go on from one call to the next.
+    pub fn growth(&self) -> Growth {
+        self.growth
+    }
+
+    /// The messages before they are worded for a model that knows no calls.
+    pub fn kept(&self) -> &History {
+        &self.history
+    }
+
+    /// How results are worded, where the conversation goes out as text.
+    pub fn wording(&self) -> Option<&Arc<Results>> {
+        self.wording.as_ref()
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.history.is_empty()
+    }
+
+    /// The messages from that place on, as they go out.
+    pub fn since(&self, start: usize) -> impl Iterator<Item = Cow<'_, Message>> {
+        self.history.since(start).map(|message| match &self.wording {
+            Some(results) => fenced_message(message, results),
+            None => Cow::Borrowed(&**message),
+        })
+    }
+}
+
+impl State {
+    /// What the model call of this action sends; `None`: no such call is going on.
+    pub fn view(&self, action: crate::ActionId) -> Option<View> {
+        let ask = self.asked(action)?;
+        Some((ask.purpose.rules().view)(self, ask))
+    }
+
+    /// Bytes of text in what a call of that purpose would send now: as [`View::bytes`], without making the view.
+    pub(crate) fn view_bytes(&self, purpose: Purpose, wire: Wire) -> u64 {
+        let prompt: u64 = self.setup.prompt.iter().map(|message| message.bytes()).sum();
+        let history = match wire {
+            Wire::Fenced => self.conversation.history.bytes_as_text(),
+            Wire::Auto | Wire::Native => self.conversation.history.bytes(),
+        };
+        match purpose {
+            Purpose::Act | Purpose::Merge => prompt.saturating_add(history),
+        }
+    }
+}
+
+/// The view that the policy names.
+pub(crate) fn of_policy(state: &State, ask: &Ask) -> View {
+    match state.setup.policy.request.view {
+        policy::View::Transcript => transcript::view(state, ask),
+        policy::View::Full => full::view(state, ask),
+    }
+}

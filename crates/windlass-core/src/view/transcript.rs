@@ -1,0 +1,65 @@
+//! A conversation as one text: what a model is shown that sums up a branch (acorn).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{Messages, View, full};
+use crate::asks::Ask;
+use crate::history::History;
+use crate::message::Message;
+use crate::state::State;
+use crate::steps::Steps;
+
+/// What a model is told that sums up a branch (acorn).
+pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
+                                  taken, and the final result.";
+
+/// The whole conversation as one message: made anew each time, so no prefix of it is kept.
+pub(super) fn view(state: &State, ask: &Ask) -> View {
+    let message = Arc::new(transcript(&state.conversation.history));
+    View { messages: Messages::built([message]), ..full::view(state, ask) }
+}
+
+/// The conversation so far, line by line, and after it what the last message says.
+pub fn transcript(history: &History) -> Message {
+    Message::user(written(history, &Steps::default()))
+}
+
+fn written(history: &History, steps: &Steps) -> String {
+    let before = history.len().saturating_sub(1);
+    let mut text = "Branch history:".to_owned();
+    for message in history.iter().take(before) {
+        let length = text.len();
+        lines(&mut text, message);
+        steps.add(1 + message.bytes() as usize + text.len() - length);
+    }
+    let last = history.last().and_then(|last| last.content());
+    let last = last.map(|content| content.text()).unwrap_or_default();
+    steps.add(last.len());
+    text.push_str("\n\n");
+    text.push_str(&last);
+    text
+}
+
+fn lines(out: &mut String, message: &Message) {
+    // Writing into a String cannot fail.
+    let _infallible = match message {
+        Message::System { .. } => Ok(()),
+        Message::User { content } | Message::TaskDelegation { content } => {
+            write!(out, "\n[User] {}", content.text())
+        }
+        Message::Tool(result) => write!(out, "\n[Tool Result] {}", result.content.text()),
+        Message::Assistant(said) => {
+            for call in &said.calls {
+                let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
+            }
+            match said.beside_calls().as_deref() {
+                Some(text) if !text.is_empty() => write!(out, "\n[Assistant] {text}"),
+                _ => Ok(()),
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests;

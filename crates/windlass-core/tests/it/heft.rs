@@ -1,0 +1,94 @@
+//! How much work an input or a fact is, is known before it is done, and grows with what comes from others.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass_core::{
+    ActionId, Answer, CallOutcome, Content, Input, InputKind, Message, Part, Preset, Reasoning, Reply,
+    ReplyCall, State, accept, evolve,
+};
+
+use crate::environment::{self, BEGINNING};
+
+const LONG: u64 = 1_000_000;
+
+fn long() -> String {
+    "x".repeat(LONG as usize)
+}
+
+fn action() -> ActionId {
+    ActionId { run: environment::run_id(), seq: 2 }
+}
+
+fn replied(reply: Reply) -> InputKind {
+    InputKind::Replied { action: action(), reply: Box::new(reply) }
+}
+
+fn call(args: &str) -> ReplyCall {
+    ReplyCall { id: None, name: "read".into(), args: args.into() }
+}
+
+#[test]
+fn all_that_comes_from_others_counts() {
+    let ended = |content| InputKind::CallEnded { action: action(), outcome: CallOutcome::Ok { content } };
+    let reasoning = Some(Reasoning { text: long().into(), sealed: None });
+    let parts = vec![Part::Text { text: "".into() }; LONG as usize / 50];
+    for what in [
+        replied(Reply { text: Some(long().into()), ..Reply::default() }),
+        replied(Reply { reasoning, ..Reply::default() }),
+        replied(Reply { calls: vec![call(&long())], ..Reply::default() }),
+        replied(Reply { calls: vec![call("{}"); 4_000], ..Reply::default() }),
+        ended(Content::Text(long().into())),
+        ended(Content::Parts(parts)),
+        InputKind::CallEnded {
+            action: action(),
+            outcome: CallOutcome::Error { kind: None, message: long().into() },
+        },
+        InputKind::Answered { question: "q".into(), answer: Answer::Text(long().into()) },
+        InputKind::Answered {
+            question: "q".into(),
+            answer: Answer::ApproveWith { args: json!({ "a": long() }) },
+        },
+        InputKind::Steer { text: long().into() },
+    ] {
+        assert!(what.heft() >= LONG, "{}", what.heft());
+    }
+    assert!(replied(Reply { calls: vec![call("{}"); 4], ..Reply::default() }).heft() < 10_000);
+}
+
+/// What a person allows is looked at whole, however short the answer is; and so is what is kept of a reply.
+#[test]
+fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
+    let mut policy = Preset::CHAT.policy();
+    policy.tools.approve = vec!["read".into()];
+    let start = environment::start(policy, &Arc::new(environment::tools()));
+    let begun = State::new(environment::run_id());
+    let begun = accept(&begun, start).unwrap().iter().fold(begun, evolve);
+    let args = json!({ "path": long() }).to_string();
+    let reply = replied(Reply { calls: vec![call(&args)], ..Reply::default() });
+    let events = accept(&begun, Input { at: BEGINNING, what: reply }).unwrap();
+    assert!(events[0].fact.heft() >= LONG);
+    let state = events.iter().fold(begun.clone(), evolve);
+    let question = state.questions()[0].id.clone();
+    let allowed = InputKind::Answered { question, answer: Answer::Approve };
+    assert!(allowed.heft() < 100 && state.heft_of(&allowed) >= LONG && begun.heft_of(&allowed) < 100);
+}
+
+/// Whoever keeps a fact writes about as many bytes as it has heft.
+#[test]
+fn a_fact_s_heft_is_about_its_length() {
+    let policy = Preset::CHAT.policy();
+    let begun = State::new(environment::run_id());
+    let mut input = environment::start(policy, &Arc::new(environment::tools()));
+    if let InputKind::Start(start) = &mut input.what {
+        start.input = windlass_core::RunInput::Messages(vec![Arc::new(Message::user(long()))]);
+    }
+    for event in accept(&begun, input).unwrap() {
+        let (heft, written) = (event.fact.heft(), event.fact.body().unwrap().len() as u64);
+        assert!(
+            heft <= written + 10_000 && written <= heft + 10_000,
+            "{}: {heft}, {written}",
+            event.fact.kind()
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! Owns one call: from the request to the pieces of its reply, or to a failure sorted by kind.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http_body_util::Full;
+use tokio::time::Instant;
+use windlass_core::{FailureKind, ModelFailure, Reply, Text, Usage, mask};
+use windlass_threads::{LARGE_BYTES, off_thread};
+
+use super::body::Body;
+use super::client::Answer;
+use super::events::EventReader;
+use super::frames::{Frames, Framing};
+use super::model::{Addressed, Server};
+use super::timeouts::{Expired, Watch};
+use super::trouble::{Refused, chain, read_refusal};
+use crate::trace::fields;
+use crate::wires::{Asked, DecodeError, estimate};
+use crate::{Delta, ModelError};
+
+/// How much longer a reply may be in JSON than it is: an escape takes up to six bytes for two.
+const MAX_ESCAPED: u64 = 3;
+
+/// The most bytes that a body, or an event of a stream, may have around the reply in it (1 MiB).
+const MAX_WRAPPING_BYTES: u64 = 1024 * 1024;
+
+/// The most bytes of a streamed reply's body: each token comes in some hundred bytes of wrapping.
+const MAX_STREAM_BYTES: usize = 512 * 1024 * 1024;
+
+/// What a call knows of itself.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) server: Arc<Server>,
+    /// The model, by the name that was asked for.
+    pub(super) model: Text,
+    pub(super) content_bytes: usize,
+    pub(super) stream: bool,
+    /// The most bytes of the reply.
+    pub(super) max_reply_bytes: u64,
+}
+
+/// Sends the request and waits for the head of the reply, or for all of it if it is not streamed.
+pub(super) async fn open(call: Call, body: Vec<u8>) -> Result<Reading, ModelFailure> {
+    let mut watch = Watch::start(call.server.timeouts, call.stream);
+    let (answer, address) = call.send(body, &mut watch).await?;
+    if !answer.status.is_success() {
+        return Err(call.refused(answer, &address, &mut watch).await);
+    }
+    if comes_in_events(&answer.headers, call.server.wire.facts().framing, call.stream) {
+        return Ok(Reading::Events(Box::new(Events::new(call, answer.body, watch))));
+    }
+    let data = call.read_whole(answer.body, &mut watch).await?;
+    let asked = Asked { model: call.model.clone(), content_bytes: call.content_bytes };
+    let (server, bytes) = (call.server.clone(), data.len() as u64);
+    let decode = move || server.wire.decode(&server.dialect, &data, &asked);
+    let reply = if bytes < LARGE_BYTES { decode() } else { Box::pin(off_thread(bytes, decode)).await };
+    let reply = reply.map_err(|error| call.undecoded(error, Usage::default()))?;
+    Ok(Reading::Whole(Some(Box::new(reply))))
+}
+
+/// Says which span the call belongs to, if there is one (W3C Trace Context).
+fn trace(headers: &mut HeaderMap) {
+    for (name, value) in fields() {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// Whether the body is a stream of events: by its type, else by what was asked for.
+fn comes_in_events(headers: &HeaderMap, framing: Framing, asked: bool) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim() {
+        kind if framing.is_named_by(kind) => true,
+        "application/json" | "text/html" => false,
+        _ => asked,
+    }
+}
+
+/// The reading of a reply: a stream of its pieces.
+pub(super) enum Reading {
+    /// All of it at once; `None`: it was given.
+    Whole(Option<Box<Reply>>),
+    /// Piece by piece.
+    Events(Box<Events>),
+}
+
+impl Stream for Reading {
+    type Item = Result<Delta, ModelFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match &mut *self {
+            Self::Whole(reply) => Poll::Ready(reply.take().map(|reply| Ok(Delta::Whole(reply)))),
+            Self::Events(events) => events.poll_next(context),
+        }
+    }
+}
+
+/// The reading of a streamed reply.
+pub(super) struct Events {
+    call: Call,
+    /// `None`: nothing more will be read.
+    body: Option<Body>,
+    watch: Watch,
+    reader: EventReader,
+    arrived: Instant,
+    read: usize,
+    over: bool,
+}
+
+impl Events {
+    fn new(call: Call, body: Body, watch: Watch) -> Self {
+        let wire = call.server.wire;
+        let frames = Frames::bounded(wire.facts().framing, call.max_body_bytes());
+        let reader = EventReader::new(frames, wire.decoder(&call.server.dialect));
+        Self { call, body: Some(body), watch, reader, arrived: Instant::now(), read: 0, over: false }
+    }
+
+    fn paid(&self) -> Usage {
+        self.reader.usage(self.call.content_bytes)
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
+        self.arrived = Instant::now();
+        self.read = self.read.saturating_add(bytes.len());
+        if let Some(expired) = self.watch.total_over(self.arrived).filter(|_| !self.reader.is_finished()) {
+            return Err(ModelFailure { usage: self.paid(), ..self.call.expired(expired) });
+        }
+        let too_long = if self.read > MAX_STREAM_BYTES {
+            format!("the stream is longer than {MAX_STREAM_BYTES} bytes")
+        } else if self.reader.push(bytes).is_ok() {
+            return Ok(());
+        } else {
+            let most = self.call.max_body_bytes();
+            format!("an event of the stream is longer than {most} bytes ({})", self.call.bound())
+        };
+        Err(ModelFailure { usage: self.paid(), ..self.call.failure(FailureKind::TooLarge, too_long) })
+    }
+
+    /// The body is over, for whatever reason: whole if a reason for the end came before.
+    fn end(&mut self, broken: Option<String>) -> Result<(), ModelFailure> {
+        self.over = true;
+        self.body = None;
+        if self.reader.end(self.call.content_bytes) {
+            return Ok(());
+        }
+        let host = &self.call.server.endpoint.host;
+        let (kind, message) = match broken {
+            Some(why) => (FailureKind::Cut, format!("the stream from {host} broke: {why}")),
+            None if self.read > 0 && !self.reader.has_begun() => {
+                (FailureKind::Protocol, format!("the reply from {host} is no stream of events"))
+            }
+            None => (FailureKind::Cut, format!("the stream from {host} ended before the reply did")),
+        };
+        Err(ModelFailure { usage: self.paid(), ..self.call.failure(kind, message) })
+    }
+
+    /// One step towards the next piece. `Ready(Ok(()))`: look again.
+    fn step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelFailure>> {
+        let decoded = ready!(self.reader.poll_event(cx));
+        if self.reader.has_pieces() {
+            self.watch.token(self.arrived);
+        }
+        match decoded {
+            Ok(true) => return Poll::Ready(Ok(())),
+            Ok(false) => {}
+            Err(error) => return Poll::Ready(Err(self.call.undecoded(error, self.paid()))),
+        }
+        if self.reader.is_done() {
+            self.watch.linger();
+        }
+        let Some(body) = self.body.as_mut() else { return Poll::Ready(self.end(None)) };
+        match body.poll_next(cx) {
+            Poll::Ready(Some(Ok(bytes))) => Poll::Ready(self.add(&bytes)),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Some(chain(&error)))),
+            Poll::Ready(None) => {
+                self.reader.close();
+                self.body = None;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Pending => self.watch.poll(cx).map(|expired| {
+                if self.reader.is_finished() {
+                    return self.end(None);
+                }
+                Err(ModelFailure { usage: self.paid(), ..self.call.expired(expired) })
+            }),
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelFailure>>> {
+        loop {
+            if let Some(delta) = self.reader.pop() {
+                return Poll::Ready(Some(Ok(delta)));
+            }
+            if self.over {
+                self.body = None;
+                return Poll::Ready(None);
+            }
+            match self.step(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(failure)) => {
+                    self.over = true;
+                    self.body = None;
+                    self.reader.clear();
+                    return Poll::Ready(Some(Err(failure)));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Call {
+    /// Sends the request. Gives the head of the reply, and the address that was asked.
+    async fn send(&self, body: Vec<u8>, watch: &mut Watch) -> Result<(Answer, Addressed), ModelFailure> {
+        let server = &self.server;
+        let unusable = |error: ModelError| self.failure(FailureKind::Connect, chain(&error));
+        let (route, headers) = server.ready().map_err(unusable)?;
+        let path = server.wire.path(server.dialect.plain_name(&self.model), self.stream);
+        let address = match path {
+            Cow::Borrowed(path) => server.at_fixed(path),
+            Cow::Owned(path) => server.at(&path),
+        };
+        let address = address.map_err(unusable)?;
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = address.line.clone();
+        *request.headers_mut() = headers.clone();
+        trace(request.headers_mut());
+        match watch.guard(route.send(request, server.connect_limit())).await {
+            Ok(Ok(answer)) => Ok((answer, address)),
+            Ok(Err(error)) => Err(self.failure(FailureKind::Connect, chain(&error))),
+            Err(expired) => Err(self.expired(expired)),
+        }
+    }
+
+    fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> ModelFailure {
+        ModelFailure::new(kind, mask(message.as_ref()), self.model.clone())
+    }
+
+    /// The most bytes of a body, or of one event of it.
+    fn max_body_bytes(&self) -> usize {
+        let most = self.max_reply_bytes.saturating_mul(MAX_ESCAPED).saturating_add(MAX_WRAPPING_BYTES);
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+
+    /// Where the bound on bodies comes from.
+    fn bound(&self) -> String {
+        format!("the model's max_reply_bytes is {}", self.max_reply_bytes)
+    }
+
+    /// A body beyond its bound; `read`: how much of it came, for an estimate of what it cost.
+    fn body_too_large(&self, most: usize, read: usize) -> ModelFailure {
+        let words = format!("the body of the reply is longer than {most} bytes ({})", self.bound());
+        ModelFailure {
+            usage: estimate(self.content_bytes, read),
+            ..self.failure(FailureKind::TooLarge, words)
+        }
+    }
+
+    fn expired(&self, expired: Expired) -> ModelFailure {
+        self.failure(FailureKind::Timeout, format!("{expired} from {}", self.server.endpoint.host))
+    }
+
+    fn undecoded(&self, error: DecodeError, usage: Usage) -> ModelFailure {
+        let DecodeError { kind, status, refuses, message } = error;
+        ModelFailure { status, refuses, usage, ..self.failure(kind, message) }
+    }
+
+    /// The provider answered with an error.
+    async fn refused(&self, answer: Answer, address: &Addressed, watch: &mut Watch) -> ModelFailure {
+        let Refused { status, retry_after_ms, report } = read_refusal(answer, watch).await;
+        let words = self.server.wire.facts().errors;
+        let kind = words.kind(status, &report);
+        let refuses = words.refusal(kind, Some(status), &report.message);
+        let said = match kind {
+            FailureKind::NotFound => {
+                format!("{} (model `{}` at {})", report.message, self.model, address.url)
+            }
+            _ => report.message,
+        };
+        ModelFailure { status: Some(status), retry_after_ms, refuses, ..self.failure(kind, said) }
+    }
+
+    pub(super) async fn read_whole(&self, mut body: Body, watch: &mut Watch) -> Result<Bytes, ModelFailure> {
+        let most = self.max_body_bytes();
+        if body.promised().is_some_and(|length| length > most as u64) {
+            return Err(self.body_too_large(most, 0));
+        }
+        // A small reply comes in one piece, which is read where it is.
+        let mut first = Bytes::new();
+        let mut data = Vec::new();
+        while !body.is_over() {
+            watch.token(Instant::now());
+            match watch.guard(body.next()).await {
+                Ok(None) => break,
+                Ok(Some(Ok(bytes))) if data.len() + first.len() + bytes.len() > most => {
+                    return Err(self.body_too_large(most, data.len() + first.len()));
+                }
+                Ok(Some(Ok(bytes))) if first.is_empty() && data.is_empty() => first = bytes,
+                Ok(Some(Ok(bytes))) => {
+                    data.extend_from_slice(&std::mem::take(&mut first));
+                    data.extend_from_slice(&bytes);
+                }
+                Ok(Some(Err(error))) => {
+                    let words =
+                        format!("the reply from {} broke: {}", self.server.endpoint.host, chain(&error));
+                    return Err(self.failure(FailureKind::Cut, words));
+                }
+                Err(expired) => return Err(self.expired(expired)),
+            }
+        }
+        body.finish();
+        Ok(if data.is_empty() { first } else { data.into() })
+    }
+}

@@ -1,0 +1,330 @@
+//! Owns one exchange with a server: a request goes out on a connection, and its reply comes in.
+//!
+//! A connection has no task of its own: the exchange that uses it drives it. Redirects are not followed, because they would
+//! carry keys in custom headers to another host (E43), and nothing is repeated that may have been sent: retries are the
+//! core's.
+
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, HOST, PROXY_AUTHORIZATION, USER_AGENT};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::client::conn::http1::{self, SendRequest};
+use tokio::task::unconstrained;
+use windlass_core::mask;
+
+use super::body::Body;
+use super::connect::{Io, Unconnected, connect};
+use super::pool::{Place, Pool};
+use super::proxy::{Via, is_tls};
+
+/// A request with its whole body.
+pub(crate) type Outgoing = Request<Full<Bytes>>;
+
+/// Why an exchange failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// The address cannot be asked.
+    #[error("the address `{address}` cannot be used: {reason}")]
+    BadAddress {
+        /// The address, secrets masked.
+        address: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The connection took too long to be made.
+    #[error("no connection to {host} within {limit_ms} ms")]
+    ConnectTimeout {
+        /// The server, as `host:port`.
+        host: String,
+        /// The limit, in milliseconds.
+        limit_ms: u64,
+    },
+    /// No connection could be made.
+    #[error("no connection to {host}")]
+    Connect {
+        /// The server, as `host:port`.
+        host: String,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No encrypted connection could be made.
+    #[error("no TLS connection to {host}")]
+    Tls {
+        /// The server, as `host:port`.
+        host: String,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The server gave no reply.
+    #[error("no reply from {host}")]
+    NoReply {
+        /// The server, as `host:port`.
+        host: String,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The reply broke off.
+    #[error("the reply from {host} broke")]
+    Broken {
+        /// The server, as `host:port`.
+        host: String,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// A client for small exchanges besides calls of models. It uses the connections, proxies and TLS settings of the models'
+/// adapters, follows no redirect and repeats nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpClient {
+    connect: Duration,
+    proxy: bool,
+}
+
+impl HttpClient {
+    /// A client that waits so long for a connection, and asks through the proxies that the environment names.
+    pub fn new(connect: Duration) -> Self {
+        Self { connect, proxy: true }
+    }
+
+    /// The same without proxies.
+    #[must_use]
+    pub fn without_proxy(self) -> Self {
+        Self { proxy: false, ..self }
+    }
+
+    /// Whether an address can be asked at all.
+    ///
+    /// # Errors
+    /// It is no http or https address, or has a login.
+    pub fn check(address: &str) -> Result<(), HttpError> {
+        let unread = |_| HttpError::BadAddress {
+            address: mask(address.rsplit_once('@').map_or(address, |(_, rest)| rest)).into_owned(),
+            reason: "it is no URL",
+        };
+        let address: Uri = address.trim().parse().map_err(unread)?;
+        parts(&address).map(drop)
+    }
+
+    /// Sends a request to the whole address that it names, and reads at most so many bytes of the reply's body: what is
+    /// beyond is left.
+    ///
+    /// # Errors
+    /// The address cannot be used, there is no connection, or the reply breaks off.
+    pub async fn send(&self, request: Request<Bytes>, most: usize) -> Result<Response<Bytes>, HttpError> {
+        let (mut parts, body) = request.into_parts();
+        let route = Route::to(&parts.uri, self.proxy)?;
+        parts.uri = route.line(&parts.uri);
+        let own = std::mem::replace(&mut parts.headers, route.headers());
+        parts.headers.extend(own);
+        let answer = route.send(Request::from_parts(parts, Full::new(body)), self.connect).await?;
+        let (mut body, mut data) = (answer.body, Vec::new());
+        while let Some(piece) = body.next().await {
+            let piece =
+                piece.map_err(|source| HttpError::Broken { host: route.host(), source: source.into() })?;
+            let room = most - data.len();
+            data.extend_from_slice(piece.get(..room).unwrap_or(&piece));
+            if piece.len() > room {
+                break;
+            }
+        }
+        let mut response = Response::new(Bytes::from(data));
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers;
+        Ok(response)
+    }
+}
+
+/// The way to a server, found once for all requests to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// The server's address; its path is of no interest.
+    origin: Uri,
+    authority: Authority,
+    via: Via,
+    pool: Arc<Pool>,
+}
+
+/// A reply whose body is yet to be read.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+impl Route {
+    /// The way to the server of an address.
+    pub(crate) fn to(address: &Uri, proxy: bool) -> Result<Self, HttpError> {
+        let (scheme, authority) = parts(address)?;
+        let via = if proxy { Via::by_environment(address) } else { Via::Direct };
+        let pool = Pool::of(Place { origin: format!("{scheme}://{authority}"), proxy });
+        Ok(Self { origin: address.clone(), authority: authority.clone(), via, pool })
+    }
+
+    /// What the request line says for a path of this server.
+    pub(crate) fn line(&self, path: &Uri) -> Uri {
+        let path = path.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        let mut parts = http::uri::Parts::default();
+        parts.path_and_query = Some(path);
+        if let Via::Forward(_) = self.via {
+            parts.scheme = self.origin.scheme().cloned();
+            parts.authority = Some(self.authority.clone());
+        }
+        Uri::from_parts(parts).unwrap_or_default()
+    }
+
+    /// The headers of every request to this server.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        let usual = if is_tls(&self.origin) { 443 } else { 80 };
+        let port = self.authority.port_u16().filter(|port| *port != usual);
+        let host = self.authority.host();
+        let host = port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let mut headers = HeaderMap::with_capacity(8);
+        if let Ok(host) = HeaderValue::try_from(host) {
+            headers.insert(HOST, host);
+        }
+        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        headers.insert(USER_AGENT, user_agent());
+        if let Via::Forward(proxy) = &self.via
+            && let Some(login) = &proxy.login
+        {
+            headers.insert(PROXY_AUTHORIZATION, login.clone());
+        }
+        headers
+    }
+
+    /// Sends a request and waits for the head of its reply. `limit` is for a new connection.
+    pub(crate) async fn send(&self, mut request: Outgoing, limit: Duration) -> Result<Answer, HttpError> {
+        while let Some(connection) = poll_fn(|context| Poll::Ready(self.pool.take(context))).await {
+            match self.exchange(connection, request).await {
+                Ok(answer) => return Ok(answer),
+                // Its server has closed the connection at this moment. Nothing was sent.
+                Err((_, Some(unsent))) => request = *unsent,
+                Err((error, None)) => return Err(error),
+            }
+        }
+        // Made apart: what a connection needs while it is made is much, and most calls find one.
+        let connection = Box::pin(self.connect(limit)).await?;
+        self.exchange(connection, request).await.map_err(|(error, _)| error)
+    }
+
+    async fn exchange(
+        &self,
+        mut connection: Box<Connection>,
+        request: Outgoing,
+    ) -> Result<Answer, (HttpError, Option<Box<Outgoing>>)> {
+        match connection.ask(request).await {
+            Ok(response) => {
+                let (head, incoming) = response.into_parts();
+                let body = Body::new(incoming, connection, self.pool.clone());
+                Ok(Answer { status: head.status, headers: head.headers, body })
+            }
+            Err(mut failed) => {
+                let unsent = failed.take_message().map(Box::new);
+                Err((HttpError::NoReply { host: self.host(), source: failed.into_error().into() }, unsent))
+            }
+        }
+    }
+
+    async fn connect(&self, limit: Duration) -> Result<Box<Connection>, HttpError> {
+        let making = async {
+            let io = connect(&self.origin, &self.via, limit).await?;
+            http1::handshake(io).await.map_err(|error| Unconnected::Failed(error.into()))
+        };
+        let host = self.host();
+        match tokio::time::timeout(limit, making).await.unwrap_or(Err(Unconnected::Late)) {
+            Ok((sender, io)) => Ok(Box::new(Connection { sender, io, over: false })),
+            Err(Unconnected::Tls(source)) => Err(HttpError::Tls { host, source }),
+            Err(Unconnected::Failed(source)) => Err(HttpError::Connect { host, source }),
+            Err(Unconnected::Late) => {
+                let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+                Err(HttpError::ConnectTimeout { host, limit_ms })
+            }
+        }
+    }
+
+    /// The server as `host:port`, for messages.
+    fn host(&self) -> String {
+        let usual = if is_tls(&self.origin) { 443 } else { 80 };
+        format!("{}:{}", self.authority.host(), self.authority.port_u16().unwrap_or(usual))
+    }
+}
+
+/// Scheme and authority of an address that can be asked.
+fn parts(address: &Uri) -> Result<(&Scheme, &Authority), HttpError> {
+    let bad = |reason: &'static str| {
+        let address = address.to_string();
+        let shown = address.rsplit_once('@').map_or(&*address, |(_, rest)| rest);
+        HttpError::BadAddress { address: mask(shown).into_owned(), reason }
+    };
+    match (address.scheme(), address.authority()) {
+        (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {
+            if authority.as_str().contains('@') {
+                return Err(bad("a login does not belong into it"));
+            }
+            Ok((scheme, authority))
+        }
+        _ => Err(bad("it must begin with http:// or https://")),
+    }
+}
+
+pub(crate) fn user_agent() -> HeaderValue {
+    HeaderValue::from_static(concat!("windlass/", env!("CARGO_PKG_VERSION")))
+}
+
+/// A connection to a server, with at most one exchange on it.
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    io: http1::Connection<Box<dyn Io>, Full<Bytes>>,
+    /// It was closed, and is not to be polled any more.
+    over: bool,
+}
+
+impl Connection {
+    /// Reads and writes what can be.
+    pub(crate) fn drive(&mut self, context: &mut Context<'_>) {
+        // An error reaches whoever waits for the reply or its body.
+        self.over = self.over || Pin::new(&mut self.io).poll(context).is_ready();
+    }
+
+    /// Whether it can take a request.
+    pub(crate) fn is_open(&mut self, context: &mut Context<'_>) -> bool {
+        self.drive(context);
+        !self.over && self.sender.is_ready()
+    }
+
+    async fn ask(&mut self, request: Outgoing) -> Result<Response<hyper::body::Incoming>, Refused> {
+        // A waker that wakes nobody must not be what a task's used-up budget is told to.
+        let mut reply = pin!(unconstrained(self.sender.try_send_request(request)));
+        let (io, over) = (&mut self.io, &mut self.over);
+        poll_fn(|context| {
+            *over = *over || Pin::new(&mut *io).poll(context).is_ready();
+            // Only the connection's progress brings the reply: it is asked after each step, and wakes nobody itself.
+            reply.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        })
+        .await
+    }
+}
+
+type Refused = hyper::client::conn::TrySendError<Outgoing>;
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("over", &self.over).finish_non_exhaustive()
+    }
+}

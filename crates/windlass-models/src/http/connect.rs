@@ -1,0 +1,143 @@
+//! Owns how a connection is made: TCP, a proxy's tunnel, TLS.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Uri};
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+use super::proxy::{Proxy, Via, is_tls};
+use super::{client, tls};
+
+/// How long a connection may be silent before it is probed, and how long between probes.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// How many probes may stay unanswered.
+const KEEPALIVE_RETRIES: u32 = 3;
+
+/// How long sent bytes may stay unacknowledged.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
+/// A connection's two directions.
+pub(crate) trait Io: Read + Write + Unpin + Send {}
+
+impl<T: Read + Write + Unpin + Send> Io for T {}
+
+type Cause = Box<dyn Error + Send + Sync>;
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum Unconnected {
+    /// The name, the network, the server or the proxy.
+    Failed(Cause),
+    /// TLS, or the system's certificates.
+    Tls(Cause),
+    /// The time was up.
+    Late,
+}
+
+/// Makes a connection to an address. The caller limits the time; `limit` is shared among the addresses of a name.
+pub(crate) async fn connect(to: &Uri, via: &Via, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
+    match via {
+        Via::Direct => reach(to, limit).await,
+        Via::Forward(proxy) => reach(http_proxy(proxy)?, limit).await,
+        Via::Tunnel(proxy) => tunnel(to, proxy, limit).await,
+    }
+}
+
+/// A connection straight to an address.
+async fn reach(to: &Uri, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
+    let tcp = tcp(limit).call(to.clone()).await.map_err(failed)?;
+    if !is_tls(to) {
+        return Ok(Box::new(tcp));
+    }
+    let config = tls::config().map_err(|error| Unconnected::Tls(error.into()))?;
+    encrypt(to, config, tcp.into_inner()).await
+}
+
+/// A connection through a proxy's tunnel, encrypted to the address behind it.
+async fn tunnel(to: &Uri, proxy: &Proxy, limit: Duration) -> Result<Box<dyn Io>, Unconnected> {
+    let config = tls::config().map_err(|error| Unconnected::Tls(error.into()))?;
+    let mut headers = HeaderMap::with_capacity(1);
+    headers.insert(http::header::USER_AGENT, client::user_agent());
+    let connector = hyper_rustls::HttpsConnector::from((tcp(limit), config.clone()));
+    let mut tunnel = Tunnel::new(http_proxy(proxy)?.clone(), connector).with_headers(headers);
+    if let Some(login) = &proxy.login {
+        tunnel = tunnel.with_auth(login.clone());
+    }
+    let through = tunnel.call(to.clone()).await.map_err(failed)?;
+    encrypt(to, config, TokioIo::new(through)).await
+}
+
+async fn encrypt<T>(to: &Uri, config: Arc<ClientConfig>, stream: T) -> Result<Box<dyn Io>, Unconnected>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let tls = |error: Cause| Unconnected::Tls(error);
+    let host = to.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let name = ServerName::try_from(host).map_err(|error| tls(error.into()))?;
+    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| tls(error.into()))?;
+    Ok(Box::new(TokioIo::new(stream)))
+}
+
+fn tcp(limit: Duration) -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(limit));
+    tcp.set_keepalive(Some(KEEPALIVE));
+    tcp.set_keepalive_interval(Some(KEEPALIVE));
+    tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    tcp
+}
+
+/// The address of a proxy that speaks HTTP.
+fn http_proxy(proxy: &Proxy) -> Result<&Uri, Unconnected> {
+    match proxy.uri.scheme_str() {
+        Some("http" | "https") => Ok(&proxy.uri),
+        scheme => {
+            let scheme = scheme.unwrap_or_default();
+            Err(Unconnected::Failed(format!("a proxy must speak HTTP, and this one is {scheme}").into()))
+        }
+    }
+}
+
+/// An error of the connectors. A proxy's own TLS fails inside them.
+fn failed(error: impl Into<Cause>) -> Unconnected {
+    let error = error.into();
+    let is_tls = |error: &(dyn Error + 'static)| error.is::<rustls::Error>();
+    let is_late = |error: &(dyn Error + 'static)| {
+        error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::TimedOut)
+    };
+    if any_cause(&*error, &is_tls) {
+        Unconnected::Tls(error)
+    } else if any_cause(&*error, &is_late) {
+        Unconnected::Late
+    } else {
+        Unconnected::Failed(error)
+    }
+}
+
+/// Whether an error, or one that it wraps, is what is looked for.
+fn any_cause(error: &(dyn Error + 'static), is: &dyn Fn(&(dyn Error + 'static)) -> bool) -> bool {
+    if is(error) {
+        return true;
+    }
+    // An I/O error's `source` skips the error that it wraps.
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    wrapped.is_some_and(|wrapped| any_cause(wrapped, is))
+        || error.source().is_some_and(|source| any_cause(source, is))
+}

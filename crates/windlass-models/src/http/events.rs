@@ -1,0 +1,124 @@
+//! Owns the decoding of a streamed reply: bytes go in, pieces come out. A large event is decoded on another thread.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use windlass_core::Usage;
+use windlass_threads::{LARGE_BYTES, off_thread};
+
+use super::frames::{EventTooLong, Frames};
+use crate::Delta;
+use crate::wires::{Decode, DecodeError};
+
+/// The reader of one stream's events.
+pub(super) struct EventReader {
+    /// `None`: they are away with a large event.
+    parts: Option<Box<Parts>>,
+    away: Option<Away>,
+    queue: VecDeque<Delta>,
+    events: usize,
+}
+
+struct Parts {
+    frames: Frames,
+    decoder: Box<dyn Decode>,
+}
+
+/// A large event that is being decoded elsewhere: what was lent comes back, with what was found.
+type Away = Pin<Box<dyn Future<Output = (Box<Parts>, VecDeque<Delta>, Result<(), DecodeError>)> + Send>>;
+
+impl EventReader {
+    pub(super) fn new(frames: Frames, decoder: Box<dyn Decode>) -> Self {
+        let parts = Some(Box::new(Parts { frames, decoder }));
+        Self { parts, away: None, queue: VecDeque::new(), events: 0 }
+    }
+
+    /// Adds bytes as they came. What comes after the end of the reply is of no interest.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
+        match &mut self.parts {
+            Some(parts) if !parts.decoder.is_done() => parts.frames.push(bytes),
+            _ => Ok(()),
+        }
+    }
+
+    /// No more bytes will come: the last event may lack its end.
+    pub(super) fn close(&mut self) {
+        if let Some(parts) = &mut self.parts {
+            parts.frames.end();
+        }
+    }
+
+    /// Decodes the next whole event, at once or elsewhere if it is large. `false`: there is none.
+    pub(super) fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, DecodeError>> {
+        loop {
+            if let Some(away) = &mut self.away {
+                let (parts, queue, decoded) = ready!(away.as_mut().poll(context));
+                (self.parts, self.away) = (Some(parts), None);
+                self.queue.extend(queue);
+                return Poll::Ready(decoded.map(|()| true));
+            }
+            let Some(mut parts) = self.parts.take() else { return Poll::Ready(Ok(false)) };
+            let found = if parts.decoder.is_done() { None } else { parts.frames.find() };
+            let Some(bytes) = found else {
+                self.parts = Some(parts);
+                return Poll::Ready(Ok(false));
+            };
+            self.events += 1;
+            let bytes = bytes as u64;
+            if bytes < LARGE_BYTES {
+                let decoded = parts.decoder.event(parts.frames.data(), &mut self.queue);
+                self.parts = Some(parts);
+                return Poll::Ready(decoded.map(|()| true));
+            }
+            self.away = Some(Box::pin(off_thread(bytes, move || {
+                let mut queue = VecDeque::new();
+                let decoded = parts.decoder.event(parts.frames.data(), &mut queue);
+                (parts, queue, decoded)
+            })));
+        }
+    }
+
+    /// The next piece that was decoded.
+    pub(super) fn pop(&mut self) -> Option<Delta> {
+        self.queue.pop_front()
+    }
+
+    /// Whether there are decoded pieces.
+    pub(super) fn has_pieces(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Forgets what was decoded.
+    pub(super) fn clear(&mut self) {
+        self.queue.clear();
+    }
+
+    /// Whether any event came.
+    pub(super) fn has_begun(&self) -> bool {
+        self.events > 0
+    }
+
+    /// Whether the provider said that nothing more comes.
+    pub(super) fn is_done(&self) -> bool {
+        self.parts.as_ref().is_some_and(|parts| parts.decoder.is_done())
+    }
+
+    /// Whether the reply is whole.
+    pub(super) fn is_finished(&self) -> bool {
+        self.parts.as_ref().is_some_and(|parts| parts.decoder.is_finished())
+    }
+
+    /// What was paid so far.
+    pub(super) fn usage(&self, content_bytes: usize) -> Usage {
+        self.parts.as_ref().map(|parts| parts.decoder.usage(content_bytes)).unwrap_or_default()
+    }
+
+    /// Ends the stream. `false`: the reply is not whole.
+    pub(super) fn end(&mut self, content_bytes: usize) -> bool {
+        self.parts.as_mut().is_some_and(|parts| parts.decoder.end(content_bytes, &mut self.queue))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+use std::task::Waker;
+
+use super::*;
+use crate::http::Framing;
+use crate::wires::openai_chat::OpenAiChat;
+use crate::wires::{Dialect, Wire};
+
+/// A reader that has the bytes of one event with a text of that length.
+fn reader(bytes: usize) -> EventReader {
+    let frames = Frames::bounded(Framing::Events, 1 << 24);
+    let mut reader = EventReader::new(frames, OpenAiChat.decoder(&Dialect::default()));
+    let text = "x".repeat(bytes);
+    let event =
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\ndata: [DONE]\n\n");
+    reader.push(event.as_bytes()).expect("it fits");
+    reader
+}
+
+fn poll(reader: &mut EventReader) -> Poll<Result<bool, DecodeError>> {
+    reader.poll_event(&mut Context::from_waker(Waker::noop()))
+}
+
+/// What takes long is not done within a poll: others have their turn before its piece comes.
+#[tokio::test(flavor = "current_thread")]
+async fn a_large_event_is_decoded_elsewhere_and_a_small_one_at_once() {
+    let text = |bytes: usize| Delta::Text("x".repeat(bytes));
+    let mut small = reader(1_000);
+    assert_eq!(poll(&mut small), Poll::Ready(Ok(true)));
+    assert_eq!(small.pop(), Some(text(1_000)));
+    let large = LARGE_BYTES as usize;
+    let mut reader = reader(large);
+    assert!(poll(&mut reader).is_pending());
+    let decoded = std::future::poll_fn(|context| reader.poll_event(context)).await;
+    assert_eq!((decoded, reader.pop()), (Ok(true), Some(text(large))));
+    assert_eq!(poll(&mut reader), Poll::Ready(Ok(true)));
+    assert!(reader.is_done() && reader.end(0));
+    assert_eq!(reader.usage(0).output, large as u64 / 4);
+}

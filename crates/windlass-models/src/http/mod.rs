@@ -1,0 +1,31 @@
+//! HTTP for all wires: connections, time limits, streams of events, and what failures mean.
+//!
+//! [`HttpModel`] drives a [`Wire`](crate::wires::Wire) over HTTP/1.1. The client below it is hyper's connection with a pool
+//! that is shared by all adapters of the process. A call drives its own connection: no other task is woken for it, and
+//! dropping the call closes the connection.
+
+mod binding;
+mod body;
+mod call;
+mod client;
+mod connect;
+mod directory;
+mod endpoint;
+mod events;
+mod failure;
+mod frames;
+mod model;
+mod pool;
+mod proxy;
+mod rate_limits;
+pub mod sse;
+mod timeouts;
+mod tls;
+mod trouble;
+
+pub use self::client::{HttpClient, HttpError};
+pub use self::failure::{ErrorWords, Report};
+pub(crate) use self::failure::{cut, report_of};
+pub use self::frames::{Framing, lines};
+pub use self::model::{HttpModel, HttpModelConfig};
+pub use self::timeouts::Timeouts;

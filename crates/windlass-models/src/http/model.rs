@@ -1,0 +1,222 @@
+//! Owns [`HttpModel`]: the adapter of every model behind HTTP, whatever its wire.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::TryFutureExt;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use windlass_core::Secret;
+
+use super::binding;
+use super::call::{Call, open};
+use super::client::Route;
+use super::endpoint::{Endpoint, Target};
+use super::timeouts::Timeouts;
+use crate::wires::openai_chat::OpenAiChat;
+use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
+use crate::{Deltas, Model, ModelError, ModelRequest, providers};
+
+/// What an [`HttpModel`] is made of.
+#[derive(Clone, Debug)]
+pub struct HttpModelConfig {
+    /// The wire that the server speaks.
+    pub wire: &'static dyn Wire,
+    /// The provider's label, such as `openai` or `ollama`: it is taken off model names (`LABEL/NAME`).
+    pub name: Arc<str>,
+    /// Where the API is: with or without a slash at the end, with or without the wire's usual path (`/v1`); any other path
+    /// is kept.
+    pub base_url: String,
+    /// The key, sent in the wire's header if there is one.
+    pub key: Option<Secret>,
+    /// More headers; one with the name of the key's header stands in for it. Their values count as secrets.
+    pub headers: Vec<(String, Secret)>,
+    /// How long a call may take.
+    pub timeouts: Timeouts,
+    /// Whether the variables HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY count.
+    pub allow_proxy: bool,
+    /// Where the server differs from others of its wire, besides what is [known of its host](providers::quirks_of_host).
+    pub quirks: Quirks,
+    /// Whether marks for the provider's cache are sent (`cache_control`); `None`: as the quirks say. Gateways such as LiteLLM
+    /// take them; OpenAI itself, which caches without being asked, refuses them.
+    pub cache_control: Option<bool>,
+}
+
+impl HttpModelConfig {
+    /// A server without a key, with default timeouts.
+    pub fn new(wire: &'static dyn Wire, name: impl Into<Arc<str>>, base_url: impl Into<String>) -> Self {
+        Self {
+            wire,
+            name: name.into(),
+            base_url: base_url.into(),
+            key: None,
+            headers: Vec::new(),
+            timeouts: Timeouts::default(),
+            allow_proxy: true,
+            quirks: Quirks::NONE,
+            cache_control: None,
+        }
+    }
+
+    /// A server of OpenAI Chat Completions, which nearly every server speaks.
+    pub fn openai_chat(name: impl Into<Arc<str>>, base_url: impl Into<String>) -> Self {
+        Self::new(&OpenAiChat, name, base_url)
+    }
+}
+
+/// A model behind HTTP. It makes exactly one request a call: retries are the core's.
+#[derive(Clone, Debug)]
+pub struct HttpModel {
+    server: Arc<Server>,
+}
+
+/// What all calls of an adapter share.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) wire: &'static dyn Wire,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) dialect: Dialect,
+    headers: HeaderMap,
+    allow_proxy: bool,
+    /// Found at the first call: it reads the environment.
+    ready: OnceLock<Ready>,
+    /// The address of calls whose path the wire never changes.
+    fixed: OnceLock<(&'static str, Addressed)>,
+}
+
+/// What is the same for every request to a server.
+#[derive(Debug)]
+struct Ready {
+    route: Route,
+    headers: HeaderMap,
+}
+
+/// An address with what the request line says for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Addressed {
+    pub(crate) url: Arc<str>,
+    pub(crate) line: Uri,
+}
+
+impl HttpModel {
+    /// Makes an adapter. Nothing is connected and no TLS is set up before the first call.
+    ///
+    /// # Errors
+    /// The base URL or a header cannot be used.
+    pub fn new(config: HttpModelConfig) -> Result<Self, ModelError> {
+        let facts = config.wire.facts();
+        let endpoint = Endpoint::parse(&config.base_url, facts)?;
+        let quirks = config.quirks.and(providers::quirks_of_host(endpoint.name()));
+        let cache_control = config.cache_control.unwrap_or(quirks.cache_control);
+        let quirks = Quirks { cache_control, ..quirks };
+        let server = Server {
+            wire: config.wire,
+            headers: headers(facts, config.key.as_ref(), &config.headers)?,
+            endpoint,
+            timeouts: config.timeouts,
+            dialect: Dialect { label: config.name, quirks },
+            allow_proxy: config.allow_proxy,
+            ready: OnceLock::new(),
+            fixed: OnceLock::new(),
+        };
+        Ok(Self { server: Arc::new(server) })
+    }
+
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+}
+
+impl Model for HttpModel {
+    fn provider(&self) -> &str {
+        &self.server.dialect.label
+    }
+
+    fn binding(&self) -> Vec<(String, Secret)> {
+        let Server { wire, endpoint, headers, .. } = &*self.server;
+        binding::of(&endpoint.url(&wire.path("", false)), headers, wire.facts())
+    }
+
+    fn call(&self, request: ModelRequest) -> Deltas {
+        let encoding = self.server.wire.encode(&self.server.dialect, &request);
+        let call = Call {
+            server: self.server.clone(),
+            max_reply_bytes: request.model.max_reply_bytes(),
+            model: request.model.name,
+            content_bytes: encoding.content_bytes,
+            stream: request.stream,
+        };
+        Box::pin(open(call, encoding.body).try_flatten_stream())
+    }
+}
+
+impl Server {
+    /// The way to the server, and the headers of every request to it.
+    pub(crate) fn ready(&self) -> Result<(&Route, &HeaderMap), ModelError> {
+        let ready = if let Some(ready) = self.ready.get() {
+            ready
+        } else {
+            let route = Route::to(&self.endpoint.origin()?, self.allow_proxy)?;
+            let mut headers = route.headers();
+            // A header of the settings stands in for one of ours.
+            headers.extend(self.headers.clone());
+            self.ready.get_or_init(|| Ready { route, headers })
+        };
+        Ok((&ready.route, &ready.headers))
+    }
+
+    /// The address of a path behind the base URL.
+    pub(crate) fn at(&self, path: &str) -> Result<Addressed, ModelError> {
+        let Target { url, path } = self.endpoint.at(path)?;
+        Ok(Addressed { url: url.into(), line: self.ready()?.0.line(&path) })
+    }
+
+    /// The address of a path that is the same for all calls: made once.
+    pub(crate) fn at_fixed(&self, path: &'static str) -> Result<Addressed, ModelError> {
+        if let Some((_, addressed)) = self.fixed.get().filter(|(known, _)| *known == path) {
+            return Ok(addressed.clone());
+        }
+        let addressed = self.at(path)?;
+        // Where another path was first, this one is made anew each time.
+        self.fixed.set((path, addressed.clone())).ok();
+        Ok(addressed)
+    }
+
+    /// How long a connection may take to be made.
+    pub(crate) fn connect_limit(&self) -> Duration {
+        Duration::from_millis(self.timeouts.connect_ms)
+    }
+}
+
+fn headers(
+    facts: &WireFacts,
+    key: Option<&Secret>,
+    more: &[(String, Secret)],
+) -> Result<HeaderMap, ModelError> {
+    let bad = |name: &str| ModelError::BadHeader { name: name.to_owned() };
+    let secret = |name: &str, value: &str| {
+        let mut value = HeaderValue::from_str(value.trim()).map_err(|_| bad(name))?;
+        value.set_sensitive(true);
+        Ok::<_, ModelError>(value)
+    };
+    let mut headers = HeaderMap::with_capacity(2 + facts.headers.len() + more.len());
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for &(name, value) in facts.headers {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if let Some(key) = key {
+        let (name, value) = match facts.key {
+            KeyHeader::Bearer => (AUTHORIZATION, Cow::Owned(format!("Bearer {}", key.expose().trim()))),
+            KeyHeader::Named(name) => (HeaderName::from_static(name), Cow::Borrowed(key.expose())),
+        };
+        let value = secret(name.as_str(), &value)?;
+        headers.insert(name, value);
+    }
+    for (name, value) in more {
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad(name))?;
+        headers.insert(header, secret(name, value.expose())?);
+    }
+    Ok(headers)
+}

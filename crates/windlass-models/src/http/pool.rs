@@ -1,0 +1,142 @@
+//! Owns the idle connections of the process, shared by all adapters.
+//!
+//! A connection belongs to the tokio runtime whose reactor it was made with, and is used by that one only. An idle connection
+//! is polled by nobody: whether its server has closed it shows when it is taken.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tokio::runtime::{Handle, Id};
+use tokio::time::Instant;
+
+use super::client::Connection;
+
+/// How long an idle connection is kept: below the 60 s after which many servers close it.
+const IDLE: Duration = Duration::from_secs(50);
+
+/// How many idle connections to one server are kept.
+const MAX_IDLE: usize = 256;
+
+/// What a connection can be used for: an address, asked through proxies or not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    /// `scheme://host:port`.
+    pub(crate) origin: String,
+    /// Whether the proxies of the environment count.
+    pub(crate) proxy: bool,
+}
+
+/// The idle connections to one place.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    idle: Mutex<Shelf>,
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    /// The oldest first.
+    connections: Vec<Idle>,
+    /// Whether a task ends those that were idle for too long.
+    swept: bool,
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Box<Connection>,
+    since: Instant,
+    runtime: Id,
+}
+
+impl Pool {
+    /// The pool of a place: one a process.
+    pub(crate) fn of(place: Place) -> Arc<Self> {
+        static POOLS: Mutex<Option<HashMap<Place, Arc<Pool>>>> = Mutex::new(None);
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let pools = pools.get_or_insert_default();
+        if let Some(pool) = pools.get(&place) {
+            return pool.clone();
+        }
+        // A place that no adapter names and that has no connection is forgotten.
+        pools.retain(|_, pool| Arc::strong_count(pool) > 1 || !pool.shelf().connections.is_empty());
+        pools.entry(place).or_default().clone()
+    }
+
+    /// The connection that was used last and is still open.
+    pub(crate) fn take(&self, context: &mut Context<'_>) -> Option<Box<Connection>> {
+        let runtime = Handle::try_current().ok()?.id();
+        loop {
+            let mut shelf = self.shelf();
+            let at = shelf.connections.iter().rposition(|idle| idle.runtime == runtime)?;
+            let Idle { mut connection, since, .. } = shelf.connections.remove(at);
+            drop(shelf);
+            if since.elapsed() < IDLE && connection.is_open(context) {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Keeps a connection whose last reply was read to its end.
+    pub(crate) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
+        let Ok(handle) = Handle::try_current() else { return };
+        // Whoever used it last is not to be woken by it any more.
+        if !connection.is_open(&mut Context::from_waker(Waker::noop())) {
+            return;
+        }
+        let mut shelf = self.shelf();
+        if shelf.connections.len() >= MAX_IDLE {
+            return;
+        }
+        shelf.connections.push(Idle { connection, since: Instant::now(), runtime: handle.id() });
+        if !std::mem::replace(&mut shelf.swept, true) {
+            drop(shelf);
+            let sweep = Sweep { pool: Arc::downgrade(self), runtime: handle.id(), done: false };
+            handle.spawn(sweep.run());
+        }
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what was idle for too long, and says when the next one is due.
+    fn sweep(&self) -> Option<Instant> {
+        let mut shelf = self.shelf();
+        let due = shelf.connections.iter().take_while(|idle| idle.since.elapsed() >= IDLE).count();
+        let over: Vec<_> = shelf.connections.drain(..due).collect();
+        let next = shelf.connections.first().map(|idle| idle.since + IDLE);
+        shelf.swept = next.is_some();
+        drop(shelf);
+        drop(over);
+        next
+    }
+}
+
+/// A task that ends idle connections. It ends itself when there is none, or with its runtime.
+struct Sweep {
+    pool: Weak<Pool>,
+    runtime: Id,
+    done: bool,
+}
+
+impl Sweep {
+    async fn run(mut self) {
+        while let Some(due) = self.pool.upgrade().and_then(|pool| pool.sweep()) {
+            tokio::time::sleep_until(due).await;
+        }
+        self.done = true;
+    }
+}
+
+impl Drop for Sweep {
+    /// The runtime ends: its connections can be used by nobody any more.
+    fn drop(&mut self) {
+        let Some(pool) = self.pool.upgrade().filter(|_| !self.done) else { return };
+        let mut shelf = pool.shelf();
+        shelf.swept = false;
+        let gone: Vec<_> = shelf.connections.extract_if(.., |idle| idle.runtime == self.runtime).collect();
+        drop(shelf);
+        drop(gone);
+    }
+}

@@ -1,0 +1,31 @@
+//! Owns what response headers say of a provider's rate limits.
+
+use std::time::{Duration, SystemTime};
+
+use http::HeaderMap;
+
+/// The longest wait that a `Retry-After` is believed, in milliseconds: a day.
+const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// How long the provider asks us to wait, in milliseconds: `retry-after-ms`, or `Retry-After` in seconds or as a date
+/// (RFC 9110, 10.2.3). A date that has passed is no wait.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<u64> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let ms = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0);
+    let wait = match (ms, text("retry-after")) {
+        (Some(ms), _) => ms as u64,
+        (None, Some(after)) => match after.parse::<f64>() {
+            Ok(seconds) if seconds >= 0.0 => (seconds * 1000.0) as u64,
+            Ok(_) => return None,
+            Err(_) => {
+                let at = httpdate::parse_http_date(after).ok()?;
+                at.duration_since(now).unwrap_or(Duration::ZERO).as_millis() as u64
+            }
+        },
+        (None, None) => return None,
+    };
+    Some(wait.min(MAX_RETRY_AFTER_MS))
+}
+
+#[cfg(test)]
+mod tests;

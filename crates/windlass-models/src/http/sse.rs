@@ -1,0 +1,227 @@
+//! Owns the parser of server-sent events (WHATWG HTML, 9.2.6), fed with bytes cut anywhere.
+
+use windlass_core::Steps;
+
+use super::frames::EventTooLong;
+
+/// The most bytes that one event may have before its end, where nothing else is said.
+pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// An incremental parser: bytes go in with [`push`](Self::push), the data of whole events come out of
+/// [`next_data`](Self::next_data). Lines may end in LF, CR or CRLF; comments, event types, ids and events without data
+/// are passed over; several data lines are joined with LF.
+#[derive(Debug)]
+pub struct SseParser {
+    max_event_bytes: usize,
+    buffer: Vec<u8>,
+    /// Where the first line that is not taken yet begins.
+    line: usize,
+    /// Up to where that line was searched for its end.
+    searched: usize,
+    /// The one data line of the event that is being read; `joined` holds the data once there are two.
+    data: Option<(usize, usize)>,
+    joined: Vec<u8>,
+    many: bool,
+    /// The last line ended in CR at the end of the buffer: an LF that follows belongs to it.
+    after_cr: bool,
+    begun: bool,
+    ended: bool,
+    /// Where the data of the last event stand that was found.
+    found: Found,
+    steps: Steps,
+}
+
+/// Where the data of an event stand.
+#[derive(Clone, Copy, Debug, Default)]
+enum Found {
+    #[default]
+    Nowhere,
+    /// From one place of the buffer to another.
+    At(usize, usize),
+    Joined,
+}
+
+impl Default for SseParser {
+    fn default() -> Self {
+        Self::bounded(MAX_EVENT_BYTES)
+    }
+}
+
+impl SseParser {
+    /// A parser of events that have at most so many bytes each.
+    pub fn bounded(max_event_bytes: usize) -> Self {
+        Self {
+            max_event_bytes,
+            buffer: Vec::new(),
+            line: 0,
+            searched: 0,
+            data: None,
+            joined: Vec::new(),
+            many: false,
+            after_cr: false,
+            begun: false,
+            ended: false,
+            found: Found::Nowhere,
+            steps: Steps::default(),
+        }
+    }
+
+    /// How many bytes were looked at or moved so far.
+    pub fn steps(&self) -> u64 {
+        self.steps.count()
+    }
+
+    /// Adds bytes as they came.
+    ///
+    /// # Errors
+    /// The event that is being read is too long.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
+        self.compact();
+        let joined = if self.many { self.joined.len() } else { 0 };
+        if self.buffer.len() + joined + bytes.len() > self.max_event_bytes {
+            return Err(EventTooLong);
+        }
+        self.steps.add(bytes.len());
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Nothing more will come: the last line and event count as ended. (The standard drops them; servers that close
+    /// right after their last line do mean it.)
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The data of the next whole event; `None`: more bytes are needed.
+    pub fn next_data(&mut self) -> Option<&[u8]> {
+        self.next_event()?;
+        Some(self.data())
+    }
+
+    /// The data of the event that was found last, until more bytes are added.
+    pub fn data(&self) -> &[u8] {
+        match self.found {
+            Found::Nowhere => &[],
+            Found::At(start, end) => self.buffer.get(start..end).unwrap_or_default(),
+            Found::Joined => &self.joined,
+        }
+    }
+
+    /// Finds the next whole event and says how many bytes of [`data`](Self::data) it has; `None`: more bytes are needed.
+    pub fn next_event(&mut self) -> Option<usize> {
+        self.skip_bom()?;
+        loop {
+            let Some((start, end)) = self.next_line() else {
+                return if self.ended { self.dispatch() } else { None };
+            };
+            if start == end {
+                if self.data.is_some() || self.many {
+                    return self.dispatch();
+                }
+                continue;
+            }
+            let line = self.buffer.get(start..end).unwrap_or_default();
+            if let Some(value) = line.strip_prefix(b"data") {
+                let skip = match value {
+                    [] => 4,
+                    [b':', b' ', ..] => 6,
+                    [b':', ..] => 5,
+                    _ => continue,
+                };
+                self.take(start + skip, end);
+            }
+        }
+    }
+
+    /// Drops what was taken, before new bytes come: what is left is at most one event's.
+    fn compact(&mut self) {
+        self.found = Found::Nowhere;
+        let keep = self.data.map_or(self.line, |(start, _)| start);
+        if keep == 0 {
+            return;
+        }
+        if keep == self.buffer.len() {
+            self.buffer.clear();
+        } else {
+            self.steps.add(self.buffer.len() - keep);
+            self.buffer.drain(..keep);
+        }
+        self.line -= keep;
+        self.searched = self.searched.saturating_sub(keep).max(self.line);
+        self.data = self.data.map(|(start, end)| (start - keep, end - keep));
+    }
+
+    /// Passes over a byte order mark at the very beginning. `None`: whether there is one cannot be said yet.
+    fn skip_bom(&mut self) -> Option<()> {
+        const BOM: &[u8] = b"\xEF\xBB\xBF";
+        if self.begun {
+            return Some(());
+        }
+        let head = self.buffer.get(..BOM.len()).unwrap_or(&self.buffer);
+        if head == BOM {
+            (self.line, self.searched) = (BOM.len(), BOM.len());
+        } else if BOM.starts_with(head) && !self.ended {
+            return None;
+        }
+        self.begun = true;
+        Some(())
+    }
+
+    /// The next line without its end, as a range of the buffer.
+    fn next_line(&mut self) -> Option<(usize, usize)> {
+        if self.after_cr {
+            match self.buffer.get(self.line) {
+                None => return None,
+                Some(b'\n') => {
+                    self.line += 1;
+                    self.searched = self.searched.max(self.line);
+                }
+                Some(_) => {}
+            }
+            self.after_cr = false;
+        }
+        let start = self.line;
+        let rest = self.buffer.get(self.searched..).unwrap_or_default();
+        let found = memchr::memchr2(b'\n', b'\r', rest);
+        self.steps.add(found.map_or(rest.len(), |found| found + 1));
+        let Some(found) = found else {
+            self.searched = self.buffer.len();
+            if self.ended && start < self.buffer.len() {
+                self.line = self.buffer.len();
+                return Some((start, self.line));
+            }
+            return None;
+        };
+        let end = self.searched + found;
+        self.after_cr = self.buffer.get(end) == Some(&b'\r');
+        (self.line, self.searched) = (end + 1, end + 1);
+        Some((start, end))
+    }
+
+    fn take(&mut self, start: usize, end: usize) {
+        if !self.many && self.data.is_none() {
+            self.data = Some((start, end));
+            return;
+        }
+        if let Some((start, end)) = self.data.take() {
+            self.joined.clear();
+            self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
+            self.many = true;
+        }
+        self.steps.add(1 + end - start);
+        self.joined.push(b'\n');
+        self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
+    }
+
+    fn dispatch(&mut self) -> Option<usize> {
+        self.found = match (std::mem::take(&mut self.many), self.data.take()) {
+            (true, _) => Found::Joined,
+            (false, Some((start, end))) => Found::At(start, end),
+            (false, None) => return None,
+        };
+        Some(self.data().len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Owns the words for what goes wrong between the request and the reply.
+
+use std::time::SystemTime;
+
+use http::header::LOCATION;
+
+use super::client::Answer;
+use super::failure::{Report, report};
+use super::rate_limits::retry_after;
+use super::timeouts::Watch;
+
+/// The most bytes of an error body that are read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// A reply that is an error.
+pub(super) struct Refused {
+    pub(super) status: u16,
+    /// The wait that it asks for, in milliseconds.
+    pub(super) retry_after_ms: Option<u64>,
+    pub(super) report: Report,
+}
+
+/// Reads what an error response says.
+pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
+    let Answer { status, headers, mut body } = answer;
+    let retry_after_ms = retry_after(&headers, SystemTime::now());
+    let mut data = Vec::new();
+    while data.len() < MAX_ERROR_BYTES {
+        // What can be read of it is enough: the status is known.
+        let Ok(Some(Ok(bytes))) = watch.guard(body.next()).await else { break };
+        let room = MAX_ERROR_BYTES - data.len();
+        data.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
+    }
+    let mut report = report(&data);
+    if report.message.is_empty() {
+        status.canonical_reason().unwrap_or("no words").clone_into(&mut report.message);
+    }
+    if let Some(location) = headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
+        report.message = format!("the server sends to {location}: use that as base_url");
+    }
+    report.message = format!("{} ({})", report.message, status.as_u16());
+    Refused { status: status.as_u16(), retry_after_ms, report }
+}
+
+/// An error and its causes. A cause that its wrapper has already told is left out.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if !words.contains(&text) {
+            words.push_str(": ");
+            words.push_str(&text);
+        }
+        next = cause.source();
+    }
+    words
+}

@@ -1,0 +1,238 @@
+//! The table of providers: names, addresses, keys, quirks, prices. A provider that speaks a known wire is one entry here.
+
+use windlass_core::{Prices, nearest};
+
+use crate::wires::openai_chat::OpenAiChat;
+use crate::wires::{Quirks, Wire};
+
+/// A provider of models.
+#[derive(Clone, Copy, Debug)]
+pub struct Provider {
+    /// Its name, which stands before the model's: `NAME/MODEL`.
+    pub name: &'static str,
+    /// The wire that it speaks.
+    pub wire: &'static dyn Wire,
+    /// Where it is.
+    pub address: Address,
+    /// The variable with its key; `None`: it needs none.
+    pub key: Option<&'static str>,
+    /// Where it differs from others of its wire.
+    pub quirks: Quirks,
+    /// When `auto` takes it.
+    pub auto: Auto,
+    /// How somebody gets it to run, for hints; empty for a provider on the internet.
+    pub start: &'static str,
+    /// List prices.
+    pub prices: &'static [ListPrice],
+}
+
+/// Where a provider is.
+#[derive(Clone, Copy, Debug)]
+pub enum Address {
+    /// At a base URL; the variable names another one.
+    Url {
+        /// The base URL.
+        usual: &'static str,
+        /// The variable.
+        variable: &'static str,
+    },
+    /// At the address where its server listens; the variable names another one, as a host, `host:port` or a URL.
+    Listening {
+        /// The base URL.
+        usual: &'static str,
+        /// The variable.
+        variable: &'static str,
+        /// The port that is meant where none is named.
+        port: u16,
+    },
+    /// At the `base_url` of the settings.
+    Given,
+}
+
+/// When `auto` takes a provider.
+#[derive(Clone, Copy, Debug)]
+pub enum Auto {
+    /// Never.
+    Never,
+    /// Where its key is set: this model.
+    Key(&'static str),
+    /// Where its server runs on this machine: the first model that it has.
+    Server(Probe),
+}
+
+/// How a server on this machine says what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// The server's name, for people.
+    pub program: &'static str,
+    /// A path, and words that the answer holds.
+    pub greeting: Option<(&'static str, &'static str)>,
+    /// The path of its list of models.
+    pub list: &'static str,
+    /// The key of the list in the answer.
+    pub items: &'static str,
+    /// The key of a model's name.
+    pub name: &'static str,
+    /// A key of a model and its value, where the server tells itself by it.
+    pub owner: Option<(&'static str, &'static str)>,
+    /// Models are named by their files: the last part of a path is the name.
+    pub files: bool,
+}
+
+/// A model's list price in USD per million tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct ListPrice {
+    /// The model, without the provider.
+    pub model: &'static str,
+    /// Input.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input from the provider's cache.
+    pub cached: Option<f64>,
+    /// The day on which it was read, as YYYY-MM-DD.
+    pub as_of: &'static str,
+    /// The page where it was read.
+    pub source: &'static str,
+}
+
+/// The providers, in the order in which `auto` looks at them.
+pub static PROVIDERS: &[Provider] = &[
+    Provider {
+        name: "openai",
+        wire: &OpenAiChat,
+        address: Address::Url { usual: "https://api.openai.com/v1", variable: "OPENAI_BASE_URL" },
+        key: Some("OPENAI_API_KEY"),
+        quirks: Quirks::NONE,
+        auto: Auto::Key("gpt-5-mini"),
+        start: "",
+        prices: &[],
+    },
+    Provider {
+        name: "ollama",
+        wire: &OpenAiChat,
+        address: Address::Listening { usual: "http://127.0.0.1:11434", variable: "OLLAMA_HOST", port: 11434 },
+        key: None,
+        quirks: Quirks::NONE,
+        auto: Auto::Server(Probe {
+            program: "Ollama",
+            greeting: Some(("/", "Ollama is running")),
+            list: "/api/tags",
+            items: "models",
+            name: "name",
+            owner: None,
+            files: false,
+        }),
+        start: "ollama serve",
+        prices: &[],
+    },
+    Provider {
+        name: "llama",
+        wire: &OpenAiChat,
+        address: Address::Url { usual: "http://127.0.0.1:8080", variable: "LLAMA_BASE_URL" },
+        key: None,
+        quirks: Quirks::NONE,
+        auto: Auto::Server(Probe {
+            program: "llama-server",
+            greeting: None,
+            list: "/v1/models",
+            items: "data",
+            name: "id",
+            owner: Some(("owned_by", "llamacpp")),
+            files: true,
+        }),
+        start: "llama-server -m MODEL.gguf --jinja",
+        prices: &[],
+    },
+    Provider {
+        name: OPENAI_COMPATIBLE,
+        wire: &OpenAiChat,
+        address: Address::Given,
+        key: None,
+        quirks: Quirks::NONE,
+        auto: Auto::Never,
+        start: "",
+        prices: &[],
+    },
+];
+
+/// The provider that a plain model name with a base URL means.
+pub const OPENAI_COMPATIBLE: &str = "openai-compatible";
+
+/// Hosts with quirks, under whatever provider's name they are asked; subdomains count.
+static HOSTS: &[(&str, Quirks)] = &[
+    ("api.openai.com", Quirks { completion_tokens: true, ..Quirks::NONE }),
+    ("openrouter.ai", Quirks { cache_control: true, ..Quirks::NONE }),
+];
+
+/// Variables that usually hold keys of providers which only tools may ask.
+static OTHER_KEYS: [&str; 11] = [
+    "ANTHROPIC_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "HF_TOKEN",
+    "MISTRAL_API_KEY",
+    "OPENROUTER_API_KEY",
+    "XAI_API_KEY",
+];
+
+impl Provider {
+    /// The variable that names its address, if there is one.
+    pub fn address_variable(&self) -> Option<&'static str> {
+        match self.address {
+            Address::Url { variable, .. } | Address::Listening { variable, .. } => Some(variable),
+            Address::Given => None,
+        }
+    }
+
+    /// The list price of one of its models.
+    pub fn price_of(&self, model: &str) -> Option<Prices> {
+        let price = self.prices.iter().find(|price| price.model == model)?;
+        Some(Prices::per_million(price.input, price.output, price.cached))
+    }
+}
+
+/// The variables that usually hold keys.
+pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().filter_map(|provider| provider.key).chain(OTHER_KEYS)
+}
+
+/// The provider of this name.
+pub fn provider(name: &str) -> Option<&'static Provider> {
+    PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
+/// The names of all providers, the offline tour included.
+pub fn provider_names() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().map(|provider| provider.name).chain(["tour"])
+}
+
+/// The names that are close to one that no provider has, else all.
+pub fn names_near(name: &str) -> Vec<String> {
+    let close = nearest(name, provider_names());
+    if close.is_empty() { provider_names().map(str::to_owned).collect() } else { close }
+}
+
+/// The list price of a model by its whole name, `provider/model`.
+pub fn list_price(name: &str) -> Option<Prices> {
+    let (provider_name, model) = name.split_once('/')?;
+    provider(provider_name)?.price_of(model)
+}
+
+/// The quirks of the server at a host.
+pub fn quirks_of_host(host: &str) -> Quirks {
+    let within = |domain: &str| {
+        host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    HOSTS
+        .iter()
+        .filter(|(domain, _)| within(domain))
+        .fold(Quirks::NONE, |quirks, (_, known)| quirks.and(*known))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! Owns writing JSON straight into a byte buffer.
+
+use serde::Serialize;
+
+/// Writes a JSON string (RFC 8259, 7).
+pub(crate) fn json_string(out: &mut Vec<u8>, text: &str) {
+    json_value(out, text);
+}
+
+/// Writes any value. The values written here (texts, numbers, JSON values) cannot fail to serialise, and writing to a
+/// vector cannot fail either; should one fail all the same, `null` keeps the document whole.
+pub(crate) fn json_value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    let before = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(before);
+        out.extend_from_slice(b"null");
+    }
+}
+
+/// Writes `,"name":` for a name that needs no escape.
+pub(crate) fn field(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}

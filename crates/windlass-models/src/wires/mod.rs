@@ -1,0 +1,223 @@
+//! The wires: how each API of a model provider writes requests and replies.
+//!
+//! A wire is one folder here. It implements [`Wire`] with pure functions over bytes; [`HttpModel`](crate::HttpModel) puts
+//! HTTP between them: connections, time limits, bounds, statuses, masking. A wire knows no server. Where servers of one wire
+//! differ, a [`Quirks`] value says so, and the table of [providers](crate::providers) holds it.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_core::{FailureKind, Refusal, Reply, Text, Usage};
+
+use crate::http::{ErrorWords, Framing, Report};
+use crate::{Delta, ModelRequest};
+
+mod json;
+mod prefix;
+
+pub mod openai_chat;
+
+/// An API of model providers: how its requests and replies are written.
+pub trait Wire: Send + Sync + fmt::Debug {
+    /// What can be said of the wire without a request.
+    fn facts(&self) -> &WireFacts;
+
+    /// The path of a call behind the base URL, without a slash in front. `model` is the plain name.
+    fn path(&self, model: &str, stream: bool) -> Cow<'static, str>;
+
+    /// Writes the body of a request. What was encoded stays in the request's [`PrefixCell`](crate::PrefixCell), so that a
+    /// turn encodes only its new messages.
+    fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding;
+
+    /// Reads a whole reply.
+    ///
+    /// # Errors
+    /// The body is not what the API promises, or it is an error that the provider reports.
+    fn decode(&self, dialect: &Dialect, body: &[u8], asked: &Asked) -> Result<Reply, DecodeError>;
+
+    /// A reader of one streamed reply.
+    fn decoder(&self, dialect: &Dialect) -> Box<dyn Decode>;
+
+    /// Reads the names of models out of the answer to `GET` [`models_path`](WireFacts::models_path).
+    ///
+    /// # Errors
+    /// The body is not what the API promises.
+    fn model_names(&self, body: &[u8]) -> Result<Vec<String>, DecodeError>;
+}
+
+/// What can be said of a wire without a request: data that the shared HTTP code reads.
+#[derive(Clone, Copy, Debug)]
+pub struct WireFacts {
+    /// The wire's name, in lower case with underscores.
+    pub name: &'static str,
+    /// The path that a base URL without one gets, such as `/v1`.
+    pub base_path: &'static str,
+    /// The end of a call's path that people copy into a base URL, such as `/chat/completions`: it is taken off.
+    pub call_path: &'static str,
+    /// The path of the list of models behind the base URL, without a slash in front.
+    pub models_path: &'static str,
+    /// How a streamed reply is cut into events.
+    pub framing: Framing,
+    /// The header that carries the key.
+    pub key: KeyHeader,
+    /// Headers of every request besides, such as a version of the API.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// The words of the wire's servers for failures that their statuses do not tell.
+    pub errors: &'static ErrorWords,
+}
+
+/// The header that carries a provider's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// A header of this name, in lower case, with the key alone.
+    Named(&'static str),
+}
+
+/// Where servers of one wire differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quirks {
+    /// The output limit is written as `max_completion_tokens`, not `max_tokens`.
+    pub completion_tokens: bool,
+    /// Messages that are marked for the provider's cache carry `cache_control`. Strict servers refuse it.
+    pub cache_control: bool,
+    /// The provider wants its reasoning back with the calls that followed it.
+    pub return_reasoning: bool,
+}
+
+impl Quirks {
+    /// No quirks.
+    pub const NONE: Self = Self { completion_tokens: false, cache_control: false, return_reasoning: false };
+
+    /// The quirks of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            completion_tokens: self.completion_tokens || other.completion_tokens,
+            cache_control: self.cache_control || other.cache_control,
+            return_reasoning: self.return_reasoning || other.return_reasoning,
+        }
+    }
+}
+
+/// How one adapter writes requests: its provider's label and quirks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// The provider's label: `LABEL/` is taken off the model's name, and sealed reasoning of this label may go back.
+    pub label: Arc<str>,
+    /// Where the provider differs from others of its wire.
+    pub quirks: Quirks,
+}
+
+impl Dialect {
+    /// A model's name without its provider.
+    pub fn plain_name<'n>(&self, name: &'n str) -> &'n str {
+        name.strip_prefix(&*self.label).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
+    }
+
+    /// The label that readable reasoning is sealed with, if the provider wants it back.
+    pub fn seal(&self) -> Option<Text> {
+        self.quirks.return_reasoning.then(|| self.label.clone())
+    }
+}
+
+/// An encoded request.
+#[derive(Debug)]
+pub struct Encoding {
+    /// The request's body.
+    pub body: Vec<u8>,
+    /// Bytes of the messages and tools in it: the base of an estimated token count.
+    pub content_bytes: usize,
+}
+
+/// What a decoder may know of the request.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The model, by the name that was asked for: replies carry it.
+    pub model: Text,
+    /// [`Encoding::content_bytes`].
+    pub content_bytes: usize,
+}
+
+/// Reads the events of one streamed reply.
+pub trait Decode: Send {
+    /// Decodes the data of one event and adds its pieces to `out`.
+    ///
+    /// # Errors
+    /// The event is not what the API promises, or it is an error that the provider reports.
+    fn event(&mut self, data: &[u8], out: &mut VecDeque<Delta>) -> Result<(), DecodeError>;
+
+    /// Whether the provider said that nothing more comes.
+    fn is_done(&self) -> bool;
+
+    /// Whether a reason for the end came: then the reply is whole, even if the stream breaks now.
+    fn is_finished(&self) -> bool;
+
+    /// What the provider counted so far, or an estimate once the reply has begun.
+    fn usage(&self, content_bytes: usize) -> Usage;
+
+    /// Ends the stream: adds what is still owed, such as an estimated usage. `false`: no reason for the end came, so the
+    /// stream was cut.
+    fn end(&mut self, content_bytes: usize, out: &mut VecDeque<Delta>) -> bool;
+}
+
+/// Why bytes gave no reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// What kind of failure it is.
+    pub kind: FailureKind,
+    /// The status that the provider named within its words.
+    pub status: Option<u16>,
+    /// The part of the request that the provider refuses, if its words name one.
+    pub refuses: Option<Refusal>,
+    /// The provider's words, or what is wrong with them. Not masked yet.
+    pub message: String,
+}
+
+/// The most bytes of an unreadable reply that an error message quotes.
+const QUOTED_BYTES: usize = 200;
+
+impl DecodeError {
+    /// A reply that is not what the API promises.
+    pub fn protocol(message: impl Into<String>) -> Self {
+        Self { kind: FailureKind::Protocol, status: None, refuses: None, message: message.into() }
+    }
+
+    /// A body that is not JSON of the expected shape.
+    pub fn unreadable(error: &serde_json::Error, data: &[u8]) -> Self {
+        // serde's words hold the value that did not fit, whatever its length.
+        let error = crate::http::cut(&error.to_string());
+        Self::protocol(format!("the reply is not what the API promises ({error}): {}", quoted(data)))
+    }
+
+    /// An error that the provider reports in a reply that had begun well: its status is 200, so its own code and words
+    /// count.
+    pub fn reported(report: Report, words: &ErrorWords) -> Self {
+        let kind = match report.status {
+            Some(status) => words.kind(status, &report),
+            None => words.kind_by_words(&report).unwrap_or(FailureKind::Server),
+        };
+        let refuses = words.refusal(kind, report.status, &report.message);
+        Self { kind, status: report.status, refuses, message: report.message }
+    }
+}
+
+/// The beginning of an unreadable body, for an error.
+pub(crate) fn quoted(data: &[u8]) -> String {
+    let head = data.get(..QUOTED_BYTES).unwrap_or(data);
+    let dots = if head.len() < data.len() { "..." } else { "" };
+    format!("`{}{dots}`", String::from_utf8_lossy(head).trim())
+}
+
+/// An estimated count of tokens: a quarter of the bytes.
+pub(crate) fn estimate(input_bytes: usize, output_bytes: usize) -> Usage {
+    Usage {
+        input: input_bytes.div_ceil(4) as u64,
+        output: output_bytes.div_ceil(4) as u64,
+        estimated: true,
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,272 @@
+use std::collections::VecDeque;
+
+use windlass_core::{FailureKind, Reply, StopReason, Usage};
+
+use super::{DecodeError, Decoder, decode};
+use crate::http::sse::SseParser;
+use crate::wires::Decode;
+use crate::{Assembler, Delta};
+
+const TEXT: &str = include_str!("streams/text.sse");
+const UNICODE_CRLF: &str = include_str!("streams/unicode_crlf.sse");
+const PARALLEL: &str = include_str!("streams/parallel_calls.sse");
+const REASONING: &str = include_str!("streams/reasoning.sse");
+const LOCAL: &str = include_str!("streams/llama_server.sse");
+const NO_DONE: &str = include_str!("streams/no_done.sse");
+const WHOLE_CALLS: &str = include_str!("streams/whole_calls_no_index.sse");
+const REFUSAL: &str = include_str!("streams/refusal.sse");
+
+/// The reply of a stream that comes in these pieces, and whether it was whole.
+fn read(pieces: &[&[u8]]) -> Result<(Reply, bool), DecodeError> {
+    let mut parser = SseParser::default();
+    let mut decoder = Decoder::new(None);
+    let mut assembler = Assembler::new("m");
+    let mut queue = VecDeque::new();
+    for piece in pieces.iter().map(Some).chain([None]) {
+        match piece {
+            Some(piece) => parser.push(piece).expect("small"),
+            None => parser.end(),
+        }
+        while let Some(data) = parser.next_data() {
+            decoder.event(data, &mut queue)?;
+        }
+    }
+    let whole = decoder.end(400, &mut queue);
+    for delta in &queue {
+        assembler.push(delta).expect("small");
+    }
+    Ok((assembler.finish(), whole))
+}
+
+fn reply(stream: &str) -> Reply {
+    let (reply, whole) = read(&[stream.as_bytes()]).expect("a good stream");
+    assert!(whole);
+    reply
+}
+
+fn calls(reply: &Reply) -> Vec<(&str, &str, &str)> {
+    reply
+        .calls
+        .iter()
+        .map(|call| (call.id.as_deref().unwrap_or_default(), &*call.name, &*call.args))
+        .collect()
+}
+
+#[test]
+fn e13_a_stream_cut_at_every_byte_gives_the_same_reply() {
+    for (name, stream) in [
+        ("text", TEXT),
+        ("unicode with CRLF", UNICODE_CRLF),
+        ("parallel calls", PARALLEL),
+        ("reasoning", REASONING),
+        ("llama-server", LOCAL),
+        ("no DONE", NO_DONE),
+        ("whole calls", WHOLE_CALLS),
+        ("refusal", REFUSAL),
+    ] {
+        let bytes = stream.as_bytes();
+        let whole = reply(stream);
+        for cut in 0..=bytes.len() {
+            let cut_reply = read(&[&bytes[..cut], &bytes[cut..]]);
+            assert_eq!(cut_reply, Ok((whole.clone(), true)), "{name} cut at {cut}");
+        }
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(read(&single), Ok((whole, true)), "{name} byte by byte");
+    }
+}
+
+#[test]
+fn text_with_usage_in_a_chunk_without_choices() {
+    let reply = reply(TEXT);
+    assert_eq!(reply.text.as_deref(), Some("Hello there, world!"));
+    assert_eq!(reply.stop, StopReason::Stop);
+    assert_eq!(reply.usage, Usage { input: 24, output: 5, cached: 16, reasoning: 0, estimated: false });
+}
+
+#[test]
+fn e13_characters_of_many_bytes_escapes_and_comments() {
+    let reply = reply(UNICODE_CRLF);
+    assert_eq!(reply.text.as_deref(), Some("Grüße 🦀\r\n漢字\u{1F600} ende"));
+    assert_eq!(reply.stop, StopReason::Length);
+}
+
+#[test]
+fn e14_parallel_calls_that_interleave() {
+    let reply = reply(PARALLEL);
+    assert_eq!(
+        calls(&reply),
+        [("call_a", "get_weather", "{\"city\":\"Zürich\"}"), ("call_b", "get_time", "{\"zone\":\"CET\"}")]
+    );
+    assert_eq!((reply.stop, reply.text), (StopReason::ToolCalls, None));
+}
+
+#[test]
+fn e14_whole_calls_without_index_and_with_object_arguments() {
+    let reply = reply(WHOLE_CALLS);
+    assert_eq!(calls(&reply), [("a1", "f", "{\"x\":1}"), ("a2", "f", "{\"x\":2}"), ("", "g", "")]);
+    assert_eq!(reply.stop, StopReason::ToolCalls, "the server said `stop`");
+}
+
+#[test]
+fn reasoning_under_both_names() {
+    let reply = reply(REASONING);
+    let reasoning = reply.reasoning.expect("there is some");
+    assert_eq!(&*reasoning.text, "First, add. Then answer.");
+    assert_eq!(reasoning.sealed, None);
+    assert_eq!(reply.text.as_deref(), Some("7"));
+    assert_eq!(reply.usage.reasoning, 12);
+}
+
+#[test]
+fn e13_a_missing_done_is_tolerated_after_a_finish_reason_only() {
+    assert_eq!(reply(NO_DONE).text.as_deref(), Some("all here"));
+    let head = NO_DONE.split("\"finish_reason\":\"stop\"").next().expect("the head");
+    let (cut, _) = head.rsplit_once("\n\n").expect("an event");
+    let (reply, whole) = read(&[cut.as_bytes()]).expect("good so far");
+    assert!(!whole);
+    assert_eq!(reply.text.as_deref(), Some("all here"));
+}
+
+#[test]
+fn a_stream_without_counts_is_estimated() {
+    let reply = reply(NO_DONE);
+    assert_eq!(reply.usage, Usage { input: 100, output: 2, estimated: true, ..Usage::default() });
+}
+
+#[test]
+fn a_refusal_is_text_and_its_own_stop() {
+    let streamed = reply(REFUSAL);
+    assert_eq!(
+        (streamed.text.as_deref(), streamed.stop),
+        (Some("I cannot help with that."), StopReason::Refused)
+    );
+    let body = r#"{"choices":[{"message":{"role":"assistant","content":null,"refusal":"I cannot help with that."},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":6}}"#;
+    assert_eq!(decode(body.as_bytes(), &"m".into(), None, 0), Ok(streamed));
+}
+
+#[test]
+fn errors_inside_a_stream_are_failures() {
+    let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\ndata: {\"error\":{\"message\":\"the server is overloaded\",\"type\":\"server_error\",\"code\":503}}\n\n";
+    let error = read(&[stream.as_bytes()]).expect_err("an error came");
+    assert_eq!((error.kind, error.status), (FailureKind::Overloaded, Some(503)));
+    assert_eq!(error.message, "the server is overloaded");
+    let plain = read(&[b"data: {\"error\":\"slot unavailable\"}\n\n"]).expect_err("an error came");
+    assert_eq!((plain.kind, plain.message.as_str()), (FailureKind::Server, "slot unavailable"));
+}
+
+#[test]
+fn garbage_inside_a_stream_is_a_protocol_failure_that_quotes_it() {
+    let error = read(&[b"data: <html>oops</html>\n\n"]).expect_err("no JSON");
+    assert_eq!(error.kind, FailureKind::Protocol);
+    assert!(error.message.contains("<html>oops"), "{}", error.message);
+    let wrong = read(&[b"data: {\"choices\":[{\"delta\":{\"content\":5}}]}\n\n"]).expect_err("a number");
+    assert_eq!(wrong.kind, FailureKind::Protocol);
+}
+
+#[test]
+fn unknown_fields_nulls_and_empty_chunks_are_passed_over() {
+    let stream = "data: {}\n\ndata: {\"choices\":null,\"usage\":null,\"error\":null}\n\ndata: \n\n\
+        data: {\"choices\":[{\"delta\":null,\"finish_reason\":null,\"logprobs\":{\"a\":[1,{}]}}],\"x\":[[]]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":null,\"y\":{}}},{\"delta\":{\"content\":\"second choice\"}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"par\"},{\"type\":\"other\"},{\"type\":\"text\",\"text\":\"ts\"}]},\"finish_reason\":\"stop\"}]}\n\n";
+    assert_eq!(reply(stream).text.as_deref(), Some("parts"));
+}
+
+#[test]
+fn reasoning_is_sealed_once_where_the_provider_wants_it_back() {
+    let mut decoder = Decoder::new(Some("deepseek".into()));
+    let mut out = VecDeque::new();
+    for words in ["a", "b"] {
+        let chunk = format!("{{\"choices\":[{{\"delta\":{{\"reasoning_content\":\"{words}\"}}}}]}}");
+        decoder.event(chunk.as_bytes(), &mut out).expect("good");
+    }
+    let sealed =
+        out.iter().filter(|delta| matches!(delta, Delta::Sealed(sealed) if &*sealed.provider == "deepseek"));
+    assert_eq!((out.len(), sealed.count()), (3, 1));
+}
+
+#[test]
+fn e15_a_whole_body_gives_the_same_reply_as_its_stream() {
+    let body = r#"{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":null,
+        "tool_calls":[{"id":"call_a","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Zürich\"}"}},
+        {"id":"call_b","type":"function","function":{"name":"get_time","arguments":"{\"zone\":\"CET\"}"}}]},
+        "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":80,"completion_tokens":30,"total_tokens":110}}"#;
+    assert_eq!(decode(body.as_bytes(), &"m".into(), None, 0), Ok(reply(PARALLEL)));
+}
+
+#[test]
+fn a_whole_body_with_reasoning_and_old_function_call() {
+    let body = r#"{"choices":[{"message":{"content":"","reasoning":"hm","function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}"#;
+    let reply = decode(body.as_bytes(), &"m".into(), None, 40).expect("good");
+    assert_eq!(calls(&reply), [("", "f", "{}")]);
+    assert_eq!((reply.text, reply.stop), (None, StopReason::ToolCalls));
+    assert_eq!(&*reply.reasoning.expect("there is some").text, "hm");
+    assert_eq!(reply.usage, Usage { input: 10, output: 2, estimated: true, ..Usage::default() });
+}
+
+#[test]
+fn whole_calls_that_are_all_number_zero_stay_apart() {
+    let body = r#"{"choices":[{"message":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}},
+        {"index":0,"function":{"name":"f","arguments":{"x":1}}}]}}]}"#;
+    let reply = decode(body.as_bytes(), &"m".into(), None, 0).expect("good");
+    assert_eq!(calls(&reply), [("", "f", ""), ("", "f", "{\"x\":1}")]);
+    assert_eq!(reply.stop, StopReason::ToolCalls);
+}
+
+#[test]
+fn finish_reasons() {
+    for (reason, stop) in [
+        ("stop", StopReason::Stop),
+        ("length", StopReason::Length),
+        ("content_filter", StopReason::Filtered),
+        ("a new one", StopReason::Stop),
+    ] {
+        let body =
+            format!("{{\"choices\":[{{\"message\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}");
+        assert_eq!(decode(body.as_bytes(), &"m".into(), None, 0).expect("good").stop, stop, "{reason}");
+    }
+}
+
+#[test]
+fn a_body_that_is_an_error_or_nothing() {
+    let kind = |body: &str| decode(body.as_bytes(), &"m".into(), None, 0).expect_err("no reply").kind;
+    assert_eq!(kind("{\"error\":{\"message\":\"no such key\",\"code\":401}}"), FailureKind::Auth);
+    assert_eq!(kind("{\"choices\":[]}"), FailureKind::Protocol);
+    assert_eq!(kind("{}"), FailureKind::Protocol);
+    assert_eq!(kind("<html>"), FailureKind::Protocol);
+    assert_eq!(kind(""), FailureKind::Protocol);
+    assert_eq!(kind("[1]"), FailureKind::Protocol);
+}
+
+/// A list of so many items that each of them takes far more memory than it has bytes.
+fn many(item: &str, bytes: usize) -> String {
+    format!("[{}{item}]", format!("{item},").repeat(bytes / (item.len() + 1)))
+}
+
+#[test]
+fn a_reply_s_pieces_of_calls_have_a_bound() {
+    let body = format!("{{\"choices\":[{{\"message\":{{\"tool_calls\":{}}}}}]}}", many("{}", 3 * 4_097));
+    let error = decode(body.as_bytes(), &"m".into(), None, 0).expect_err("too many");
+    assert_eq!(error.kind, FailureKind::Protocol);
+    assert!(error.message.contains("more than 4096 tool calls"), "{}", error.message);
+}
+
+#[test]
+fn arguments_that_come_as_an_object_are_taken_as_they_stand() {
+    let list = many("0", 2_000_000);
+    let args = format!("{{\"a\":{list},\"é \\n\":1.50,\"a\":2}}");
+    let call = format!("{{\"function\":{{\"name\":\"f\",\"arguments\":{args}}}}}");
+    let body = format!("{{\"choices\":[{{\"message\":{{\"tool_calls\":[{call}]}}}}]}}");
+    let reply = decode(body.as_bytes(), &"m".into(), None, 0).expect("good");
+    assert_eq!(&*reply.calls[0].args, args);
+    let empty = body.replace(&args, "{}");
+    assert_eq!(&*decode(empty.as_bytes(), &"m".into(), None, 0).expect("good").calls[0].args, "{}");
+}
+
+#[test]
+fn of_a_long_error_the_beginning_is_read() {
+    let body = format!("{{\"error\":{}}}", many("{\"message\":\"again and again\"}", 1_000_000));
+    let error = decode(body.as_bytes(), &"m".into(), None, 0).expect_err("an error");
+    assert!(error.message.starts_with("[{\"message\":\"again and again\"},"), "{}", error.message);
+    assert!(error.message.len() < 3_000);
+}

@@ -1,0 +1,171 @@
+//! Owns the request side of OpenAI Chat Completions: messages and tools to bytes that stay the same from turn to turn.
+//!
+//! A turn encodes only its new messages; the body is put together by copying bytes.
+
+use windlass_core::{Message, ToolChoice, ToolSpec};
+
+use self::content::message;
+use crate::ModelRequest;
+use crate::wires::json::{field, json_string, json_value};
+use crate::wires::prefix::{Conversation, Kept, with_kept};
+use crate::wires::{Dialect, Encoding};
+
+mod content;
+
+/// The elements of the `messages` array, with commas between them and none marked.
+struct Messages {
+    bytes: Vec<u8>,
+    /// Where each of them ends in `bytes`, where some may be marked.
+    ends: Vec<usize>,
+}
+
+impl Conversation for Messages {
+    fn start(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes + 256), ends: Vec::new() }
+    }
+
+    fn add(&mut self, dialect: &Dialect, new: &Message) {
+        if !self.bytes.is_empty() {
+            self.bytes.push(b',');
+        }
+        message(&mut self.bytes, dialect, new, false);
+        if dialect.quirks.cache_control {
+            self.ends.push(self.bytes.len());
+        }
+    }
+
+    fn tools(specs: &[ToolSpec]) -> Vec<u8> {
+        tools(specs)
+    }
+}
+
+/// Encodes a request, `stream` saying whether the reply comes as server-sent events.
+pub fn encode(dialect: &Dialect, request: &ModelRequest) -> Encoding {
+    let mut head = Vec::with_capacity(64 + request.model.name.len());
+    head.extend_from_slice(b"{\"model\":");
+    json_string(&mut head, dialect.plain_name(&request.model.name));
+    head.extend_from_slice(b",\"messages\":[");
+    let mut tail = Vec::with_capacity(128);
+    settings(&mut tail, dialect, request);
+
+    with_kept(&request.prefix, dialect, request, |kept: &Kept<Messages>| {
+        let tools = if request.choice == ToolChoice::None { &[] } else { kept.tools() };
+        let mut choice = Vec::new();
+        if !tools.is_empty() {
+            tool_choice(&mut choice, &request.choice);
+        }
+        let marked = kept.messages.marked(dialect, request);
+        let messages = marked.as_ref().unwrap_or(&kept.messages.bytes);
+        let parts = [&head, messages, &b"]"[..], tools, &choice, &tail];
+        let mut body = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+        for part in parts {
+            body.extend_from_slice(part);
+        }
+        Encoding { body, content_bytes: messages.len() + tools.len() }
+    })
+}
+
+impl Messages {
+    /// The messages with the marked ones written anew; `None`: there is none. What is kept stays as it is, so that a
+    /// marker may move from turn to turn.
+    fn marked(&self, dialect: &Dialect, request: &ModelRequest) -> Option<Vec<u8>> {
+        let places = if dialect.quirks.cache_control { request.marked() } else { Vec::new() };
+        if places.is_empty() {
+            return None;
+        }
+        let mut out = Vec::with_capacity(self.bytes.len() + 64 * places.len());
+        let mut copied = 0;
+        for place in places {
+            let before = place.checked_sub(1).and_then(|before| self.ends.get(before));
+            // A comma stands between two messages.
+            let start = before.map_or(0, |end| end + 1);
+            let (Some(end), Some(marked)) = (self.ends.get(place), request.message(place)) else { continue };
+            out.extend_from_slice(self.bytes.get(copied..start).unwrap_or_default());
+            message(&mut out, dialect, &marked, true);
+            copied = *end;
+        }
+        out.extend_from_slice(self.bytes.get(copied..).unwrap_or_default());
+        Some(out)
+    }
+}
+
+/// `,"tools":[…]` of the offered tools; nothing if there is none.
+fn tools(specs: &[ToolSpec]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for spec in specs.iter().filter(|spec| spec.offered) {
+        let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
+        out.extend_from_slice(begin);
+        out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
+        json_string(&mut out, &spec.name);
+        if !spec.description.is_empty() {
+            field(&mut out, "description");
+            json_string(&mut out, &spec.description);
+        }
+        field(&mut out, "parameters");
+        json_value(&mut out, &*spec.parameters);
+        out.extend_from_slice(b"}}");
+    }
+    if !out.is_empty() {
+        out.push(b']');
+    }
+    out
+}
+
+fn tool_choice(out: &mut Vec<u8>, choice: &ToolChoice) {
+    match choice {
+        ToolChoice::Auto | ToolChoice::None => {}
+        ToolChoice::Required => out.extend_from_slice(b",\"tool_choice\":\"required\""),
+        ToolChoice::Named(name) => {
+            out.extend_from_slice(b",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":");
+            json_string(out, name);
+            out.extend_from_slice(b"}}");
+        }
+    }
+}
+
+/// Everything behind messages and tools, with the closing brace.
+fn settings(out: &mut Vec<u8>, dialect: &Dialect, request: &ModelRequest) {
+    if let Some((name, schema)) = &request.response_schema {
+        out.extend_from_slice(b",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":");
+        json_string(out, name);
+        out.extend_from_slice(b",\"strict\":true,\"schema\":");
+        json_value(out, &**schema);
+        out.extend_from_slice(b"}}");
+    }
+    if let Some(temperature) = request.model.temperature.filter(|temperature| temperature.is_finite()) {
+        field(out, "temperature");
+        json_value(out, &temperature);
+    }
+    if let Some(max) = request.model.max_tokens {
+        field(out, if dialect.quirks.completion_tokens { "max_completion_tokens" } else { "max_tokens" });
+        json_value(out, &max);
+    }
+    let finite = |number: &f64| number.is_finite();
+    if let Some(top_p) = request.model.top_p.filter(finite) {
+        field(out, "top_p");
+        json_value(out, &top_p);
+    }
+    if let Some(penalty) = request.model.presence_penalty.filter(finite) {
+        field(out, "presence_penalty");
+        json_value(out, &penalty);
+    }
+    if let Some(reasoning) = &request.model.reasoning {
+        field(out, "reasoning_effort");
+        json_string(out, reasoning);
+    }
+    if !request.model.metadata.is_empty() {
+        field(out, "metadata");
+        json_value(out, &request.model.metadata);
+    }
+    if !request.model.stop.is_empty() {
+        field(out, "stop");
+        json_value(out, &request.model.stop);
+    }
+    if request.stream {
+        out.extend_from_slice(b",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    }
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests;

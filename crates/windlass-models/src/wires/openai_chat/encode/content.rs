@@ -1,0 +1,180 @@
+//! Owns how one message is written: its role, text, media and calls.
+
+use serde::de::IgnoredAny;
+use windlass_core::{AssistantMessage, Content, Media, MediaSource, Message, Part, ToolCall};
+
+use crate::wires::Dialect;
+use crate::wires::json::{field, json_string};
+
+/// What marks a part of a message for the provider's cache: Anthropic's form, as OpenRouter and LiteLLM pass it on.
+const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
+
+/// Writes one message, without a comma around it. One that is `marked` has its text in a part, which carries the marker.
+pub(super) fn message(out: &mut Vec<u8>, dialect: &Dialect, message: &Message, marked: bool) {
+    match message {
+        Message::System { text: said } => {
+            out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
+            text(out, said, marked);
+        }
+        Message::User { content } | Message::TaskDelegation { content } => {
+            out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
+            user_content(out, content, marked);
+        }
+        Message::Assistant(said) => assistant(out, dialect, said, marked),
+        Message::Tool(result) => {
+            out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
+            json_string(out, result.call.as_str());
+            out.extend_from_slice(b",\"content\":");
+            match &result.content {
+                Content::Text(said) => text(out, said, marked),
+                Content::Parts(parts) => text(out, &parts_as_text(parts), marked),
+            }
+        }
+    }
+    out.push(b'}');
+}
+
+/// A text as a message's content. Providers refuse a marker on a text that is empty.
+fn text(out: &mut Vec<u8>, said: &str, marked: bool) {
+    if !marked || said.is_empty() {
+        return json_string(out, said);
+    }
+    out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
+    json_string(out, said);
+    out.extend_from_slice(CACHE_CONTROL);
+    out.push(b']');
+}
+
+fn assistant(out: &mut Vec<u8>, dialect: &Dialect, said: &AssistantMessage, marked: bool) {
+    out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
+    match &said.text {
+        Some(words) => text(out, words, marked),
+        // Servers refuse a message without content and without calls.
+        None if said.calls.is_empty() => out.extend_from_slice(b"\"\""),
+        None => out.extend_from_slice(b"null"),
+    }
+    if dialect.quirks.return_reasoning
+        && let Some(reasoning) = &said.reasoning
+        && reasoning.sealed.as_ref().is_some_and(|sealed| sealed.provider == dialect.label)
+    {
+        field(out, "reasoning_content");
+        json_string(out, &reasoning.text);
+    }
+    if !said.calls.is_empty() {
+        out.extend_from_slice(b",\"tool_calls\":[");
+        for (at, one) in said.calls.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            call(out, one);
+        }
+        out.push(b']');
+    }
+}
+
+fn call(out: &mut Vec<u8>, call: &ToolCall) {
+    out.extend_from_slice(b"{\"id\":");
+    json_string(out, call.id.as_str());
+    out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
+    json_string(out, &call.name);
+    out.extend_from_slice(b",\"arguments\":");
+    if call.args.trim().is_empty() {
+        json_string(out, "{}");
+    } else if is_object(&call.args) {
+        json_string(out, &call.args);
+    } else {
+        // Servers parse the arguments of earlier calls and refuse the history if they cannot.
+        let mut wrapped = b"{\"INVALID_JSON\":".to_vec();
+        json_string(&mut wrapped, &call.args);
+        wrapped.push(b'}');
+        json_string(out, &String::from_utf8_lossy(&wrapped));
+    }
+    out.extend_from_slice(b"}}");
+}
+
+/// Whether the text is a JSON object: chat templates of local servers take nothing else for arguments.
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+fn user_content(out: &mut Vec<u8>, content: &Content, marked: bool) {
+    let parts = match content {
+        Content::Text(said) => return text(out, said, marked),
+        Content::Parts(parts) => parts,
+    };
+    if parts.iter().all(|part| matches!(part, Part::Text { .. } | Part::Stored(_))) {
+        return text(out, &content.text(), marked);
+    }
+    out.push(b'[');
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        user_part(out, part);
+    }
+    // The marker stands in the last part.
+    if marked && out.pop().is_some() {
+        out.extend_from_slice(CACHE_CONTROL);
+    }
+    out.push(b']');
+}
+
+fn user_part(out: &mut Vec<u8>, part: &Part) {
+    let text = |out: &mut Vec<u8>, text: &str| {
+        out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+        json_string(out, text);
+        out.push(b'}');
+    };
+    match part {
+        Part::Text { text: said } => text(out, said),
+        Part::Stored(stored) => text(out, &stored.shown()),
+        Part::Image(Media { media_type, source: MediaSource::Base64(data), .. }) => {
+            image(out, &format!("data:{media_type};base64,{data}"));
+        }
+        Part::Image(Media { source: MediaSource::Url(url), .. }) => image(out, url),
+        Part::File(Media { media_type, name, source: MediaSource::Base64(data) }) => {
+            out.extend_from_slice(b"{\"type\":\"file\",\"file\":{\"filename\":");
+            json_string(out, name.as_deref().unwrap_or("file"));
+            field(out, "file_data");
+            json_string(out, &format!("data:{media_type};base64,{data}"));
+            out.extend_from_slice(b"}}");
+        }
+        Part::Image(media) => text(out, &note("image", media)),
+        Part::File(media) => text(out, &note("file", media)),
+    }
+}
+
+fn image(out: &mut Vec<u8>, url: &str) {
+    out.extend_from_slice(b"{\"type\":\"image_url\",\"image_url\":{\"url\":");
+    json_string(out, url);
+    out.extend_from_slice(b"}}");
+}
+
+/// Parts where the wire takes text only: media become a note.
+fn parts_as_text(parts: &[Part]) -> String {
+    let texts: Vec<_> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.to_string(),
+            Part::Stored(stored) => stored.shown(),
+            Part::Image(media) => note("image", media),
+            Part::File(media) => note("file", media),
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// What a model is told of media that it cannot be shown.
+fn note(what: &str, media: &Media) -> String {
+    let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+    let kind = &media.media_type;
+    match &media.source {
+        MediaSource::Base64(data) => {
+            format!("[{what}{name}: {kind}, {} bytes, not shown]", data.len() / 4 * 3)
+        }
+        MediaSource::Url(url) => format!("[{what}{name}: {kind}, {url}]"),
+        MediaSource::Stored(stored) => {
+            format!("[{what}{name}: {kind}, {} bytes, not shown]", stored.bytes / 4 * 3)
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The wire of OpenAI Chat Completions, which OpenAI and nearly every other server speaks.
+//!
+//! Source: the OpenAI API reference, `POST /v1/chat/completions`. [`encode`] and [`decode`] are pure.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use windlass_core::Reply;
+
+use self::decode::Decoder;
+use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts};
+use crate::ModelRequest;
+use crate::http::{ErrorWords, Framing};
+
+pub mod decode;
+pub mod encode;
+mod shapes;
+
+/// OpenAI Chat Completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenAiChat;
+
+static FACTS: WireFacts = WireFacts {
+    name: "openai_chat",
+    base_path: "/v1",
+    call_path: "/chat/completions",
+    models_path: "models",
+    framing: Framing::Events,
+    key: KeyHeader::Bearer,
+    headers: &[],
+    errors: &ERRORS,
+};
+
+/// How OpenAI, vLLM, llama-server, Ollama and gateways word what their statuses do not tell.
+pub(super) static ERRORS: ErrorWords = ErrorWords {
+    context_length: &[
+        "context_length_exceeded",
+        "maximum context length",
+        "exceeds the available context size",
+        "exceed_context_size",
+        "context window",
+        "context size",
+        "prompt is too long",
+        "input is too long",
+        "too many tokens in prompt",
+    ],
+    tools: &["tools", "tool use", "tool calling", "function calling"],
+    tool_choice: &["tool_choice", "tool choice"],
+    calls: &["tool_calls"],
+    unsupported: &[
+        "not support",
+        "unsupported",
+        "does not accept",
+        "not available",
+        "not allowed",
+        "requires --jinja",
+        "requires --enable-auto-tool-choice",
+        "not implemented",
+    ],
+    rate_limited: &["rate_limit_exceeded", "rate limit"],
+    overloaded: &["overloaded"],
+};
+
+impl Wire for OpenAiChat {
+    fn facts(&self) -> &WireFacts {
+        &FACTS
+    }
+
+    fn path(&self, _: &str, _: bool) -> Cow<'static, str> {
+        Cow::Borrowed("chat/completions")
+    }
+
+    fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding {
+        encode::encode(dialect, request)
+    }
+
+    fn decode(&self, dialect: &Dialect, body: &[u8], asked: &Asked) -> Result<Reply, DecodeError> {
+        decode::decode(body, &asked.model, dialect.seal(), asked.content_bytes)
+    }
+
+    fn decoder(&self, dialect: &Dialect) -> Box<dyn Decode> {
+        Box::new(Decoder::new(dialect.seal()))
+    }
+
+    fn model_names(&self, body: &[u8]) -> Result<Vec<String>, DecodeError> {
+        let list: List =
+            serde_json::from_slice(body).map_err(|error| DecodeError::protocol(error.to_string()))?;
+        let listed = list.data.or(list.models).unwrap_or_default();
+        Ok(listed.into_iter().filter_map(|model| model.id.or(model.name)).collect())
+    }
+}
+
+/// The list of models as OpenAI gives it; llama-server and others add one of their own beside it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct List {
+    data: Option<Vec<Listed>>,
+    models: Option<Vec<Listed>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Listed {
+    id: Option<String>,
+    name: Option<String>,
+}

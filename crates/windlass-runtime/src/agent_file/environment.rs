@@ -1,0 +1,147 @@
+//! An agent described by environment variables, as those of KAOS' agent container.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use windlass_models::mock;
+use windlass_models::resolve::Env;
+
+use super::{AgentFile, AgentFileError};
+
+impl AgentFile {
+    /// Reads an agent from the variables of KAOS' agent container, with KAOS' loop: `AGENT_NAME`, `AGENT_DESCRIPTION`,
+    /// `AGENT_INSTRUCTIONS`, `MODEL_API_URL`, `MODEL_NAME`, `MCP_SERVERS`, `AGENTIC_LOOP_MAX_STEPS`, `MEMORY_…`. `name`
+    /// stands for the file in messages.
+    ///
+    /// # Errors
+    /// A variable is missing or cannot be used.
+    pub fn from_environment(name: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
+        let document = document(env)?;
+        // What KAOS says when it starts. Keys stand in none of it.
+        let part = |key: &str| document.get(key).map(ToString::to_string).unwrap_or_default();
+        let (agent, model, tools, settings) = (part("name"), part("model"), part("tools"), part("loop"));
+        tracing::info!("agent {agent} from the environment: model {model}, tools {tools}, loop {settings}");
+        Self::parse(&document.to_string(), name, env)
+    }
+}
+
+fn document(env: Env<'_>) -> Result<Value, AgentFileError> {
+    let given = |name: &str| env(name).filter(|value| !value.trim().is_empty());
+    let required = |name: &str| given(name).ok_or_else(|| missing(name));
+    let name = required("AGENT_NAME")?;
+    let model = if given(mock::VARIABLE).is_some() {
+        json!("tour")
+    } else {
+        json!({ "use": required("MODEL_NAME")?, "base_url": required("MODEL_API_URL")? })
+    };
+    if let Some(name) = ["AGENT_SUB_AGENTS", "PEER_AGENTS"].into_iter().find(|name| given(name).is_some()) {
+        return Err(AgentFileError::NetworkAgents { name });
+    }
+    let mut settings = Map::from_iter([("preset".to_owned(), json!("text"))]);
+    if let Some(steps) = number(env, "AGENTIC_LOOP_MAX_STEPS")? {
+        settings.insert("max_steps".to_owned(), json!(steps));
+    }
+    let memory = [
+        ("MEMORY_CONTEXT_LIMIT", "context_limit"),
+        ("MEMORY_MAX_SESSIONS", "max_sessions"),
+        ("MEMORY_MAX_SESSION_EVENTS", "max_session_events"),
+    ];
+    let mut kept = Map::new();
+    for (variable, key) in memory {
+        if let Some(number) = number(env, variable)? {
+            kept.insert(key.to_owned(), json!(number));
+        }
+    }
+    if let Some(kind) = given("MEMORY_TYPE").filter(|kind| kind != "local") {
+        return Err(bad("MEMORY_TYPE", kind, "`local`"));
+    }
+    if given("MEMORY_ENABLED").is_some_and(|on| matches!(&*on.trim().to_lowercase(), "false" | "0" | "no")) {
+        settings.insert("memory".to_owned(), json!("off"));
+    } else if !kept.is_empty() {
+        settings.insert("memory".to_owned(), kept.into());
+    }
+    Ok(json!({
+        "name": name,
+        "description": given("AGENT_DESCRIPTION").unwrap_or_default(),
+        "model": model,
+        // KAOS' instructions are text, no template.
+        "instructions": plain(&given("AGENT_INSTRUCTIONS").unwrap_or_else(|| "You are a helpful assistant.".to_owned())),
+        "tools": servers(env)?,
+        "loop": settings,
+    }))
+}
+
+/// A text that stays as it is where templates are rendered.
+fn plain(text: &str) -> String {
+    if ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) && !text.contains("{% endraw") {
+        return format!("{{% raw %}}{text}{{% endraw %}}");
+    }
+    text.to_owned()
+}
+
+/// `MCP_SERVERS`: names with commas between; each has its address in `MCP_SERVER_<name>_URL`.
+fn servers(env: Env<'_>) -> Result<Vec<Value>, AgentFileError> {
+    let list = env("MCP_SERVERS").unwrap_or_default();
+    let list = list.trim().trim_start_matches('[').trim_end_matches(']');
+    let names = list.split(',').map(|name| name.trim().trim_matches('"')).filter(|name| !name.is_empty());
+    let server = |name: &str| {
+        let own = format!("MCP_SERVER_{name}_URL");
+        let upper = format!("MCP_SERVER_{}_URL", name.to_uppercase().replace('-', "_"));
+        let url = env(&own).or_else(|| env(&upper)).ok_or_else(|| missing(&own))?;
+        let url = url.trim_end_matches('/');
+        let url = if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") };
+        // KAOS' tools have their server's names for them; two of the same name are refused. An agent goes on without a
+        // server that is gone.
+        Ok(json!({ "mcp": { "name": name, "url": url, "prefix": "", "optional": true } }))
+    };
+    names.map(server).collect()
+}
+
+fn number(env: Env<'_>, name: &str) -> Result<Option<u64>, AgentFileError> {
+    let Some(text) = env(name).filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+    let number = text.trim().parse();
+    number.map(Some).map_err(|_| bad(name, text, "a whole number from 0"))
+}
+
+fn missing(name: &str) -> AgentFileError {
+    AgentFileError::MissingVariable { name: name.to_owned() }
+}
+
+fn bad(name: &str, found: String, expected: &'static str) -> AgentFileError {
+    AgentFileError::BadVariable { name: name.to_owned(), found, expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::AgentFile;
+
+    fn read(given: &[(&str, &str)]) -> Result<AgentFile, (&'static str, String)> {
+        let env =
+            |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        AgentFile::from_environment(Path::new("env"), &env).map_err(|error| (error.code(), error.to_string()))
+    }
+
+    #[test]
+    fn k30_the_environment_describes_an_agent_or_the_variable_at_fault_is_named() {
+        let needed =
+            [("AGENT_NAME", "greeter"), ("MODEL_API_URL", "http://127.0.0.1:9"), ("MODEL_NAME", "m")];
+        let agent = read(&needed).unwrap();
+        assert_eq!((&*agent.name, agent.models.len(), agent.tools.len()), ("greeter", 1, 0));
+        let fault = |name: &'static str, value: &'static str| {
+            let mut given = needed.to_vec();
+            given.insert(0, (name, value));
+            read(&given).unwrap_err()
+        };
+        let environment = |what: &str| ("agent.environment", what.to_owned());
+        assert_eq!(read(&needed[..1]).unwrap_err(), environment("the environment has no MODEL_NAME"));
+        assert_eq!(fault("MCP_SERVERS", "a"), environment("the environment has no MCP_SERVER_a_URL"));
+        assert_eq!(
+            fault("AGENTIC_LOOP_MAX_STEPS", "many"),
+            environment("AGENTIC_LOOP_MAX_STEPS is `many`: expected a whole number from 0")
+        );
+        assert_eq!(fault("MEMORY_TYPE", "redis"), environment("MEMORY_TYPE is `redis`: expected `local`"));
+        assert_eq!(fault("PEER_AGENTS", "a").0, "agent.later");
+    }
+}

@@ -1,0 +1,382 @@
+//! Model calls: from the state's view to a whole reply.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::pin_mut;
+use tokio_util::sync::CancellationToken;
+use windlass_core::{ActionId, FailureKind, Growth, InputKind, ModelFailure, State, Text, Usage, View};
+use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
+use windlass_threads::LARGE_BYTES;
+
+use crate::environment::Environment;
+use crate::masking::Masks;
+use crate::off_thread::off_thread;
+use crate::partial::Partial;
+use crate::updates::{Publisher, Update};
+use crate::work::words;
+
+/// Bytes of a token, by rule of thumb, where a provider sent no count.
+const BYTES_A_TOKEN: u64 = 4;
+/// How many pieces of a reply are taken before others have their turn: a model that never waits must not keep a request
+/// to stop from being heard.
+const PIECES_AT_ONCE: usize = 64;
+/// What each tool counts in a request, in bytes.
+const TOOL_BYTES: u64 = 512;
+/// To put a conversation into a request takes so much less, byte for byte, than to read one.
+const READ_OR_WRITTEN: u64 = 8;
+
+/// The name of a reply's format, where a reply in text must be an output.
+const OUTPUT_NAME: &str = "output";
+
+/// A model call: from the state's view to a whole reply.
+pub(crate) struct ModelWork {
+    pub(crate) action: ActionId,
+    /// `None`: the agent has no model of that name (any more).
+    pub(crate) model: Option<Arc<dyn Model>>,
+    /// A state that calls a model. Boxed: the work is moved a few times before it begins.
+    pub(crate) state: Box<State>,
+    pub(crate) prefix: PrefixCell,
+    pub(crate) publisher: Publisher,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// The request of a model call that is going on; only shared parts are cloned. `None`: no such call is.
+fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -> Option<ModelRequest> {
+    let (request, view) = (state.request(action)?, state.view(action)?);
+    let mut model = request.model.clone();
+    model.temperature = model.temperature.or(state.policy().request.temperature);
+    let prefix = match view.messages.growth() {
+        Growth::Appended => prefix.clone(),
+        Growth::Built => PrefixCell::default(),
+    };
+    Some(ModelRequest {
+        model,
+        purpose: request.purpose,
+        prompt: view.prompt,
+        history: view.messages.kept().clone(),
+        fenced: view.messages.wording().cloned(),
+        tools: view.tools,
+        choice: view.choice,
+        response_schema: view.output_form.map(|schema| (OUTPUT_NAME.into(), schema)),
+        cache: view.cache_points,
+        stream,
+        prefix,
+    })
+}
+
+/// About how much a request is to make: much where a text is made of the conversation, else it is copied.
+fn heft(state: &State) -> u64 {
+    let said = state.history().bytes();
+    let said = if state.policy().request.view == View::Transcript { said } else { said / READ_OR_WRITTEN };
+    said.saturating_add(state.tools().len() as u64 * TOOL_BYTES)
+}
+
+impl ModelWork {
+    pub(crate) async fn run(self) -> InputKind {
+        let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
+        let (mut taking, mut pieces) = self.begin().await;
+        let name = pieces.name.clone();
+        let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
+        let stopped = cancel.cancelled();
+        pin_mut!(stopped);
+        let (mut count, mut bytes) = (0_usize, 0);
+        let failure = loop {
+            let next = poll_fn(|context| match pieces.poll(context) {
+                Poll::Ready(next) => Poll::Ready(next),
+                Poll::Pending => stopped.as_mut().poll(context).map(|()| Some(Err(stop()))),
+            });
+            match next.await {
+                Some(Ok(delta)) => {
+                    let heft = delta.heft();
+                    (count, bytes) = (count + 1, bytes + heft);
+                    let taken = if heft < LARGE_BYTES {
+                        taking.take(delta)
+                    } else {
+                        let taken;
+                        // Boxed: a run that waits must not hold the room for what is rare.
+                        (taking, taken) = Box::pin(taking.take_large(&*environment, delta)).await;
+                        taken
+                    };
+                    if let Err(failure) = taken {
+                        break failure;
+                    }
+                    if count == PIECES_AT_ONCE || bytes >= LARGE_BYTES {
+                        (count, bytes) = (0, 0);
+                        step_aside().await;
+                        if cancel.is_cancelled() {
+                            break stop();
+                        }
+                    }
+                }
+                Some(Err(failure)) if cancel.is_cancelled() => break failure,
+                end => match (taking.end(), end.and_then(Result::err)) {
+                    (Err(failure), _) | (Ok(()), Some(failure)) => break failure,
+                    (Ok(()), None) if taking.taken == 0 => {
+                        break failure(&name, FailureKind::Cut, "the stream ended before anything came");
+                    }
+                    (Ok(()), None) => {
+                        let reply = Box::new(taking.assembler.finish());
+                        return InputKind::Replied { action: taking.action, reply };
+                    }
+                },
+            }
+        };
+        taking.failed(failure, &*environment)
+    }
+
+    /// Sends the request, unless it was stopped before.
+    async fn begin(self) -> (Taking, Pieces) {
+        let Self { action, model, state, prefix, publisher, environment, cancel } = self;
+        let choice = state.request(action).map(|asked| asked.model.clone()).unwrap_or_default();
+        let heard = publisher.heard();
+        let mut taking = Taking {
+            action,
+            publisher,
+            masks: None,
+            assembler: Assembler::new(choice.name.clone()).bounded(choice.max_reply_bytes()),
+            partial: if heard { Partial::of(&state) } else { None },
+            spent: Spent { sent: 0, received: 0, counted: false },
+            shown: false,
+            taken: 0,
+            untold: None,
+        };
+        let stopped = Pieces::failed(failure(&choice.name, FailureKind::Cancelled, STOPPED));
+        if cancel.is_cancelled() {
+            return (taking, stopped);
+        }
+        let heft = heft(&state);
+        let begin = move || {
+            let asked = request(&state, action, &prefix, heard);
+            asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))
+        };
+        let begun =
+            if heft < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*environment, heft, begin)).await };
+        // The state was one that calls a model.
+        let Some((sent, pieces)) = begun else { return (taking, stopped) };
+        // A model may have taken its key up just now.
+        (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
+        (taking, pieces)
+    }
+}
+
+/// What is made of the pieces of a reply, once they are masked.
+struct Taking {
+    action: ActionId,
+    publisher: Publisher,
+    /// `None`: there are no secrets.
+    masks: Option<Masks>,
+    assembler: Assembler,
+    /// `None`: nobody listens, or the run has no output.
+    partial: Option<Partial>,
+    spent: Spent,
+    /// Whether anybody was shown something.
+    shown: bool,
+    /// How many pieces there were.
+    taken: usize,
+    /// While a piece is taken elsewhere: what is to be told of it. Nobody hears of it if the call is dropped meanwhile.
+    untold: Option<Vec<Update>>,
+}
+
+impl Taking {
+    fn take(&mut self, delta: Delta) -> Result<(), ModelFailure> {
+        let Some(mut masks) = self.masks.take() else { return self.keep(&delta) };
+        masks.take(delta);
+        let kept = masks.ready().try_for_each(|delta| self.keep(&delta));
+        self.masks = Some(masks);
+        kept
+    }
+
+    /// The same with a piece that takes its time.
+    async fn take_large(
+        mut self,
+        environment: &dyn Environment,
+        delta: Delta,
+    ) -> (Self, Result<(), ModelFailure>) {
+        self.untold = Some(Vec::new());
+        let taken = off_thread(environment, delta.heft(), move || {
+            let taken = self.take(delta);
+            (self, taken)
+        });
+        let (mut taking, taken) = taken.await;
+        for update in taking.untold.take().into_iter().flatten() {
+            taking.publisher.send(update);
+        }
+        (taking, taken)
+    }
+
+    /// Nothing follows any more: takes what was held back.
+    fn end(&mut self) -> Result<(), ModelFailure> {
+        let Some(mut masks) = self.masks.take() else { return Ok(()) };
+        masks.end();
+        masks.ready().try_for_each(|delta| self.keep(&delta))
+    }
+
+    fn keep(&mut self, delta: &Delta) -> Result<(), ModelFailure> {
+        self.taken += 1;
+        if self.publisher.heard()
+            && let Some(update) = shown(self.action, delta)
+        {
+            self.shown = true;
+            self.tell(update);
+        }
+        self.spent.note(delta);
+        self.assembler.push(delta)?;
+        let output = self.partial.as_mut().and_then(|partial| partial.next(&self.assembler));
+        if let Some(output) = output {
+            self.tell(Update::Partial { action: self.action, output: Arc::new(output) });
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, update: Update) {
+        match &mut self.untold {
+            Some(untold) => untold.push(update),
+            None => self.publisher.send(update),
+        }
+    }
+
+    fn failed(self, failure: ModelFailure, environment: &dyn Environment) -> InputKind {
+        let failure = ModelFailure { usage: self.spent.paid(&failure, &self.assembler), ..failure };
+        if self.shown {
+            self.publisher.send(Update::Void { action: self.action });
+        }
+        InputKind::ModelFailed {
+            action: self.action,
+            failure: Box::new(failure),
+            jitter: environment.chance(),
+        }
+    }
+}
+
+/// The words for a call that was stopped from this side.
+const STOPPED: &str = "stopped from this side";
+
+fn failure(model: &Text, kind: FailureKind, message: &str) -> ModelFailure {
+    ModelFailure::new(kind, message, model.clone())
+}
+
+fn sent(request: &ModelRequest) -> u64 {
+    request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.history.bytes()
+}
+
+/// Lets others have their turn once.
+async fn step_aside() {
+    let mut aside = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut aside, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The pieces of a reply; a model that panics has failed.
+struct Pieces {
+    deltas: Option<Deltas>,
+    failed: Option<ModelFailure>,
+    name: Text,
+}
+
+impl Pieces {
+    fn failed(failure: ModelFailure) -> Self {
+        let name = failure.model.clone();
+        Self { deltas: None, failed: Some(failure), name }
+    }
+
+    fn begin(model: Option<Arc<dyn Model>>, request: ModelRequest, name: &Text) -> Self {
+        let mut pieces = Self { deltas: None, failed: None, name: name.clone() };
+        match model {
+            None => pieces.failed = Some(failure(name, FailureKind::NotFound, "the agent has no such model")),
+            Some(model) => match catch_unwind(AssertUnwindSafe(|| model.call(request))) {
+                Ok(deltas) => pieces.deltas = Some(deltas),
+                Err(panic) => pieces.failed = Some(pieces.panicked(&*panic)),
+            },
+        }
+        pieces
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelFailure>>> {
+        let Some(deltas) = &mut self.deltas else { return Poll::Ready(self.failed.take().map(Err)) };
+        match catch_unwind(AssertUnwindSafe(|| deltas.as_mut().poll_next(context))) {
+            Ok(next) => next,
+            Err(panic) => {
+                // Nothing is asked of it any more.
+                self.deltas = None;
+                Poll::Ready(Some(Err(self.panicked(&*panic))))
+            }
+        }
+    }
+
+    fn panicked(&self, panic: &(dyn Any + Send)) -> ModelFailure {
+        failure(&self.name, FailureKind::Protocol, &format!("the model panicked: {}", words(panic)))
+    }
+}
+
+/// What a call sent and what came of it, for an estimate where the provider sends no count.
+struct Spent {
+    /// Bytes of the request.
+    sent: u64,
+    /// Bytes of the reply so far.
+    received: u64,
+    /// Whether the provider has counted.
+    counted: bool,
+}
+
+impl Spent {
+    fn note(&mut self, delta: &Delta) {
+        let bytes = match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+            Delta::Sealed(sealed) => sealed.data.len(),
+            Delta::Call { name, args, .. } => args.len() + name.as_ref().map_or(0, String::len),
+            Delta::Usage(_) => {
+                self.counted = true;
+                0
+            }
+            Delta::Stop(_) | Delta::Whole(_) => 0,
+        };
+        self.received = self.received.saturating_add(bytes as u64);
+    }
+
+    /// What a broken call cost: the provider's count if it came, else an estimate if a reply had begun (E16, E41).
+    fn paid(&self, failure: &ModelFailure, assembler: &Assembler) -> Usage {
+        if failure.usage.total() > 0 {
+            return failure.usage;
+        }
+        if self.counted || self.received == 0 {
+            return assembler.usage();
+        }
+        let output = self.received / BYTES_A_TOKEN;
+        Usage { input: self.sent / BYTES_A_TOKEN, output, estimated: true, ..Usage::default() }
+    }
+}
+
+/// What those who listen see of a piece, if there is anything to see.
+fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
+    match delta {
+        Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),
+        Delta::Reasoning(text) if !text.is_empty() => {
+            Some(Update::Reasoning { action, text: text.as_str().into() })
+        }
+        Delta::Call { index, name, args, .. } => Some(Update::Call {
+            action,
+            index: *index,
+            name: name.as_deref().map(Into::into),
+            args: args.as_str().into(),
+        }),
+        Delta::Whole(reply) => {
+            let text = reply.text.clone().filter(|text| !text.is_empty())?;
+            Some(Update::Text { action, text })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! The tool servers of an agent file.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport};
+
+use super::{AssembleError, Told};
+use crate::agent_file::{AgentFile, McpEntry, McpPeer, ToolEntry};
+use crate::builder::AgentBuilder;
+use crate::error::in_full;
+
+/// Starts all tool servers of a file at once, and gives their tools to the agent.
+pub(super) async fn with_servers(
+    mut builder: AgentBuilder,
+    file: &AgentFile,
+    told: &mut Told,
+) -> Result<AgentBuilder, AssembleError> {
+    let servers = file.tools.iter().filter_map(|entry| match entry {
+        ToolEntry::Mcp(entry) => Some(connect_or_leave(file, entry)),
+        ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
+    });
+    for server in join_all(servers).await {
+        let (server, absent) = server?;
+        told.warnings.extend(server.warnings());
+        told.chosen.extend(absent);
+        builder = builder.source(Arc::new(server));
+    }
+    Ok(builder)
+}
+
+/// Starts a tool server of a file.
+///
+/// # Errors
+/// It cannot be started or does not speak MCP.
+pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, AssembleError> {
+    let failed =
+        |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
+    McpServer::connect(server_config(file, entry)).await.map_err(failed)
+}
+
+/// Starts a tool server, or leaves one that is optional for later and says so.
+async fn connect_or_leave(
+    file: &AgentFile,
+    entry: &McpEntry,
+) -> Result<(McpServer, Option<String>), AssembleError> {
+    if !entry.optional {
+        return connect(file, entry).await.map(|server| (server, None));
+    }
+    let (server, absent) = McpServer::connect_or_absent(server_config(file, entry)).await;
+    let absent = absent.map(|error| {
+        format!("tools: `{}` is not there, and the agent goes on without it: {}", entry.name, in_full(&error))
+    });
+    Ok((server, absent))
+}
+
+fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
+    let transport = match &entry.peer {
+        McpPeer::Stdio { command, env } => McpTransport::Stdio {
+            command: command.clone(),
+            env: env.iter().cloned().collect(),
+            folder: Some(file.folder.clone()),
+        },
+        McpPeer::Http { url, headers } => {
+            McpTransport::Http { url: url.expose().to_owned(), headers: headers.iter().cloned().collect() }
+        }
+    };
+    let mut config = McpConfig::http(entry.name.as_str(), "");
+    config.transport = transport;
+    config.prefix.clone_from(&entry.prefix);
+    config.overrides = entry.overrides.clone();
+    config.trust = entry.trust;
+    config
+}

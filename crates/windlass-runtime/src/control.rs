@@ -1,0 +1,181 @@
+//! Reaching a run that somebody else may be driving: answers, words for the agent, cancellation.
+//!
+//! All of them go to the durable inbox of the run, from any process that shares the log. Servers use the functions of this
+//! module; programs that have the agent at hand use its methods ([`Agent::answer`], [`Agent::steer`], [`Agent::cancel`]).
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::join;
+use windlass_core::{Answer, Fact, InputKind, Millis, QuestionId, RunEnded, RunId, Text};
+use windlass_store::{EventLog, Holder};
+
+use crate::agent::Agent;
+use crate::environment::{Environment, SystemEnvironment};
+use crate::error::Error;
+use crate::load::load;
+use crate::off_thread::fits;
+use crate::run::Run;
+use crate::stand_in::stand_in;
+
+/// Where an input went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// This process drives the run, and takes the input from the inbox.
+    Driven(Holder),
+    /// Nobody drives the run: the input waits until somebody [resumes](Agent::resume) it.
+    Waiting,
+}
+
+/// How a request to cancel was met.
+#[derive(Clone, Debug)]
+pub enum Cancelled {
+    /// Nobody drove the run, so it was ended here.
+    Ended(Box<Run>),
+    /// This process drives the run, and was asked to stop it. [`run_end`] waits for its end.
+    Asked(Holder),
+}
+
+/// Leaves an input in the durable inbox of a run, after a check against the run as it stands.
+///
+/// The driver of the run takes it from there. A driver that leaves a run looks once more after it gave up its hold, so an
+/// input is [waiting](Delivery::Waiting) only if nobody drives the run *after* the post.
+///
+/// # Errors
+/// The input does not fit the run, or the log failed.
+pub async fn post(log: &dyn EventLog, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
+    post_in(&SystemEnvironment, log, (run, at), what).await
+}
+
+async fn post_in(
+    environment: &dyn Environment,
+    log: &dyn EventLog,
+    (run, at): (RunId, Millis),
+    what: InputKind,
+) -> Result<Delivery, Error> {
+    let state = load(log, run).await?;
+    fits(environment, state, at, what.clone()).await?;
+    log.post(run, at, what).await?;
+    let holder = log.summary(run).await?.holder;
+    Ok(holder.map_or(Delivery::Waiting, Delivery::Driven))
+}
+
+/// Answers a question of a run, whoever drives it.
+///
+/// # Errors
+/// The question is not open, the answer does not fit it, or the log failed.
+pub async fn answer(
+    log: &dyn EventLog,
+    run: RunId,
+    at: Millis,
+    (question, answer): (QuestionId, Answer),
+) -> Result<Delivery, Error> {
+    post(log, run, at, InputKind::Answered { question, answer }).await
+}
+
+/// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
+///
+/// # Errors
+/// The run has ended or is being stopped, or the log failed.
+pub async fn steer(log: &dyn EventLog, run: RunId, at: Millis, text: Text) -> Result<Delivery, Error> {
+    post(log, run, at, InputKind::Steer { text }).await
+}
+
+/// Cancels a run, whoever drives it, without its agent: nothing is begun any more.
+///
+/// # Errors
+/// The run has ended or is being stopped, or the log failed.
+pub async fn cancel(
+    log: &Arc<dyn EventLog>,
+    run: RunId,
+    at: Millis,
+    reason: Text,
+) -> Result<Cancelled, Error> {
+    if let Some(holder) = log.summary(run).await?.holder {
+        post(&**log, run, at, InputKind::Cancel { reason: Some(reason) }).await?;
+        return Ok(Cancelled::Asked(holder));
+    }
+    let agent = stand_in(log, run).await?.build()?;
+    let run = end(&agent, run, reason).await?;
+    Ok(Cancelled::Ended(Box::new(run)))
+}
+
+/// Waits for the end of a run, whoever drives it.
+///
+/// # Errors
+/// There is no such run, or the log failed.
+pub async fn run_end(log: &dyn EventLog, run: RunId) -> Result<RunEnded, Error> {
+    let mut batches = log.follow(run, 1);
+    while let Some(batch) = batches.next().await {
+        for event in batch?.events.iter() {
+            if let Fact::RunEnded(end) = &event.fact {
+                return Ok(end.clone());
+            }
+        }
+    }
+    Err(Error::NotEnded { run })
+}
+
+/// Takes a run over that nobody drives, only to end it.
+async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
+    let prepared = agent.resume(run).with_changed_agent().by_hand().prepare().await?;
+    let handle = prepared.handle();
+    // The driver looks into its inbox before it polls any work.
+    let (cancelled, run) = join(handle.cancel(reason), prepared.drive()).await;
+    let run = run?;
+    cancelled?;
+    Ok(run)
+}
+
+impl Agent {
+    /// Answers a question of a run, whoever drives it. Where nobody does, [`resume`](Agent::resume) goes on with the answer.
+    ///
+    /// # Errors
+    /// The question is not open, or the answer does not fit it.
+    pub async fn answer(
+        &self,
+        run: RunId,
+        question: impl Into<QuestionId>,
+        answer: Answer,
+    ) -> Result<Delivery, Error> {
+        self.post(run, InputKind::Answered { question: question.into(), answer }).await
+    }
+
+    /// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
+    ///
+    /// # Errors
+    /// The run has ended, or is being stopped.
+    pub async fn steer(&self, run: RunId, text: impl Into<Text>) -> Result<Delivery, Error> {
+        self.post(run, InputKind::Steer { text: text.into() }).await
+    }
+
+    /// Cancels a run, whoever drives it. Where nobody does, the run is ended here: this agent ends its child runs and stops
+    /// what a dead process left running. If this is not the agent of the run, the run is ended without one.
+    ///
+    /// # Errors
+    /// The run has ended or is being stopped, or the log failed.
+    pub async fn cancel(&self, run: RunId, reason: impl Into<Text>) -> Result<Cancelled, Error> {
+        let reason = reason.into();
+        if let Some(holder) = self.log().summary(run).await?.holder {
+            self.post(run, InputKind::Cancel { reason: Some(reason) }).await?;
+            return Ok(Cancelled::Asked(holder));
+        }
+        let ended = match self.resume(run).check().await {
+            Err(Error::AgentChanged { .. }) => {
+                let other =
+                    stand_in(self.log(), run).await?.environment(self.environment().clone()).build()?;
+                end(&other, run, reason).await
+            }
+            _ => end(self, run, reason).await,
+        };
+        ended.map(|run| Cancelled::Ended(Box::new(run)))
+    }
+
+    /// Leaves any input for whoever drives the run, after a check against the run as it stands.
+    ///
+    /// # Errors
+    /// The input does not fit the run.
+    pub async fn post(&self, run: RunId, what: InputKind) -> Result<Delivery, Error> {
+        post_in(&**self.environment(), &**self.log(), (run, self.environment().now()), what).await
+    }
+}

@@ -1,0 +1,28 @@
+//! Runs on their way from one log to another: JSON lines with payloads, hashed, checked on arrival.
+//!
+//! [`Export`] gives lines one at a time, [`Importer`] takes them one at a time. `docs/log-format.md` has the format.
+//!
+//! ```
+//! use windlass_runtime::exchange::{Export, Importer};
+//! # use windlass_core::RunId;
+//! # use windlass_runtime::Error;
+//! # use windlass_store::{EventLog, Holder};
+//!
+//! async fn copy(from: &dyn EventLog, to: &dyn EventLog, run: RunId) -> Result<(), Error> {
+//!     let mut export = Export::of(from, run).await?;
+//!     let mut importer = Importer::new(to, Holder("copy".into()));
+//!     while let Some(line) = export.next_line().await? {
+//!         importer.line(&line).await?;
+//!     }
+//!     importer.finish().await.map(drop)
+//! }
+//! ```
+
+mod export;
+mod hashes;
+mod import;
+mod importer;
+
+pub use export::Export;
+pub use import::{Imported, at_home, import_run};
+pub use importer::{Importer, LINE_BYTES};

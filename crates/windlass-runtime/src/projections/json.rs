@@ -1,0 +1,271 @@
+//! JSON forms: one object each, with a `type`.
+//!
+//! These are the objects of `--json`, of exports and of servers. Fields are only added, never renamed or removed.
+//!
+//! ```
+//! use windlass_runtime::projections::json;
+//! # use windlass_core::{CancelRequested, Event, Fact};
+//!
+//! let event = Event { at: 7, fact: Fact::CancelRequested(CancelRequested { reason: Some("enough".into()) }) };
+//! assert_eq!(
+//!     json::event(3, &event).to_string(),
+//!     r#"{"type":"event","seq":3,"at":7,"event":"CancelRequested","data":{"reason":"enough"}}"#
+//! );
+//! ```
+
+use serde_json::{Value, json};
+use windlass_core::{Effect, Event, OpenQuestion, RunId, RunState};
+use windlass_store::{Pruned, RunSummary};
+
+use super::comparison::{ComparedRun, Comparison};
+use super::effects::{CallEffects, EffectStep, Settlement};
+use super::replays::Replayed;
+use super::sessions::{Session, SessionStats};
+use crate::exchange::Imported;
+use crate::forks::Saved;
+use crate::pages::numbered;
+use crate::run::Run;
+use crate::updates::Update;
+
+/// An event with its number in its run (`event`).
+pub fn event(seq: u64, event: &Event) -> Value {
+    let data = event.fact.body().ok().and_then(|body| serde_json::from_str::<Value>(&body).ok());
+    json!({ "type": "event", "seq": seq, "at": event.at, "event": event.fact.kind(), "data": data })
+}
+
+/// An update: one object, or one for each event of an append.
+pub fn update(update: &Update) -> Vec<Value> {
+    let value = match update {
+        Update::Text { action, text } => json!({ "type": "text", "action": action.seq, "text": text }),
+        Update::Reasoning { action, text } => {
+            json!({ "type": "reasoning", "action": action.seq, "text": text })
+        }
+        Update::Call { action, index, name, args } => {
+            json!({ "type": "call", "action": action.seq, "index": index, "name": name, "args": args })
+        }
+        Update::Partial { action, output } => {
+            json!({ "type": "partial", "action": action.seq, "output": output })
+        }
+        Update::Void { action } => json!({ "type": "void", "action": action.seq }),
+        Update::Log(line) => json!({ "type": "log", "warning": line.warning, "text": line.text }),
+        Update::Refused { invalid } => {
+            json!({ "type": "refused", "code": invalid.code(), "message": invalid.to_string() })
+        }
+        Update::Events(batch) => return numbered(batch).map(|(seq, fact)| event(seq, fact)).collect(),
+    };
+    vec![value]
+}
+
+/// A run as it stands after it was driven here (`run`).
+pub fn run(run: &Run) -> Value {
+    let state = run.state();
+    let counters = state.counters();
+    json!({
+        "type": "run",
+        "run": run.id(),
+        "status": run.standing().to_string(),
+        "agent": state.agent(),
+        "session": state.session(),
+        "text": run.text(),
+        "output": run.output(),
+        "error": run.error(),
+        "usage": run.usage(),
+        "cost_usd": run.cost_usd(),
+        "model_calls": counters.model_calls,
+        "tool_calls": counters.tool_calls,
+        "questions": run.questions().iter().map(question).collect::<Vec<_>>(),
+    })
+}
+
+/// A question that waits for its answer.
+pub fn question(question: &OpenQuestion) -> Value {
+    json!({
+        "id": question.id,
+        "kind": question.kind.name(),
+        "call": question.call,
+        "text": question.text,
+        "suggestions": question.suggestions,
+        "expects": question.kind.expects(),
+    })
+}
+
+/// A line of a listing (`run`).
+pub fn summary(summary: &RunSummary) -> Value {
+    json!({
+        "type": "run",
+        "run": summary.run,
+        "agent": summary.agent,
+        "session": summary.session,
+        "parent": summary.parent,
+        "status": listed_state(summary),
+        "events": summary.version,
+        "started_at": summary.started_at,
+        "updated_at": summary.updated_at,
+        "title": summary.title,
+        "holder": summary.holder.as_ref().map(|holder| holder.0.clone()),
+    })
+}
+
+/// The state of a listed run in words. A run that should go on and that nobody drives is `interrupted`.
+pub fn listed_state(summary: &RunSummary) -> String {
+    match summary.standing {
+        RunState::Running if summary.holder.is_none() => "interrupted".to_owned(),
+        standing => standing.to_string(),
+    }
+}
+
+/// A conversation (`session`).
+pub fn session(session: &Session) -> Value {
+    json!({
+        "type": "session",
+        "session_id": session.id,
+        "agent": session.newest.agent,
+        "runs": session.runs,
+        "started_at": session.first.started_at,
+        "updated_at": session.newest.updated_at,
+        "last_run": session.newest.run,
+        "title": session.first.title,
+        "held": session.held,
+    })
+}
+
+/// The size of the bounded memory (`stats`).
+pub fn session_stats(stats: &SessionStats) -> Value {
+    json!({
+        "type": "stats",
+        "total_sessions": stats.sessions,
+        "total_events": stats.events,
+        "avg_events_per_session": stats.average(),
+        "dropped_sessions": stats.dropped,
+    })
+}
+
+/// The effects of one call of a run (`call`).
+pub fn call_effects(run: RunId, call: &CallEffects) -> Value {
+    let entries = |fitting: fn(&EffectStep) -> Option<Value>| -> Vec<Value> {
+        let found = call.entries.iter().filter_map(|entry| {
+            let mut value = fitting(&entry.what)?;
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("seq".to_owned(), json!(entry.seq));
+                fields.insert("at".to_owned(), json!(entry.at));
+            }
+            Some(value)
+        });
+        found.collect()
+    };
+    let doubts = call.doubts().into_iter();
+    let doubts = doubts.map(|(seq, settled)| json!({ "seq": seq, "settled": settled.map(Settlement::name) }));
+    json!({
+        "type": "call",
+        "run": run,
+        "call": call.call,
+        "tool": call.tool,
+        "effect": effect(call.effect),
+        "key": call.key,
+        "args": call.args,
+        "attempts": call.attempts(),
+        "intents": entries(|step| match step {
+            EffectStep::Intent { attempt } => Some(json!({ "attempt": attempt })),
+            _ => None,
+        }),
+        "receipts": entries(|step| match step {
+            EffectStep::Failed(outcome) => Some(json!({ "outcome": outcome, "tried_again": true })),
+            EffectStep::Receipt(outcome) => Some(json!({ "outcome": outcome, "tried_again": false })),
+            _ => None,
+        }),
+        "doubts": doubts.collect::<Vec<_>>(),
+        "ended": call.receipt().is_some(),
+    })
+}
+
+/// A declared effect as agent files write it; `unknown` where the run has no such tool any more.
+pub fn effect(effect: Option<Effect>) -> &'static str {
+    match effect {
+        Some(Effect::ReadOnly) => "read_only",
+        Some(Effect::Idempotent) => "idempotent",
+        Some(Effect::Once) => "once",
+        None => "unknown",
+    }
+}
+
+/// The result of a replay (`replay`).
+pub fn replayed(run: RunId, replayed: &Replayed) -> Value {
+    let difference = replayed.difference.as_ref().map(|difference| {
+        let form = |side: &Option<Event>| side.as_ref().map(|side| event(difference.seq, side));
+        json!({
+            "seq": difference.seq,
+            "expected": form(&difference.expected),
+            "found": form(&difference.found),
+            "reason": difference.reason,
+        })
+    });
+    json!({
+        "type": "replay",
+        "run": run,
+        "same": difference.is_none(),
+        "appends": replayed.appends,
+        "events": replayed.events,
+        "difference": difference,
+    })
+}
+
+/// Two runs compared (`diff`): how many events they share, and the rest of each.
+pub fn comparison(comparison: &Comparison) -> Value {
+    let side = |compared: &ComparedRun| {
+        let rest = compared.events.iter().skip(comparison.common);
+        json!({
+            "run": compared.run,
+            "status": compared.status.map_or_else(|| "not ended".to_owned(), |status| status.to_string()),
+            "events": rest.map(|placed| {
+                let mut event = event(placed.seq, &placed.event);
+                if let Some(fields) = event.as_object_mut() {
+                    fields.insert("run".to_owned(), json!(placed.run));
+                }
+                event
+            }).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "type": "diff", "common": comparison.common, "a": side(&comparison.a), "b": side(&comparison.b) })
+}
+
+/// A run that was imported (`imported`).
+pub fn imported(imported: &Imported) -> Value {
+    let state = &imported.state;
+    json!({
+        "type": "imported",
+        "run": state.run(),
+        "events": state.version(),
+        "written": imported.written,
+        "status": match state.standing() {
+            RunState::Running => "interrupted".to_owned(),
+            standing @ (RunState::Suspended | RunState::Ended(_)) => standing.to_string(),
+        },
+        "unlike": imported.unlike,
+    })
+}
+
+/// A fork that was begun (`forked`): its base, and what it does not pay again.
+pub fn forked(base: RunId, at: u64, run: RunId, saved: &Saved) -> Value {
+    json!({
+        "type": "forked",
+        "run": run,
+        "base": base,
+        "at": at,
+        "saved": {
+            "model_calls": saved.model_calls,
+            "tool_calls": saved.tool_calls,
+            "usage": saved.usage,
+            "cost_usd": saved.cost as f64 / 1e12,
+        },
+    })
+}
+
+/// The runs that were taken out of a log: one `pruned` object each, then `sums`.
+pub fn pruned(pruned: &Pruned, dry_run: bool) -> Vec<Value> {
+    let runs = pruned.runs.iter().map(|run| json!({ "type": "pruned", "run": run, "dry_run": dry_run }));
+    let sums = json!({
+        "type": "sums", "runs": pruned.runs.len(), "kept": pruned.kept, "payloads": pruned.payloads,
+        "payload_bytes": pruned.payload_bytes, "dry_run": dry_run,
+    });
+    runs.chain([sums]).collect()
+}

@@ -1,0 +1,30 @@
+//! What others see of a log: JSON forms, listings, sessions, effects, replays and comparisons.
+//!
+//! A projection only reads. The command line prints them with `--json`, and servers send them; each one is a function of
+//! the log, so the same run looks the same everywhere.
+//!
+//! | question | projection |
+//! |---|---|
+//! | What did a run do, as JSON? | [`json`]: events, updates, runs, questions, summaries |
+//! | Which conversations are there, and what was said? | [`sessions()`], [`session_events`], [`session_stats`] |
+//! | Which side effects did a run have? | [`effects()`] |
+//! | Would this version decide the same? | [`replay_run`] |
+//! | Where do two runs part? | [`compare_runs`] |
+//! | Which runs can no longer be read? | [`damaged_runs`] |
+
+mod comparison;
+mod damage;
+mod differences;
+mod effects;
+pub mod json;
+mod replays;
+mod session_events;
+mod sessions;
+
+pub use comparison::{ComparedRun, Comparison, PlacedEvent, comparable, compare_runs};
+pub use damage::{DamagedRun, damaged_runs};
+pub use differences::{ValueChange, value_changes};
+pub use effects::{CallEffects, EffectEntry, EffectStep, Settlement, effects};
+pub use replays::{Replayed, replay_run};
+pub use session_events::session_events;
+pub use sessions::{Session, SessionStats, session_runs, session_stats, sessions};

@@ -1,0 +1,84 @@
+//! Replay: a run's log is decided on once more, append by append, and nothing else happens.
+
+use windlass_core::{Difference, Event, Fact, RunId, State, replay};
+use windlass_store::{Batch, EventLog};
+
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::forks::first_input;
+use crate::load::state_before;
+use crate::pages::RunPages;
+
+/// What came of a replay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// How many appends were decided on again, and gave the same events.
+    pub appends: u64,
+    /// How many events these have.
+    pub events: u64,
+    /// The first event that differs, if one does.
+    pub difference: Option<Box<Difference>>,
+}
+
+/// Accepts each rebuilt input of a run again. With an agent the start is made with its policy, prompt and tools, and what
+/// came from outside stays as it was.
+///
+/// # Errors
+/// The run or one of its bases is not in the log, the log failed, or the agent's instructions cannot be rendered.
+pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) -> Result<Replayed, Error> {
+    let mut pages = RunPages::new(log, run);
+    let mut batches = pages.next().await?.unwrap_or_default();
+    let mut replayed = Replayed { appends: 0, events: 0, difference: None };
+    let mut state = state_before(log, run).await?;
+    if !stands_on_its_base(&state, batches.first()) {
+        replayed.difference = Some(other_base(batches.first()));
+        return Ok(replayed);
+    }
+    if let (Some(agent), Some(first)) = (with, batches.first_mut()) {
+        let events = started_by(log, agent, &first.events).await?;
+        *first = Batch { first: first.first, events: events.into() };
+    }
+    loop {
+        for batch in &batches {
+            match replay(&state, &batch.events) {
+                Ok(next) => state = next,
+                Err(difference) => {
+                    replayed.difference = Some(difference);
+                    return Ok(replayed);
+                }
+            }
+            replayed.appends += 1;
+            replayed.events += batch.events.len() as u64;
+        }
+        let Some(next) = pages.next().await? else { return Ok(replayed) };
+        batches = next;
+    }
+}
+
+fn stands_on_its_base(state: &State, first: Option<&Batch>) -> bool {
+    match first.and_then(|batch| batch.events.first()).map(|event| &event.fact) {
+        Some(Fact::RunStarted(start)) => start
+            .base
+            .as_ref()
+            .is_none_or(|base| state.base_version() == Some(base.version) && state.digest() == base.digest),
+        _ => true,
+    }
+}
+
+fn other_base(first: Option<&Batch>) -> Box<Difference> {
+    Box::new(Difference {
+        seq: 1,
+        expected: first.and_then(|batch| batch.events.first()).cloned(),
+        found: None,
+        reason: Some("the base's conversation has another digest".to_owned()),
+    })
+}
+
+/// The first append with the start that this agent would make.
+async fn started_by(log: &dyn EventLog, agent: &Agent, events: &[Event]) -> Result<Vec<Event>, Error> {
+    let mut events = events.to_vec();
+    if let Some(Fact::RunStarted(start)) = events.first_mut().map(|event| &mut event.fact) {
+        *start = agent.start_again(start, &first_input(log, start).await?)?;
+    }
+    Ok(events)
+}

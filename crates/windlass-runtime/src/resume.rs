@@ -1,0 +1,101 @@
+//! Resuming a run: the options, and who may.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use windlass_core::RunId;
+
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::people::People;
+use crate::run::{DriveOptions, Prepared, Run};
+
+/// A run that is about to be resumed. Awaiting it drives the run until it has ended or waits for somebody;
+/// [`prepare`](Self::prepare) gives handles and updates first.
+#[derive(Clone, Debug)]
+#[must_use = "a run is resumed when this is awaited or prepared"]
+pub struct Resume<'a> {
+    agent: &'a Agent,
+    run: RunId,
+    changed: bool,
+    options: DriveOptions,
+}
+
+impl Agent {
+    /// Resumes a run that nobody drives: after a crash, after an answer, or after its timer.
+    ///
+    /// ```no_run
+    /// # use windlass_core::{Answer, RunId};
+    /// # use windlass_runtime::{Agent, Error};
+    /// # async fn approve(agent: Agent, run: RunId) -> Result<(), Error> {
+    /// agent.answer(run, "q1", Answer::Approve).await?;
+    /// let run = agent.resume(run).await?;
+    /// println!("{:?}", run.text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resume(&self, run: RunId) -> Resume<'_> {
+        Resume { agent: self, run, changed: false, options: DriveOptions::default() }
+    }
+}
+
+impl Resume<'_> {
+    /// Lets this agent resume the run although the agent has changed since the run began, or is another one. Calls that wait
+    /// for approval, and have changed, are asked about anew.
+    pub fn with_changed_agent(mut self) -> Self {
+        self.changed = true;
+        self
+    }
+
+    /// A person asks for this: the run goes on however often its model call was lost with its process
+    /// ([`Error::LostAttempts`]).
+    pub fn by_hand(mut self) -> Self {
+        self.options.by_hand = true;
+        self
+    }
+
+    /// The people who answer the questions of the run at once. Without them a run with an open question is suspended.
+    pub fn people(mut self, people: Arc<dyn People>) -> Self {
+        self.options.people = Some(people);
+        self
+    }
+
+    /// Keeps driving a suspended run as long as one of its own timers may bring it on.
+    pub fn wait_for_timers(mut self) -> Self {
+        self.options.wait_for_timers = true;
+        self
+    }
+
+    /// Replaces all options.
+    pub fn options(mut self, options: DriveOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Checks whether this agent may resume the run, and takes nothing over.
+    ///
+    /// # Errors
+    /// The run has ended, or its agent is another one ([`Error::AgentChanged`]).
+    pub async fn check(&self) -> Result<(), Error> {
+        self.agent.checked_state(self.run, self.changed).await.map(drop)
+    }
+
+    /// Takes the run over: subscribe, take handles, then [`drive`](Prepared::drive).
+    ///
+    /// # Errors
+    /// The run has ended, somebody alive drives it, its agent is another one, or its model call was lost with its process
+    /// too often.
+    pub async fn prepare(self) -> Result<Prepared, Error> {
+        self.agent.take_over(self.run, self.changed, self.options).await
+    }
+}
+
+impl<'a> IntoFuture for Resume<'a> {
+    type Output = Result<Run, Error>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.prepare().await?.drive().await })
+    }
+}

@@ -1,0 +1,177 @@
+//! Reaching runs from anywhere: where an input goes, who ends a run that is cancelled, which runs an agent has.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use futures_util::future::join;
+use windlass_core::{Answer, Fact, RunId, Status, ToolKind};
+use windlass_runtime::control::{self, Cancelled, Delivery};
+use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
+use windlass_store::EventLog;
+use windlass_testing::{BEGINNING, FnTool};
+use windlass_tools::ToolError;
+
+use crate::ground::{Ground, assert_sound};
+use crate::scenarios::{calls_then_answers, slow_tool};
+
+/// An agent whose call a person must allow.
+fn payer(ground: &Ground) -> Agent {
+    let pay = slow_tool(ground, "pay", 5).spec(|spec| spec.approve = true);
+    ground.agent(calls_then_answers(&[("pay", "{}")])).tool(pay).build().unwrap()
+}
+
+fn driven(ground: &Ground, agent: &Agent) -> Run {
+    let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
+    ground.wait(prepared.drive()).unwrap()
+}
+
+fn ended(cancelled: Cancelled) -> Run {
+    match cancelled {
+        Cancelled::Ended(run) => *run,
+        Cancelled::Asked(holder) => panic!("{} drives the run", holder.0),
+    }
+}
+
+#[test]
+fn e25_an_answer_for_a_run_that_nobody_drives_waits_for_its_resume() {
+    let ground = Ground::new();
+    let agent = payer(&ground);
+    let run = driven(&ground, &agent).id();
+    assert_eq!(ground.wait(agent.answer(run, "q1", Answer::Approve)).unwrap(), Delivery::Waiting);
+    let run = ground.wait(agent.resume(run).into_future()).unwrap();
+    assert_eq!(run.status(), Some(Status::Answered));
+    let late = ground.wait(agent.answer(run.id(), "q1", Answer::Approve)).unwrap_err();
+    assert_eq!(late.code(), "violation.ended");
+}
+
+#[test]
+fn words_for_a_run_that_nobody_drives_wait_for_its_resume() {
+    let ground = Ground::new();
+    let agent = payer(&ground);
+    let run = driven(&ground, &agent).id();
+    assert_eq!(ground.wait(agent.steer(run, "Hurry.")).unwrap(), Delivery::Waiting);
+    assert!(!ground.kinds(run).contains(&"Steered"));
+    ground.wait(agent.resume(run).into_future()).unwrap();
+    assert!(ground.kinds(run).contains(&"Steered"));
+}
+
+#[test]
+fn an_input_for_a_run_that_is_driven_names_its_holder() {
+    let ground = Ground::new();
+    let look = slow_tool(&ground, "look", 1_000);
+    let agent = ground.agent(calls_then_answers(&[("look", "{}")])).tool(look).build().unwrap();
+    let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
+    let run = prepared.id();
+    let (driven, delivery) = ground.wait(join(prepared.drive(), async {
+        ground.environment.sleep_until(BEGINNING + 500).await;
+        control::steer(&*ground.memory, run, BEGINNING + 500, "Hurry.".into()).await.unwrap()
+    }));
+    assert_eq!(delivery, Delivery::Driven(agent.holder().clone()));
+    assert_sound(&ground, &driven.unwrap());
+}
+
+#[test]
+fn a_run_that_nobody_drives_is_ended_by_who_cancels_it() {
+    for with_its_agent in [true, false] {
+        let ground = Ground::new();
+        let agent = payer(&ground);
+        let run = driven(&ground, &agent).id();
+        let log: Arc<dyn EventLog> = ground.memory.clone();
+        let cancelled = if with_its_agent {
+            ground.wait(agent.cancel(run, "enough"))
+        } else {
+            ground.wait(control::cancel(&log, run, BEGINNING, "enough".into()))
+        };
+        let run = ended(cancelled.unwrap());
+        assert_eq!(run.status(), Some(Status::Cancelled));
+        assert!(ground.seen.begun.lock().unwrap().is_empty(), "the call that waited was begun");
+        assert!(ground.facts(run.id()).iter().any(|fact| matches!(fact,
+            Fact::CancelRequested(asked) if asked.reason.as_deref() == Some("enough"))));
+        assert_eq!(ground.wait(log.summary(run.id())).unwrap().holder, None);
+        assert_sound(&ground, &run);
+        let again = ground.wait(agent.cancel(run.id(), "again")).unwrap_err();
+        assert_eq!(again.code(), "violation.ended");
+    }
+}
+
+#[test]
+fn another_agent_cancels_a_run_without_touching_its_tools() {
+    let ground = Ground::new();
+    let run = driven(&ground, &payer(&ground)).id();
+    let other = ground.agent(calls_then_answers(&[])).instructions("Be brief.").build().unwrap();
+    let run = ended(ground.wait(other.cancel(run, "enough")).unwrap());
+    assert_eq!(run.status(), Some(Status::Cancelled));
+    assert_sound(&ground, &run);
+}
+
+#[test]
+fn who_drives_a_run_is_asked_to_cancel_it() {
+    let ground = Ground::new();
+    let look = slow_tool(&ground, "look", 1_000);
+    let agent = ground.agent(calls_then_answers(&[("look", "{}")])).tool(look).build().unwrap();
+    let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
+    let (run, log): (RunId, Arc<dyn EventLog>) = (prepared.id(), ground.memory.clone());
+    let (driven, end) = ground.wait(join(prepared.drive(), async {
+        ground.environment.sleep_until(BEGINNING + 500).await;
+        let cancelled = control::cancel(&log, run, BEGINNING + 500, "enough".into()).await.unwrap();
+        assert!(matches!(cancelled, Cancelled::Asked(holder) if holder == *agent.holder()));
+        control::run_end(&*log, run).await.unwrap()
+    }));
+    assert_eq!(end.status, Status::Cancelled);
+    assert_eq!(driven.unwrap().status(), Some(Status::Cancelled));
+    assert!(ground.environment.now() < BEGINNING + 1_000, "the tool was waited for");
+}
+
+#[test]
+fn e41_an_agent_that_cancels_its_run_ends_the_child_runs_too() {
+    let ground = Ground::new();
+    let ask = FnTool::new("ask", |_, _| async { Err(ToolError::new("people answer this")) });
+    let named = |name: &str, calls| {
+        let model = ground.watched(calls_then_answers(calls));
+        Agent::builder(name)
+            .model("m", model)
+            .log(ground.log.clone())
+            .environment(Arc::new(ground.environment.clone()))
+    };
+    let worker = named("worker", &[("ask", r#"{"question": "Which?"}"#)])
+        .tool(ask.spec(|spec| spec.kind = ToolKind::Ask));
+    let worker = Arc::new(AgentDelegate::new(worker.build().unwrap()));
+    let root = named("root", &[("worker", r#"{"task": "ask"}"#)]).delegate(worker).build().unwrap();
+    let run = driven(&ground, &root);
+    assert_eq!(run.status(), None, "the child waits for somebody");
+    let run = ended(ground.wait(root.cancel(run.id(), "enough")).unwrap());
+    assert_eq!(run.status(), Some(Status::Cancelled));
+    let child = ground.facts(run.id()).iter().find_map(|fact| match fact {
+        Fact::DelegationStarted(started) => Some(started.run),
+        _ => None,
+    });
+    assert_eq!(ground.state(child.unwrap()).ended().map(|end| end.status), Some(Status::Cancelled));
+}
+
+#[test]
+fn an_agent_lists_its_own_runs_by_status_session_and_page() {
+    let ground = Ground::new();
+    let payer = payer(&ground);
+    let session = DriveOptions { session: Some("trip".into()), ..DriveOptions::default() };
+    let waits = driven(&ground, &payer).id();
+    let prepared = ground.wait(payer.prepare("Go.", session)).unwrap();
+    let trip = ground.wait(prepared.drive()).unwrap().id();
+    let brief = Agent::builder("brief")
+        .model("function", ground.watched(calls_then_answers(&[])))
+        .log(ground.log.clone())
+        .environment(Arc::new(ground.environment.clone()))
+        .build()
+        .unwrap();
+    let answered = driven(&ground, &brief).id();
+    let ids = |listing: windlass_runtime::Listing<'_>| -> Vec<RunId> {
+        let runs = ground.wait(listing.into_future()).unwrap();
+        runs.iter().map(|summary| summary.run).collect()
+    };
+    assert_eq!(ids(payer.runs()), [trip, waits]);
+    assert_eq!(ids(payer.runs().session("trip")), [trip]);
+    assert_eq!(ids(payer.runs().status("answered")), []);
+    assert_eq!(ids(brief.runs().status("answered")), [answered]);
+    let first = ground.wait(payer.runs().limit(1).into_future()).unwrap();
+    assert_eq!(first.len(), 1);
+    assert_eq!(ids(payer.runs().limit(1).before(first[0].number)), [waits]);
+}

@@ -1,0 +1,28 @@
+//! Which runs are taken out of a log, and what went with them.
+
+use windlass_core::{Millis, RunId, SessionId, Text};
+
+/// Which runs may go. Runs that somebody alive holds never do, nor do those that a kept run is based on or was started by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Only runs whose last event is older than this time, in milliseconds since the epoch.
+    pub before: Option<Millis>,
+    /// Only runs with one of these standings, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
+    /// ended.
+    pub statuses: Vec<Text>,
+    /// Only runs of these sessions, and those that they started. Empty: of all, and of none.
+    pub sessions: Vec<SessionId>,
+}
+
+/// What pruning takes out, or would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The runs, newest first.
+    pub runs: Vec<RunId>,
+    /// How many runs fitted, but stay because a kept run is based on them or was started by them.
+    pub kept: u64,
+    /// How many payloads went because nothing refers to them any more.
+    pub payloads: u64,
+    /// The bytes of those payloads.
+    pub payload_bytes: u64,
+}

@@ -1,0 +1,224 @@
+//! Owns how much a server may ask and tell: its requests and notifications are bounded, whatever wire they come on.
+//!
+//! Windlass offers servers nothing to ask for, but each request has an answer, and the answer repeats the request's id.
+//! So two things are bounded: the length of a message, which each wire looks at before it reads the message, and how
+//! many requests wait for their answers to be taken. A server that goes beyond either is cut off. What it tells at too
+//! great a length is passed over.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::future::ready;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _};
+use rmcp::RoleClient;
+use rmcp::model::{JsonRpcMessage, ServerNotification};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use windlass_core::Steps;
+
+/// The longest message with which a server may ask for something, or tell something that nobody asked for, in bytes (16 KiB).
+/// The answer repeats the id of a request, so this times [`MAX_UNANSWERED`] is the most that waits (16 MiB).
+const MAX_ASKING_BYTES: usize = 16 * 1024;
+
+/// How many requests of a server may wait for their answers to be taken: one that asks and asks but reads nothing is ended.
+const MAX_UNANSWERED: usize = 1_000;
+
+/// How much a server may tell at too great a length before it answers something, in bytes (64 MiB).
+const MAX_PASSED_OVER: usize = 64 * 1024 * 1024;
+
+/// How long a wire may take to be closed in good order.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+
+pub(super) type Incoming = RxJsonRpcMessage<RoleClient>;
+
+/// Why the connection was ended from this side.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fault {
+    why: Arc<OnceLock<String>>,
+    found: CancellationToken,
+    /// How many bytes were passed over since its last answer.
+    passed_over: Arc<AtomicUsize>,
+}
+
+impl Fault {
+    /// What the server did.
+    pub(super) fn get(&self) -> Option<&String> {
+        self.why.get()
+    }
+
+    /// Ends the connection. The first reason counts.
+    pub(super) fn give_up(&self, why: String) {
+        tracing::warn!(%why, "an MCP server breaks the protocol");
+        let _ = self.why.set(why);
+        self.found.cancel();
+    }
+
+    /// Whether a message may be read: an answer, or one that is short enough. Any other is passed over; one that wants
+    /// an answer ends the connection, and so does one too many of those that want none.
+    pub(super) fn takes(&self, message: &str, steps: &Steps) -> bool {
+        let bytes = message.len();
+        steps.add(bytes);
+        // What is no object is broken, which its reader says.
+        let Ok(Outline { jsonrpc, method, id }) = serde_json::from_str(message) else { return true };
+        let asks = jsonrpc && method && bytes > MAX_ASKING_BYTES;
+        if asks && id {
+            self.give_up(format!("it asks with {bytes} bytes, at most {MAX_ASKING_BYTES} are taken"));
+        } else if asks && self.passed_over.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_PASSED_OVER {
+            self.give_up(format!("it tells more than {MAX_PASSED_OVER} bytes at once that nobody asked for"));
+        }
+        !asks
+    }
+
+    /// The events of a stream without those whose message is not taken.
+    pub(super) fn bounded<E: Send + 'static>(
+        &self,
+        events: impl Stream<Item = Result<sse_stream::Sse, E>> + Send + 'static,
+    ) -> BoxStream<'static, Result<sse_stream::Sse, E>> {
+        let fault = self.clone();
+        let taken = move |event: &Result<sse_stream::Sse, E>| {
+            let message = event.as_ref().ok().and_then(|event| event.data.as_deref());
+            ready(message.is_none_or(|message| fault.takes(message, &Steps::default())))
+        };
+        events.filter(taken).boxed()
+    }
+}
+
+/// Which fields a message has that say what it is: with a method it asks or tells, with an id it wants an answer.
+#[derive(Default)]
+struct Outline {
+    jsonrpc: bool,
+    method: bool,
+    id: bool,
+}
+
+impl<'de> Deserialize<'de> for Outline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Outline;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON-RPC message")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Outline, A::Error> {
+                let mut outline = Outline::default();
+                while let Some(Name(name)) = map.next_key()? {
+                    let is_null = map.next_value::<Option<IgnoredAny>>()?.is_none();
+                    outline.jsonrpc |= name == "jsonrpc";
+                    outline.method |= name == "method";
+                    outline.id |= name == "id" && !is_null;
+                }
+                Ok(outline)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+#[derive(Deserialize)]
+struct Name<'t>(#[serde(borrow)] Cow<'t, str>);
+
+/// A wire that is read only as long as the server takes the answers to what it asks, and no fault was found.
+pub(super) struct Bounded<T> {
+    /// Gone once it was closed, or a fault was found: what waits on it for a server that does not listen goes with it.
+    wire: Option<T>,
+    fault: Fault,
+    unanswered: Arc<AtomicUsize>,
+}
+
+/// An answer that is on its way; once it is written, or cannot be, its request waits no longer.
+struct Answer(Arc<AtomicUsize>);
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // A request that the server itself has cancelled may be answered all the same.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| waiting.checked_sub(1));
+    }
+}
+
+impl<T> Bounded<T> {
+    pub(super) fn new(wire: T, fault: Fault) -> Self {
+        Self { wire: Some(wire), fault, unanswered: Arc::default() }
+    }
+
+    /// Takes note of what the server said.
+    fn heard(&self, message: &Incoming) {
+        match message {
+            JsonRpcMessage::Request(_) => {
+                if self.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
+                    let why = format!("it does not take the answers to what it asks, {MAX_UNANSWERED} wait");
+                    self.fault.give_up(why);
+                }
+            }
+            JsonRpcMessage::Notification(told) => {
+                if let ServerNotification::CancelledNotification(_) = told.notification {
+                    drop(Answer(self.unanswered.clone()));
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                self.fault.passed_over.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
+    type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        let answers = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let answer = answers.then(|| Answer(self.unanswered.clone()));
+        let (sent, found) = (self.wire.as_mut().map(|wire| wire.send(item)), self.fault.found.clone());
+        async move {
+            let Some(sent) = sent else { return Ok(()) };
+            // After a fault nothing is waited for: who wants an answer learns that the connection is over.
+            let result = tokio::select! {
+                biased;
+                () = found.cancelled() => Ok(()),
+                result = sent => result,
+            };
+            drop(answer);
+            result
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Incoming> {
+        let message = tokio::select! {
+            biased;
+            () = self.fault.found.cancelled() => {
+                self.wire = None;
+                None
+            }
+            message = self.wire.as_mut()?.receive() => message,
+        }?;
+        self.heard(&message);
+        Some(message)
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        let Some(mut wire) = self.wire.take() else { return Ok(()) };
+        // A server that talks on keeps rmcp's task busy, which then does not hear that it should end; its drop ends it.
+        timeout(CLOSE_LIMIT, wire.close()).await.unwrap_or(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
