@@ -4,7 +4,7 @@
 //! conversation is appended to from turn to turn; one that is built is made anew each time.
 
 mod full;
-mod transcript;
+pub(crate) mod transcript;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -127,7 +127,6 @@ impl State {
 /// The view that the policy names.
 pub(crate) fn of_policy(state: &State, ask: &Ask) -> View {
     match state.setup.policy.request.view {
-        policy::View::Transcript => transcript::view(state, ask),
         policy::View::Full => full::view(state, ask),
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{ActionId, FailureKind, Growth, InputKind, ModelFailure, State, Text, Usage, View};
+use windlass_core::{ActionId, FailureKind, Growth, InputKind, ModelFailure, Purpose, State, Text, Usage};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_threads::LARGE_BYTES;
 
@@ -72,7 +72,10 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
 /// About how much a request is to make: much where a text is made of the conversation, else it is copied.
 fn heft(state: &State) -> u64 {
     let said = state.history().bytes();
-    let said = if state.policy().request.view == View::Transcript { said } else { said / READ_OR_WRITTEN };
+    let said = match state.policy().request.purpose {
+        Purpose::Act => said / READ_OR_WRITTEN,
+        Purpose::Merge => said,
+    };
     said.saturating_add(state.tools().len() as u64 * TOOL_BYTES)
 }
 

@@ -296,10 +296,8 @@ impl AgentBuilder {
         let log = self.log.take().unwrap_or_else(|| Arc::new(MemoryLog::new()));
         let branches = self.built_branches(&log)?;
         let policy = self.made_policy().map_err(|source| Error::Policy { agent: agent.clone(), source })?;
-        if policy.bounds.turns == Turns::One
-            && policy.replies.stop == Stop::FinishTool
-            && self.output.is_none()
-        {
+        let calls_finish = policy.replies.stop == Stop::FinishTool;
+        if calls_finish && policy.bounds.turns == Turns::One && self.output.is_none() {
             return Err(Error::NoOutput { agent });
         }
         if let Some(source) = self.tools_error {
@@ -313,8 +311,7 @@ impl AgentBuilder {
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (template, system) = template(&agent, &self.instructions)?;
-        let finish =
-            (policy.replies.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
+        let finish = calls_finish.then(|| ToolSpec::finish(self.output.as_ref()));
         let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
@@ -329,8 +326,7 @@ impl AgentBuilder {
         let identity = identity.map(|digest| with_branches(digest, &branches));
         let [digest, identity] = identity;
         let salt = self.environment.salt();
-        let parts = parts_of(&all, &self.delegates, &branches, None, &self.written);
-        let seals = sealed(&salt, &parts);
+        let seals = sealed(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
         let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));
         let known = self.known.into_iter().map(|(choice, model)| (choice.name, model));
         Ok(Agent::from_inner(Inner {

@@ -189,10 +189,15 @@ impl JsonSchema for LimitForm {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let at_limit = generator.subschema_for::<AtLimit>();
+        let mut at_limit = generator.subschema_for::<AtLimit>();
+        let about = "What follows when it is reached, in place of the loop's own `at_limit`.";
+        at_limit.insert("description".to_owned(), about.into());
         let map = json!({
             "type": "object",
-            "properties": { "max": { "type": "number", "minimum": 0 }, "at_limit": at_limit },
+            "properties": {
+                "max": { "description": "The limit.", "type": "number", "minimum": 0 },
+                "at_limit": at_limit
+            },
             "required": ["max"],
             "additionalProperties": false
         });

@@ -28,9 +28,6 @@ pub enum Wire {
 pub enum View {
     /// Everything.
     Full,
-    /// The whole conversation as one text: for a model that sums it up. No agent file asks for it.
-    #[schemars(skip)]
-    Transcript,
 }
 
 /// Which tools a request shows. All can be called in either case.

@@ -184,7 +184,11 @@ impl<T: Catalogue> JsonSchema for OptionsSchema<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let options = T::NAMES.iter();
-        let options = options.map(|(name, entry)| ((*name).to_owned(), T::options(*entry, generator).into()));
+        let options = options.map(|(name, entry)| {
+            let mut options = T::options(*entry, generator);
+            options.insert("description".to_owned(), format!("Options of `{name}`.").into());
+            ((*name).to_owned(), options.into())
+        });
         let options: Map<String, Value> = options.collect();
         json_schema!({
             "description": format!("{}s with their options.", T::WHAT),

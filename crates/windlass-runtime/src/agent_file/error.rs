@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::yaml::{Place, YamlError};
+use crate::yaml::{Place, Problem, YamlError};
 
 /// An agent file that cannot be used. Whatever has a place prints as `FILE:LINE:COL: message`.
 #[derive(Debug, Error)]
@@ -90,7 +90,10 @@ impl AgentFileError {
                 Some("name their files with `--agent NAME=FILE`".to_owned())
             }
             Self::NotText { .. } => Some("save the file as UTF-8".to_owned()),
-            Self::Invalid(error) => error.help(),
+            Self::Invalid(error) => error.help().or_else(|| {
+                let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
+                unknown.then(|| "`windlass agents schema` prints all keys with their values".to_owned())
+            }),
             Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
         }
     }

@@ -91,8 +91,9 @@ fn add_taken(section: &mut Map<String, Value>, later: &Later) {
     let taken: Vec<Value> = taken.collect();
     let (keys, key) = match later.path.split_once('.') {
         Some((map, key)) => {
-            let forms = section.get_mut(map).and_then(|map| map["oneOf"].as_array_mut());
-            let mut keys = forms.into_iter().flatten().filter_map(|form| form["properties"].as_object_mut());
+            let forms = section.get_mut(map).and_then(|map| map.get_mut("oneOf")?.as_array_mut());
+            let mut keys =
+                forms.into_iter().flatten().filter_map(|form| form.get_mut("properties")?.as_object_mut());
             (keys.next(), key)
         }
         None => (Some(section), later.path),

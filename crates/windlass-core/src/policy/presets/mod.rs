@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{LimitKind, LogTexts, Policy, Transport, View, Wire};
+use super::{LimitKind, LogTexts, Policy, Transport, Wire};
 use crate::event::Purpose;
 use crate::nearest::nearest;
 use crate::settings::refusal;
@@ -69,7 +69,6 @@ impl Policy {
     pub fn summary(transport: Transport) -> Self {
         let mut policy = Self { preset: "summary".into(), transport, ..Preset::CHAT.policy() };
         policy.request.wire = Wire::Native;
-        policy.request.view = View::Transcript;
         policy.request.purpose = Purpose::Merge;
         policy.request.temperature = Some(0.3);
         policy.bounds.at_limit = super::AtLimit::None;

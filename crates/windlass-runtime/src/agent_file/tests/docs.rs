@@ -41,7 +41,9 @@ fn every_key_says_what_it_is() {
 fn describe(schema: &Value, place: &str, silent: &mut Vec<String>) {
     if let Some(keys) = schema.get("properties").and_then(Value::as_object) {
         let refused = |key: &Value| key.as_bool() == Some(false);
-        let keys = keys.iter().filter(|(_, key)| key.get("description").is_none() && !refused(key));
+        // The only key of a map is what the map says it is.
+        let only = keys.len() == 1 && schema.get("description").is_some();
+        let keys = keys.iter().filter(|(_, key)| key.get("description").is_none() && !refused(key) && !only);
         silent.extend(keys.map(|(key, _)| format!("{place}/{key}")));
     }
     let steps: Vec<(String, &Value)> = match schema {
@@ -49,7 +51,9 @@ fn describe(schema: &Value, place: &str, silent: &mut Vec<String>) {
         Value::Array(items) => items.iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect(),
         _ => Vec::new(),
     };
-    for (step, value) in steps.into_iter().filter(|(step, _)| step != "default") {
+    // Forms beside properties say which of them go together.
+    let skipped = |step: &str| step == "default" || step == "anyOf" && schema["properties"].is_object();
+    for (step, value) in steps.into_iter().filter(|(step, _)| !skipped(step)) {
         describe(value, &format!("{place}/{step}"), silent);
     }
 }

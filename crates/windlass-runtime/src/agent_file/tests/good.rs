@@ -116,8 +116,6 @@ fn timeouts_follow_the_preset_s_column() {
     };
     assert_eq!(of("text"), (60_000, 60_000));
     assert_eq!(of("kaos"), (60_000, 60_000));
-    assert_eq!(of("refine"), (120_000, 120_000));
-    assert_eq!(of("plan"), (600_000, 500_000));
     assert_eq!(of("typed"), (600_000, 300_000));
     assert_eq!(of("chat"), (600_000, 300_000));
 }
