@@ -191,7 +191,7 @@ impl<T: Catalogue> JsonSchema for OptionsSchema<T> {
         });
         let options: Map<String, Value> = options.collect();
         json_schema!({
-            "description": format!("{}s with their options.", T::WHAT),
+            "description": format!("Options of each {}.", T::WHAT),
             "type": "object",
             "properties": options,
             "additionalProperties": false

@@ -47,6 +47,9 @@ fn tidy(schema: &mut Value) {
                     map.entry(key).or_insert(value);
                 }
             }
+            let keys = map.get_mut("properties").and_then(Value::as_object_mut);
+            let words = keys.into_iter().flat_map(Map::values_mut).filter_map(|key| key.get_mut("enum"));
+            words.for_each(|words| drop(only_but(words, Value::is_null)));
             map.values_mut().for_each(tidy);
         }
         Value::Array(items) => items.iter_mut().for_each(tidy),
@@ -74,11 +77,12 @@ fn add_defaults(section: &mut Map<String, Value>) {
 
 /// Names that the presets' own systems have for limits.
 fn add_aliases(keys: &mut Map<String, Value>) {
-    for preset in Preset::ALL {
-        for (alias, kind) in preset.limit_aliases {
-            let about = format!("`limits.{kind}`, as the own system of `preset: {preset}` calls it.");
-            keys.insert((*alias).to_owned(), json!({ "$ref": "#/$defs/limit", "description": about }));
-        }
+    let all = || Preset::ALL.iter().flat_map(|preset| preset.limit_aliases);
+    for (alias, kind) in all() {
+        let presets = Preset::ALL.iter().filter(|preset| preset.limit_aliases.contains(&(*alias, *kind)));
+        let presets: Vec<_> = presets.map(|preset| format!("`preset: {preset}`")).collect();
+        let about = format!("Another name of `limits.{kind}`, with {}.", presets.join(" and "));
+        keys.insert((*alias).to_owned(), json!({ "$ref": "#/$defs/limit", "description": about }));
     }
 }
 
