@@ -128,7 +128,7 @@ impl State {
         if own.iter().any(ours) {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
         }
-        let search = self.setup.policy.discovery == Discovery::Search;
+        let search = self.setup.policy.request.discovery == Discovery::Search;
         let reads = (!self.conversation.stored.is_empty()).then(read_result);
         let searches = search.then(search_tools);
         self.toolbox.all = if reads.is_none() && searches.is_none() {

@@ -16,7 +16,7 @@ use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
-use crate::policy::LimitKind;
+use crate::policy::{Hooks, LimitKind};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::{branch_message, tool_message};
@@ -99,10 +99,10 @@ impl State {
             Fact::LimitRaised(raised) => {
                 self.ending = Ending::None;
                 let policy = Arc::make_mut(&mut self.setup.policy);
-                let repetition = policy.repetition.as_mut().filter(|_| raised.limit == LimitKind::Repetition);
-                if let Some(repetition) = repetition {
+                let watched = policy.calls.repetition.watched_mut();
+                if let Some(repetition) = watched.filter(|_| raised.limit == LimitKind::Repetition) {
                     repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
-                } else if let Some(limit) = policy.limits.get_mut(&raised.limit) {
+                } else if let Some(limit) = policy.bounds.limits.get_mut(&raised.limit) {
                     limit.max = raised.max;
                 }
                 self.offer_tools(self.toolbox.own.clone());
@@ -345,7 +345,7 @@ impl State {
         let calls = std::mem::take(calls);
         let seq = self.version;
         // No hook is asked about a step that a limit or a cancel cut short.
-        let asked = self.setup.policy.hooks && !cut;
+        let asked = self.setup.policy.calls.hooks == Hooks::AfterSteps && !cut;
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for mut open in calls {

@@ -47,7 +47,7 @@ pub(crate) fn readable(fault: &str) -> bool {
 }
 
 /// The messages before the conversation, with the offered tools and agents described in the system prompt.
-pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: Results) -> Vec<Arc<Message>> {
+pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: &Results) -> Vec<Arc<Message>> {
     let mut system = prompt.iter().filter_map(|message| match &**message {
         Message::System { text } => Some(&**text),
         _ => None,
@@ -102,7 +102,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
 }
 
 /// A message in text: calls as blocks, results as user messages.
-pub fn fenced_message(message: &Message, results: Results) -> Cow<'_, Message> {
+pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Message> {
     match message {
         Message::Assistant(said) if !said.calls.is_empty() => {
             // What came as text goes back as it came.
@@ -114,12 +114,7 @@ pub fn fenced_message(message: &Message, results: Results) -> Cow<'_, Message> {
             }))
         }
         Message::Tool(result) => {
-            // KAOS' results say themselves what they are.
-            let head = match (results, result.failed) {
-                (Results::Kaos, _) => "",
-                (_, false) => "Tool result: ",
-                (_, true) => "Tool execution failed: ",
-            };
+            let head = if result.failed { &*results.told_failed } else { &*results.told };
             let content = match &result.content {
                 Content::Text(text) => Content::Text(format!("{head}{text}").into()),
                 Content::Parts(parts) if head.is_empty() => Content::Parts(parts.clone()),

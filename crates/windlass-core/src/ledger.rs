@@ -59,10 +59,8 @@ impl Amount {
             LimitKind::OutputTokens => self.output,
             LimitKind::CostUsd => self.cost,
             LimitKind::ModelCalls
-            | LimitKind::Iterations
             | LimitKind::ToolRounds
             | LimitKind::ToolCalls
-            | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
             | LimitKind::Repetition => 0,
@@ -222,8 +220,9 @@ impl State {
     /// What a closing call may use that begins now, its request being the conversation as it stands.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let most =
-            asked.map_or_else(Amount::default, |model| self.reservation(self.setup.policy.purpose, model, 0));
+        let most = asked.map_or_else(Amount::default, |model| {
+            self.reservation(self.setup.policy.request.purpose, model, 0)
+        });
         Beyond { before: self.ledger.spent(), most }
     }
 

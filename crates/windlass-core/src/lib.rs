@@ -36,6 +36,7 @@ mod said;
 mod schema;
 mod seals;
 mod secret;
+pub mod settings;
 mod shown;
 mod start;
 mod state;

@@ -25,7 +25,7 @@ pub enum LogLevel {
 
 /// What the preset logs about an event; `state` is the state after it.
 pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
-    let log = &state.policy().texts.log;
+    let log = &state.policy().wording.log;
     let closing = state.ending.closing().is_some();
     let mut level = LogLevel::Info;
     let template = if let Fact::TurnStarted(turn) = &event.fact {

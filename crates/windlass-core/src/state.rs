@@ -205,7 +205,7 @@ impl State {
 
     /// The tool whose call ends the run, where there is one with an output.
     pub fn finish_tool(&self) -> Option<&ToolSpec> {
-        if self.setup.policy.stop != Stop::FinishTool {
+        if self.setup.policy.replies.stop != Stop::FinishTool {
             return None;
         }
         self.toolbox.all.iter().rev().find(|tool| {
@@ -293,7 +293,7 @@ impl State {
         self.setup
             .models
             .get(asked as usize)
-            .map_or(self.setup.policy.wire, |model| self.setup.policy.wire_of(model))
+            .map_or(self.setup.policy.request.wire, |model| self.setup.policy.wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).

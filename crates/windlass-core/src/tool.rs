@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -9,8 +10,9 @@ use crate::ids::Text;
 use crate::schema::{Checker, SchemaFault, plain_schema};
 
 /// What running a tool twice would do; decides what happens to a call that had started when the process died.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "effect")]
 pub enum Effect {
     /// Changes nothing: may run again.
     ReadOnly,

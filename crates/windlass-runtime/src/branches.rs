@@ -99,8 +99,8 @@ impl Above {
             .filter(usable)
             .map(|tool| {
                 let mut tool = tool.clone();
-                tool.timeout_ms.get_or_insert(policy.tool_ms);
-                tool.retries.get_or_insert(policy.retries);
+                tool.timeout_ms.get_or_insert(policy.calls.tool_ms);
+                tool.retries.get_or_insert(policy.calls.retries);
                 tool.approve |= policy.wants_approval(&tool.name);
                 tool
             })
@@ -151,8 +151,8 @@ impl Agent {
             state.own_tools().iter().filter(|tool| !tool.is_offered()).map(|tool| tool.name.clone());
         let above = Above { agent: parent.clone(), withheld: withheld.collect() };
         let mut policy = Policy::clone(self.policy());
-        policy.approve.extend(parent.policy().approve.iter().cloned());
-        policy.deny.extend(parent.policy().deny.iter().cloned());
+        policy.tools.approve.extend(parent.policy().tools.approve.iter().cloned());
+        policy.tools.deny.extend(parent.policy().tools.deny.iter().cloned());
         Self::from_inner(Inner { policy: Arc::new(policy), above: Some(above), ..self.inner().again() })
     }
 
@@ -160,7 +160,7 @@ impl Agent {
     /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew (A36).
     fn caching(&self, inherited: usize) -> Self {
         let marks = self.inner().above.as_ref().is_some_and(|above| {
-            let cache = &above.agent.policy().cache;
+            let cache = &above.agent.policy().request.cache.0;
             *cache == CachePoint::usual()
         });
         let before = self.inner().prompt_len();
@@ -168,7 +168,7 @@ impl Agent {
             return self.clone();
         };
         let mut policy = Policy::clone(self.policy());
-        policy.cache =
+        policy.request.cache.0 =
             vec![CachePoint::role("system"), CachePoint::at(i64::try_from(last).unwrap_or(i64::MAX))];
         Self::from_inner(Inner { policy: Arc::new(policy), ..self.inner().again() })
     }
@@ -255,7 +255,8 @@ impl BranchWork {
     async fn begin(&self) -> Result<crate::run::Prepared, Error> {
         let (run, version) = self.base;
         let base = load_until(&**self.agent.log(), run, version).await?;
-        let typed = self.agent.input_schema().is_some() || self.agent.policy().stop == Stop::FinishTool;
+        let typed =
+            self.agent.input_schema().is_some() || self.agent.policy().replies.stop == Stop::FinishTool;
         // acorn gives the fields as they are where there is no schema.
         let input = if typed {
             RunMessages::from(self.input.clone())

@@ -264,9 +264,9 @@ fn failed(outcome: CallOutcome) -> TaskEnd {
 /// The messages that go along with a task: the last ones before the unfinished step, without instructions, as text where
 /// the parent's wire is text.
 pub(crate) fn context_of(state: &State) -> Vec<Message> {
-    let Some(memory) = &state.policy().memory else { return Vec::new() };
+    let Some(memory) = state.policy().past.memory.bounds() else { return Vec::new() };
     let finished = state.history().len() - 1;
-    let results = state.policy().results;
+    let results = &state.policy().wording.results;
     let said = |at: usize| state.history().get(at).filter(|said| !said.instructs());
     let places = (0..finished).rev().filter_map(said).take(memory.context_limit as usize);
     let mut messages: Vec<_> = places.map(|message| fenced_message(message, results).into_owned()).collect();

@@ -16,8 +16,8 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, InputKind, InvalidInput, LogLevel, OpenCall, ResumedBy, RunId, RunState, State, ToolKind,
-    ToolSpec, evolve, narrate, pending,
+    Event, Fact, Hooks, InputKind, InvalidInput, LogLevel, OpenCall, ResumedBy, RunId, RunState, State,
+    ToolKind, ToolSpec, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
@@ -262,7 +262,7 @@ impl Driver {
     /// The tools that a run knows are those that the agent has now (E24, E47).
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
-        let hooks = self.state.policy().hooks;
+        let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;
         let fresh = self.agent.refresh();
         let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };

@@ -56,7 +56,7 @@ impl Step {
         Self {
             counter: state.step().unwrap_or_default(),
             model: first.name,
-            temperature: first.temperature.or(state.policy().temperature),
+            temperature: first.temperature.or(state.policy().request.temperature),
             max_tokens: first.max_tokens,
             instructions,
             history: state.history().iter().cloned().collect(),

@@ -9,7 +9,7 @@ use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::Text;
 use crate::ledger::{Amount, Ledger, METERED};
 use crate::outcome::FailKind;
-use crate::policy::LimitKind;
+use crate::policy::{LimitKind, Turns};
 use crate::reply::{ModelFailure, Usage};
 use crate::state::Closing;
 
@@ -64,7 +64,7 @@ impl Decision {
     fn admits(&self, ledger: &Ledger, next: &TurnStarted) -> Result<(), Refusal> {
         let state = &self.state;
         let Some(model) = state.setup.models.get(next.model as usize) else { return Ok(()) };
-        if model.prices.is_none() && state.setup.policy.limits.contains_key(&LimitKind::CostUsd) {
+        if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
         let needed = state.reservation(next.purpose, model, self.entering(next));
@@ -76,10 +76,10 @@ impl Decision {
             let reached = if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) };
             return Err(Refusal::used_up(cut.limit, reached));
         }
-        if state.setup.policy.single_turn && state.turn.accepted > 0 {
+        if state.setup.policy.bounds.turns == Turns::One && state.turn.accepted > 0 {
             return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
         }
-        let mut limits = state.setup.policy.limits.iter();
+        let mut limits = state.setup.policy.bounds.limits.iter();
         limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, ledger, &needed))
     }
 
@@ -115,11 +115,7 @@ impl Decision {
             // 0 rounds or calls: the model is asked all the same, without tools.
             LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
             // These are checked where the thing that they count is about to happen.
-            LimitKind::ToolCalls
-            | LimitKind::Retries
-            | LimitKind::Iterations
-            | LimitKind::PlanSteps
-            | LimitKind::Repetition => false,
+            LimitKind::ToolCalls | LimitKind::Retries | LimitKind::Repetition => false,
             LimitKind::ModelCalls | LimitKind::Seconds => self.reached(kind) >= max,
         };
         if used_up { Err(Refusal::used_up(kind, self.reached(kind))) } else { Ok(()) }

@@ -14,7 +14,7 @@ use crate::message::ToolCall;
 use crate::nearest::Comparing;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, DeniedBy, Status};
-use crate::policy::{Batch, LimitKind, Repetition};
+use crate::policy::{Batch, LimitKind, Watched};
 use crate::question::QuestionKind;
 use crate::reply::Usage;
 use crate::shown::{shown_name, shown_value};
@@ -71,7 +71,7 @@ impl Decision {
             let id = open.call.id.clone();
             if self.is_finish(&open.call) {
                 self.finish_call(id, finish.outcome(&open.call.id));
-            } else if place > 0 && self.state.setup.policy.batch == Batch::First {
+            } else if place > 0 && self.state.setup.policy.calls.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 if !matches!(outcome, CallOutcome::UnknownTool { .. }) || !self.stops_repeating(&open) {
@@ -169,8 +169,14 @@ impl Decision {
 
     /// Skips a call that came too often in a row, whatever would become of it. Says whether it did.
     fn stops_repeating(&mut self, open: &OpenCall) -> bool {
-        let stops =
-            self.state.setup.policy.repetition.is_some_and(|repetition| open.repeat >= repetition.stop_at);
+        let stops = self
+            .state
+            .setup
+            .policy
+            .calls
+            .repetition
+            .watched()
+            .is_some_and(|repetition| open.repeat >= repetition.stop_at);
         if stops {
             let reason = format!("the same call came {} times in a row", open.repeat);
             self.skip(open.call.id.clone(), &reason, Some(LimitKind::Repetition));
@@ -296,7 +302,7 @@ impl Decision {
     fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
         let policy = &self.state.setup.policy;
         let tool = self.state.target(open);
-        let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
+        let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.calls.retries);
         // A call with an effect that ran out of time may have happened: it is not run again blindly.
         let doubtful = matches!(outcome, CallOutcome::TimedOut { .. })
             && tool.is_none_or(|tool| tool.effect == Effect::Once);
@@ -310,7 +316,7 @@ impl Decision {
             self.go_on();
             return true;
         }
-        let retry_at = self.at.saturating_add(policy.retry_wait_ms);
+        let retry_at = self.at.saturating_add(policy.calls.retry_wait_ms);
         let call = open.call.id.clone();
         self.record(CallRetried {
             call: call.clone(),
@@ -356,9 +362,9 @@ impl Decision {
         let note = self.state.open_call(&call).and_then(|open| {
             let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
             let answered = refused || open.attempt > 0 || open.ran_below(&outcome);
-            let noted = |repetition: &Repetition| open.repeat == repetition.note_at && answered;
-            let repetition = policy.repetition.filter(noted)?;
-            let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
+            let noted = |watched: &Watched| open.repeat == watched.note_at && answered;
+            let repetition = policy.calls.repetition.watched().filter(noted)?;
+            let text = fill(&policy.wording.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", open.target_name()).into())
         });
         self.record(CallFinished { call, outcome, note, limit: None });
@@ -460,7 +466,7 @@ fn next_to_start(state: &State) -> Option<CallId> {
     let open = calls.get(place)?;
     let before = calls.get(..place).unwrap_or_default();
     let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
-    let free = match state.setup.policy.batch {
+    let free = match state.setup.policy.calls.batch {
         Batch::Concurrent(most) => running < most as usize,
         Batch::First | Batch::Serial => !before.iter().any(unfinished),
         Batch::Staged if once(open) => !before.iter().any(unfinished) && running == 0,

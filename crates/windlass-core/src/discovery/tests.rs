@@ -82,8 +82,8 @@ fn a40_only_what_finds_tools_and_ends_the_run_is_shown() {
     writer.kind = ToolKind::Delegate;
     let own = vec![tool("add", "Adds."), ask, writer, ToolSpec::finish(None)];
     let mut state = State::new(RunId::from_number(1));
-    let mut policy: Policy = Policy::preset(Preset::Typed).unwrap();
-    policy.discovery = Discovery::Search;
+    let mut policy: Policy = Preset::TYPED.policy();
+    policy.request.discovery = Discovery::Search;
     state.setup.policy = policy.into();
     state.offer_tools(own.clone().into());
     let shown: Vec<&str> = state.shown_tools().iter().map(|tool| &*tool.name).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
 use crate::open_call::{InBase, OpenCall, Origin, Stage};
-use crate::policy::{LimitKind, Policy};
+use crate::policy::{Hooks, LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
 /// Who began what was going on.
@@ -88,7 +88,7 @@ impl State {
             // What a hook over there has asked for, the hook here is asked again.
             Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
                 self.turn.branched.clear();
-                if policy.hooks { Phase::Stepping { seq } } else { Phase::Between }
+                if policy.calls.hooks == Hooks::AfterSteps { Phase::Stepping { seq } } else { Phase::Between }
             }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
@@ -100,7 +100,9 @@ impl State {
                 });
                 Phase::Acting(taken.collect())
             }
-            Phase::Stepping { .. } if policy.hooks && !stopping => Phase::Stepping { seq },
+            Phase::Stepping { .. } if policy.calls.hooks == Hooks::AfterSteps && !stopping => {
+                Phase::Stepping { seq }
+            }
             Phase::Asking | Phase::Stepping { .. } | Phase::Between | Phase::New | Phase::Ended(_) => {
                 Phase::Between
             }

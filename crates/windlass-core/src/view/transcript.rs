@@ -15,7 +15,7 @@ pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution conci
                                   taken, and the final result.";
 
 /// The whole conversation as one message: made anew each time, so no prefix of it is kept.
-pub(super) fn view(state: &State, ask: &Ask) -> View {
+pub(crate) fn view(state: &State, ask: &Ask) -> View {
     let message = Arc::new(transcript(&state.conversation.history));
     View { messages: Messages::built([message]), ..full::view(state, ask) }
 }

@@ -83,9 +83,9 @@ fn stopped(state: &State, events: &[Event]) -> Option<InputKind> {
 }
 
 fn limited(kind: LimitKind, written: f64) -> Policy {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.limits.clear();
-    policy.limits.insert(kind, Limit { max: kind.keep(written).unwrap(), at_limit: None });
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.limits.clear();
+    policy.bounds.limits.insert(kind, Limit { max: kind.keep(written).unwrap(), at_limit: None });
     policy
 }
 

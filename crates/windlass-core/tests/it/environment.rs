@@ -81,7 +81,8 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     };
     let started = RunStarted {
         // An answer in text may have to be an output, too.
-        output: (policy.stop == Stop::FinishTool || policy.parse_retries == 1).then(|| Arc::new(output())),
+        output: (policy.replies.stop == Stop::FinishTool || policy.replies.parse_retries == 1)
+            .then(|| Arc::new(output())),
         run: run_id(),
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,

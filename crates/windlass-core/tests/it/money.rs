@@ -24,9 +24,9 @@ fn model(name: &str, prices: Option<Prices>, max_tokens: Option<u64>) -> ModelCh
 
 /// A policy with that limit, and three further tries at once.
 fn limited(kind: LimitKind, max: u64, at_limit: AtLimit) -> Policy {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.limits.clear();
-    policy.limits.insert(kind, Limit { max, at_limit: Some(at_limit) });
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.limits.clear();
+    policy.bounds.limits.insert(kind, Limit { max, at_limit: Some(at_limit) });
     policy.transport = Transport { retries: 3, wait_ms: 0, max_wait_ms: 0 };
     policy
 }
@@ -326,7 +326,7 @@ fn e2_one_closing_call_goes_beyond_its_limit_and_no_more() {
 #[test]
 fn e2_a_closing_call_fits_into_the_other_limits() {
     let mut policy = limited(LimitKind::ModelCalls, 1, AtLimit::WrapUp);
-    policy.limits.insert(LimitKind::CostUsd, Limit { max: USD, at_limit: None });
+    policy.bounds.limits.insert(LimitKind::CostUsd, Limit { max: USD, at_limit: None });
     let mut run = Run::new(policy, vec![model("m", Some(CHEAP), Some(60_000))]);
     run.replies(None, vec![("read", "{}", None)], tokens(500_000, 0));
     run.acts();
@@ -338,7 +338,7 @@ fn e2_a_closing_call_fits_into_the_other_limits() {
 #[test]
 fn e40_a_model_without_a_price_is_not_asked_where_cost_is_limited() {
     let mut policy = dollars(1);
-    policy.hooks = true;
+    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
     let mut run = Run::new(policy, vec![model("m", Some(CHEAP), None)]);
     run.replies(None, vec![("read", "{}", None)], tokens(10, 10));
     run.acts();

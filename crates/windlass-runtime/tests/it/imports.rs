@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Adjusted, Answer, Effect, Event, Fact, Input, InputKind, InputReceived, Policy, Preset, QuestionKind,
-    ResumedBy, RunId, RunResumed, Status, accept,
+    Adjusted, Answer, Effect, Event, Fact, Input, InputKind, InputReceived, Preset, QuestionKind, ResumedBy,
+    RunId, RunResumed, Status, accept,
 };
 use windlass_runtime::exchange::import_run;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
@@ -148,7 +148,7 @@ fn e24_an_import_that_names_an_agent_of_ours_is_foreign_all_the_same() {
     }
     let adjusted = Adjusted {
         agent: Some(agent.agent_ref().clone()),
-        policy: Some(Arc::new(Policy::preset(Preset::Chat).unwrap())),
+        policy: Some(Arc::new(Preset::CHAT.policy())),
         tools: Some(Arc::new(tools)),
         ..Adjusted::default()
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join;
-use windlass_core::{CallOutcome, Fact, InputKind, LimitKind, Message, Policy, Preset, Status, ToolKind};
+use windlass_core::{CallOutcome, Fact, InputKind, LimitKind, Message, Preset, Status, ToolKind};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Run};
 use windlass_store::EventLog;
 use windlass_testing::{BEGINNING, FnModel, FnTool, called, model_failure, said};
@@ -77,7 +77,8 @@ fn e20_a_tool_that_stops_is_interrupted_and_one_that_does_not_is_abandoned_after
     assert_eq!(took, 2_000);
     assert_eq!(outcomes(&ground, &run), [CallOutcome::Abandoned]);
 
-    let policy = Policy { grace_ms: 70, ..Policy::preset(Preset::Chat).unwrap() };
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.grace_ms = 70;
     let ground = Ground::new();
     let agent = one_call(&ground, lingering(&ground, 71, Ok("too late"))).policy(policy).build().unwrap();
     assert_eq!(cancelled(&ground, &agent).1, 70);

@@ -165,7 +165,7 @@ fn e38_another_prompt_history_or_dialect_starts_a_new_prefix() {
     assert!(kept(&|next| next.prompt = Arc::new(next.prompt.to_vec()), &dialect()), "an equal prompt");
     let more = |next: &mut ModelRequest| next.prompt = Arc::new(vec![Arc::new(Message::system("Other."))]);
     assert!(!kept(&more, &dialect()));
-    assert!(!kept(&|next| next.fenced = Some(windlass_core::Results::Kaos), &dialect()));
+    assert!(!kept(&|next| next.fenced = Some(Arc::default()), &dialect()));
     let shorter =
         |next: &mut ModelRequest| next.history = [Arc::new(Message::user("Hi"))].into_iter().collect();
     assert!(!kept(&shorter, &dialect()));
