@@ -232,6 +232,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             run,
             expected: batch.first - 1,
             events: batch.events.clone(),
+            cause: batch.cause.clone(),
             fence: fence.clone(),
             uses: None,
             standing,

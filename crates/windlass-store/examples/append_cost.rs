@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
-use windlass_core::{Event, Fact, RunId, RunState};
+use windlass_core::{Cause, Event, Fact, RunId, RunState};
 use windlass_store::{Append, EventLog, Fence, Holder, MemoryLog, SqliteLog, StoreError};
 
 /// Bytes of text in each appended event.
@@ -68,8 +68,16 @@ async fn one_run(log: Arc<dyn EventLog>, number: u64, appends: u64) -> Result<()
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
         let standing = RunState::Running;
-        log.append(Append { run, expected: step * 2, events, fence: fence.clone(), uses: None, standing })
-            .await?;
+        log.append(Append {
+            run,
+            expected: step * 2,
+            events,
+            cause: Cause::Steer,
+            fence: fence.clone(),
+            uses: None,
+            standing,
+        })
+        .await?;
     }
     Ok(())
 }

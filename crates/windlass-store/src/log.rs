@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use windlass_core::{Event, InputKind, Millis, RunId, RunState, SessionId, Text};
+use windlass_core::{Cause, Event, InputKind, Millis, RunId, RunState, SessionId, Text};
 
 use crate::error::StoreError;
 
@@ -23,6 +23,8 @@ pub const PAYLOAD_BYTES: u64 = 1 << 30;
 pub struct Batch {
     /// The sequence number of the first event; a run's first event has number 1.
     pub first: u64,
+    /// Which input led to the whole append, also where its first events are cut off.
+    pub cause: Cause,
     /// The events.
     pub events: Arc<[Event]>,
 }
@@ -39,7 +41,8 @@ impl Batch {
         if skip == 0 {
             return self.clone();
         }
-        Self { first: from, events: self.events.get(skip..).unwrap_or_default().into() }
+        let cause = self.cause.clone();
+        Self { first: from, cause, events: self.events.get(skip..).unwrap_or_default().into() }
     }
 }
 
@@ -65,6 +68,8 @@ pub struct Append {
     pub expected: u64,
     /// The events: at least one.
     pub events: Arc<[Event]>,
+    /// Which input led to them.
+    pub cause: Cause,
     /// The hold under which this is written.
     pub fence: Fence,
     /// The posted input that these events use up, removed in the same step.

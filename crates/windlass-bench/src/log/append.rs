@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use windlass::store::{Append, Fence, Holder};
 use windlass::{EventLog, MemoryLog, SqliteLog};
-use windlass_core::{Event, Fact, RunId, RunState};
+use windlass_core::{Cause, Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, agent, cpu_s};
 
@@ -70,8 +70,8 @@ async fn appending(
     ];
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let (fence, standing) = (fence.clone(), RunState::Running);
-        log.append(Append { run, expected: step * 2, events, fence, uses: None, standing }).await?;
+        let (fence, cause, standing) = (fence.clone(), Cause::Steer, RunState::Running);
+        log.append(Append { run, expected: step * 2, events, cause, fence, uses: None, standing }).await?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
-use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, StoreError};
+use windlass::store::{Append, Batch, Durability, Fence, RunFilter, RunNumber, SqliteOptions, StoreError};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
 use windlass_core::{Answer, Event, Fact, RunId, RunState};
@@ -45,11 +45,10 @@ fn agent(log: Arc<dyn EventLog>) -> Outcome<Agent> {
 }
 
 /// One run that waits, as its log has it.
-async fn sample() -> Outcome<Vec<Arc<[Event]>>> {
+async fn sample() -> Outcome<Vec<Batch>> {
     let log = Arc::new(MemoryLog::new());
     let run = agent(log.clone())?.run("Paint the shed, please.").await?;
-    let batches = log.read(run.id(), 1, usize::MAX).await?;
-    Ok(batches.into_iter().map(|batch| batch.events).collect())
+    Ok(log.read(run.id(), 1, usize::MAX).await?)
 }
 
 /// The same events as those of another run.
@@ -110,12 +109,20 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
             let run = id(number);
             let fence = Fence { holder: windlass::store::Holder("bench".into()), epoch: 1 };
             let mut expected = 0;
-            for events in sample {
-                let events = as_run(run, events);
+            for batch in sample {
+                let (events, cause) = (as_run(run, &batch.events), batch.cause.clone());
                 let count = events.len() as u64;
                 let standing = RunState::Running;
-                log.append(Append { run, expected, events, fence: fence.clone(), uses: None, standing })
-                    .await?;
+                log.append(Append {
+                    run,
+                    expected,
+                    events,
+                    cause,
+                    fence: fence.clone(),
+                    uses: None,
+                    standing,
+                })
+                .await?;
                 expected += count;
             }
             log.park(run, &fence).await

@@ -134,7 +134,7 @@ impl<'l> Export<'l> {
         let until = events.last;
         for batch in &batches {
             for (seq, event) in numbered(batch).filter(|(seq, _)| *seq <= until) {
-                self.ready.push_back(events.line(seq, event, batch.first).to_string());
+                self.ready.push_back(events.line(seq, event, batch).to_string());
             }
         }
         let more = batches.last().is_some_and(|last| last.last() < until);
@@ -143,15 +143,20 @@ impl<'l> Export<'l> {
 }
 
 impl Events<'_> {
-    fn line(&mut self, seq: u64, event: &Event, append: u64) -> Value {
+    fn line(&mut self, seq: u64, event: &Event, batch: &Batch) -> Value {
         let mut line = forms::event(seq, &at_home(event));
         let data = line.get("data").unwrap_or(&Value::Null);
-        let hashed = Line { run: self.run, seq, at: event.at, event: event.fact.kind(), data, append };
+        let (run, append, kind) = (self.run, batch.first, event.fact.kind());
+        let cause = (seq == append).then(|| json!(batch.cause));
+        let hashed = Line { run, seq, at: event.at, event: kind, data, append, cause: cause.as_ref() };
         let hash = self.hashes.next(&hashed).to_owned();
         if let Some(fields) = line.as_object_mut() {
             fields.insert("hash".to_owned(), json!(hash));
             fields.insert("run".to_owned(), json!(self.run));
             fields.insert("append".to_owned(), json!(append));
+            if let Some(cause) = cause {
+                fields.insert("cause".to_owned(), cause);
+            }
         }
         line
     }

@@ -129,7 +129,7 @@ async fn checked(log: &dyn EventLog, run: RunId, batches: &[Batch]) -> Result<(S
     let mut unlike = None;
     for batch in batches {
         if unlike.is_none()
-            && let Err(difference) = replay(&state, &batch.events)
+            && let Err(difference) = replay(&state, &batch.cause, &batch.events)
         {
             unlike = Some(difference.seq);
         }
@@ -183,7 +183,8 @@ async fn write(log: &dyn EventLog, holder: &Holder, state: &State, batches: Vec<
             _ => RunState::Running,
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
-        log.append(Append { run, expected, events: batch.events, fence, uses: None, standing }).await?;
+        let Batch { cause, events, .. } = batch;
+        log.append(Append { run, expected, events, cause, fence, uses: None, standing }).await?;
     }
     match state.standing() {
         RunState::Ended(_) => {}

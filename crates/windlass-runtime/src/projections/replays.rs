@@ -36,11 +36,11 @@ pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) ->
     }
     if let (Some(agent), Some(first)) = (with, batches.first_mut()) {
         let events = started_by(log, agent, &first.events).await?;
-        *first = Batch { first: first.first, events: events.into() };
+        first.events = events.into();
     }
     loop {
         for batch in &batches {
-            match replay(&state, &batch.events) {
+            match replay(&state, &batch.cause, &batch.events) {
                 Ok(next) => state = next,
                 Err(difference) => {
                     replayed.difference = Some(difference);

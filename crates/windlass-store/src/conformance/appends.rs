@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use windlass_core::{Cause, HookEnd, StepEdits};
+
 use super::sample::{append, begin, fence, flat, id, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
@@ -51,6 +53,28 @@ pub async fn appends_keep_their_boundaries(log: Arc<dyn EventLog>) -> Verdict {
     let batches = works("reading", log.read(run, 1, 1_000).await)?;
     let bounds: Vec<(u64, u64)> = batches.iter().map(|batch| (batch.first, batch.last())).collect();
     same("first and last of each append", &bounds, &vec![(1, 1), (2, 2), (3, 6), (7, 8), (9, 15), (16, 16)])
+}
+
+/// An append is read with the cause that it was written with.
+pub async fn causes_come_back_as_they_were_written(log: Arc<dyn EventLog>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let error = "\"quotes\" \\ \u{0} line\nbreak and \u{1f9ed}".into();
+    let edits = StepEdits { end: Some(HookEnd::Abort(error)), ..StepEdits::default() };
+    let written = [
+        Cause::Start,
+        Cause::ModelFailed { action: 2, jitter: 1_000 },
+        Cause::Stepped { action: u64::MAX, end: None, unmade: Some(Box::new(edits)) },
+        Cause::Steer,
+    ];
+    for (version, cause) in (1..).zip(written.iter().skip(1)) {
+        let append = Append { cause: cause.clone(), ..append(run, version, said(version + 1, 1)) };
+        works("an append", log.append(append).await)?;
+    }
+    let batches = works("reading", log.read(run, 1, 100).await)?;
+    let read: Vec<&Cause> = batches.iter().map(|batch| &batch.cause).collect();
+    same("the causes", &read, &written.iter().collect())?;
+    let summary = works("a summary", log.summary(run).await)?;
+    same("the number of events", &summary.version, &4)
 }
 
 /// A refused append writes no event, uses up no post and changes no summary.

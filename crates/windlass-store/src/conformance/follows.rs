@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use windlass_core::{RunId, Status};
 
-use super::sample::{append, begin, end, flat, said};
+use super::sample::{append, begin, cause, end, flat, said};
 use super::{Verdict, holds, same, waits, works};
 use crate::log::{Batch, Batches, EventLog};
 
@@ -26,7 +26,11 @@ pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn EventLog>) -> Ve
     for first in [4, 5, 6] {
         holds("a follower at the end does not wait", waits(&mut batches.next()).await)?;
         works("an append", log.append(append(run, first - 1, said(first, 1))).await)?;
-        same("a live append", &next(&mut batches).await?, &Batch { first, events: said(first, 1) })?;
+        same(
+            "a live append",
+            &next(&mut batches).await?,
+            &Batch { first, cause: cause(first), events: said(first, 1) },
+        )?;
     }
     Ok(())
 }
@@ -36,13 +40,25 @@ pub async fn following_begins_inside_an_append(log: Arc<dyn EventLog>) -> Verdic
     let run = begin(&*log, 1).await?;
     works("an append", log.append(append(run, 1, said(2, 5))).await)?;
     let mut batches = log.follow(run, 4);
-    same("the rest of the append", &next(&mut batches).await?, &Batch { first: 4, events: said(4, 3) })?;
+    same(
+        "the rest of the append",
+        &next(&mut batches).await?,
+        &Batch { first: 4, cause: cause(2), events: said(4, 3) },
+    )?;
     // One that begins where nothing is yet waits for just that.
     let mut ahead = log.follow(run, 8);
     holds("a follower ahead of the end does not wait", waits(&mut ahead.next()).await)?;
     works("an append", log.append(append(run, 6, said(7, 3))).await)?;
-    same("the whole next append", &next(&mut batches).await?, &Batch { first: 7, events: said(7, 3) })?;
-    same("the next append from 8 on", &next(&mut ahead).await?, &Batch { first: 8, events: said(8, 2) })
+    same(
+        "the whole next append",
+        &next(&mut batches).await?,
+        &Batch { first: 7, cause: cause(7), events: said(7, 3) },
+    )?;
+    same(
+        "the next append from 8 on",
+        &next(&mut ahead).await?,
+        &Batch { first: 8, cause: cause(7), events: said(8, 2) },
+    )
 }
 
 /// The stream ends after the run's last event, for early and late followers.

@@ -46,6 +46,7 @@ macro_rules! each_log_promise {
             an_append_expects_a_version,
             an_append_needs_an_event,
             appends_keep_their_boundaries,
+            causes_come_back_as_they_were_written,
             a_refused_append_leaves_nothing_behind,
             reads_begin_anywhere_and_are_bounded,
             unknown_runs_are_named,

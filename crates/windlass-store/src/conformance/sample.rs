@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted,
+    AgentRef, Cause, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted,
     RunState, SessionId, Status, Steered, Usage,
 };
 
@@ -53,6 +53,11 @@ pub(super) fn said(first: u64, count: u64) -> Arc<[Event]> {
     (first..first + count).map(event).collect()
 }
 
+/// The cause of the sample append that begins with that event: no two that follow each other are the same.
+pub(super) fn cause(first: u64) -> Cause {
+    if first == 1 { Cause::Start } else { Cause::TimerFired { action: first } }
+}
+
 pub(super) fn ended(status: Status) -> Arc<[Event]> {
     let usage = Usage::default();
     let fact = RunEnded { status, text: None, output: None, error: None, usage, cost: None }.into();
@@ -77,7 +82,8 @@ pub(super) async fn begin_as(log: &dyn EventLog, number: u32, started: RunStarte
 
 /// An append of a running run by `maker` with epoch 1.
 pub(super) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunState::Running }
+    let cause = cause(expected + 1);
+    Append { run, expected, events, cause, fence: fence("maker", 1), uses: None, standing: RunState::Running }
 }
 
 /// Ends a run that has so many events.

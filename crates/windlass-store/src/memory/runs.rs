@@ -97,12 +97,12 @@ impl Runs {
     }
 
     pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
-        let Append { run, expected, events, fence, uses, standing } = append;
+        let Append { run, expected, events, cause, fence, uses, standing } = append;
         if events.is_empty() {
             return Err(StoreError::NoEvents { run });
         }
         let version = events.len() as u64;
-        let batch = Batch { first: expected + 1, events };
+        let batch = Batch { first: expected + 1, cause, events };
         let ended = matches!(standing, RunState::Ended(_));
         let needed = payload::needed(&batch.events)?;
         self.payloads.check(&needed)?;

@@ -12,6 +12,7 @@ mod check;
 mod cut;
 mod file;
 mod follow;
+mod header;
 mod holders;
 mod identity;
 mod locked;
@@ -134,7 +135,7 @@ impl SqliteLog {
     /// Opens the log in that file with the default settings. Makes file (mode 0600) and folders (0700) if need be.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`], [`StoreError::Newer`], [`StoreError::Full`], [`StoreError::Failed`].
+    /// [`StoreError::Unusable`], [`StoreError::Newer`], [`StoreError::Old`], [`StoreError::Full`], [`StoreError::Failed`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(path, SqliteOptions::default())
     }
@@ -221,14 +222,14 @@ impl SqliteLog {
     }
 
     /// The last event of the first append of a run that is not what was written, by the hash chain of the run; `None`: all
-    /// are, as far as they have hashes (those of formats before 3 have none).
+    /// are.
     ///
     /// # Errors
     /// [`StoreError::Failed`], [`StoreError::Unusable`]: the file cannot be read at all.
     pub async fn changed(&self, run: RunId) -> Result<Option<u64>, StoreError> {
         let look = move |connection: &Connection| chain::look(connection, Some(run), 1);
-        let looked = self.inner.readers.read(look).await?;
-        Ok(looked.changed.first().map(|(_, last)| *last))
+        let changed = self.inner.readers.read(look).await?;
+        Ok(changed.first().map(|(_, last)| *last))
     }
 
     /// Looks through the whole file: its pages, the boundaries and hashes of appends, references, and the digest of each
@@ -257,17 +258,19 @@ impl Inner {
 
 /// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
-    let Append { run, expected, events, fence, uses, standing } = append;
+    let Append { run, expected, events, cause, fence, uses, standing } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
     };
     let opening = (expected == 0).then(|| (Opening::of(Some(first)), opening::base(Some(first))));
     let times = (first.at, last.at);
-    let body = body::write(last.at, &events).map_err(|error| StoreError::Failed(Box::new(error)))?;
+    let failed = |error| StoreError::Failed(Box::new(error));
+    let body = body::write(last.at, &events).map_err(failed)?;
+    let cause = serde_json::to_string(&cause).map_err(failed)?;
     let count = events.len() as u64;
     let needs = payload::needed(&events)?;
-    let digest = chain::body(&body);
-    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, body, digest, needs })
+    let digest = chain::content(&cause, &body);
+    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, cause, body, digest, needs })
 }
 
 fn unexpected(written: &Written) -> StoreError {

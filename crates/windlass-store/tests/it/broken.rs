@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use windlass_core::{Event, RunId, RunState};
+use windlass_core::{Cause, Event, RunId, RunState};
 use windlass_store::{
     Answer, Append, Batch, Batches, EventLog, Fence, MemoryLog, PostId, Posted, RunFilter, RunSummary,
     StoreError, Wake, conformance,
@@ -12,6 +12,7 @@ use windlass_store::{
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     MergesAppends,
+    TakesCausesForTheFirst,
     WritesTheFirstEventOfARefusedAppend,
     FollowsFromTheStart,
     NeverEndsFollowing,
@@ -59,11 +60,14 @@ impl EventLog for Broken {
     fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>> {
         Box::pin(async move {
             let batches = self.0.read(run, from, max).await?;
+            if matches!(self.1, Fault::TakesCausesForTheFirst) {
+                return Ok(batches.into_iter().map(|batch| Batch { cause: Cause::Start, ..batch }).collect());
+            }
             if batches.is_empty() || !matches!(self.1, Fault::MergesAppends) {
                 return Ok(batches);
             }
             let events = batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect();
-            Ok(vec![Batch { first: batches[0].first, events }])
+            Ok(vec![Batch { first: batches[0].first, cause: batches[0].cause.clone(), events }])
         })
     }
 
@@ -137,6 +141,7 @@ impl EventLog for Broken {
 fn the_suite_finds_broken_logs_and_says_what_they_break() {
     let cases = [
         (Fault::MergesAppends, "appends_keep_their_boundaries"),
+        (Fault::TakesCausesForTheFirst, "causes_come_back_as_they_were_written"),
         (Fault::WritesTheFirstEventOfARefusedAppend, "a_refused_append_leaves_nothing_behind"),
         (Fault::FollowsFromTheStart, "following_begins_inside_an_append"),
         (Fault::NeverEndsFollowing, "following_ends_with_the_run"),

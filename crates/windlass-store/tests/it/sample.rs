@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Base, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, RunState, Status,
-    Steered, Usage,
+    AgentRef, Base, Cause, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, RunState,
+    Status, Steered, Usage,
 };
 use windlass_store::{Append, EventLog, Fence, Holder};
 
@@ -46,7 +46,8 @@ pub(crate) fn ended() -> Arc<[Event]> {
 }
 
 pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunState::Running }
+    let cause = if expected == 0 { Cause::Start } else { Cause::Steer };
+    Append { run, expected, events, cause, fence: fence("maker", 1), uses: None, standing: RunState::Running }
 }
 
 pub(crate) fn end(run: RunId, expected: u64) -> Append {
