@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary,
-    StoreError, Wake,
+    Answer, Append, Batch, Batches, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Store, StoreError,
+    Wake,
 };
 
 use crate::sim::step_aside;
@@ -28,7 +28,7 @@ pub enum Fault {
 /// A log around another one that fails at chosen appends, and can be slow or wholly broken.
 #[derive(Debug)]
 pub struct FaultLog {
-    inner: Arc<dyn EventLog>,
+    inner: Arc<dyn Store>,
     faults: Mutex<BTreeMap<u64, Fault>>,
     appends: AtomicU64,
     slow: AtomicU32,
@@ -39,7 +39,7 @@ pub struct FaultLog {
 
 impl FaultLog {
     /// A log that does not fail yet.
-    pub fn new(inner: Arc<dyn EventLog>) -> Arc<Self> {
+    pub fn new(inner: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self {
             inner,
             faults: Mutex::default(),
@@ -124,7 +124,7 @@ fn failed() -> StoreError {
     StoreError::Failed("simulated: input/output error".into())
 }
 
-impl EventLog for FaultLog {
+impl Store for FaultLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move {
             self.rest().await;
@@ -181,27 +181,27 @@ impl EventLog for FaultLog {
         })
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
         let sha256 = sha256.to_owned();
         Box::pin(async move {
             self.check()?;
-            self.inner.payload(&sha256, from, max).await
+            self.inner.get(&sha256, from, max).await
         })
     }
 
-    fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+    fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.hold(run, &holder).await
+            self.inner.acquire(run, &holder).await
         })
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.confirm(run, &fence).await
+            self.inner.renew(run, &fence).await
         })
     }
 
@@ -215,11 +215,11 @@ impl EventLog for FaultLog {
         })
     }
 
-    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.park_until(run, &fence, wake).await?;
+            self.inner.park(run, &fence, wake).await?;
             self.rest().await;
             Ok(())
         })

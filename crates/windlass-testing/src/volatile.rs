@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter,
-    RunSummary, StoreError, Wake,
+    Answer, Append, Batch, Batches, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary, Store,
+    StoreError, Wake,
 };
 
 /// A change, as it was asked for.
@@ -141,13 +141,13 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
             log.post(run, at, what).now_or_never().map(|post| post.map(Done::Post))
         }
         Change::Lease(run, holder) => {
-            log.hold(run, &holder).now_or_never().map(|fence| fence.map(Done::Lease))
+            log.acquire(run, &holder).now_or_never().map(|fence| fence.map(Done::Lease))
         }
         Change::Release(run, fence) => {
             log.release(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
         Change::Park(run, fence, wake) => {
-            log.park_until(run, &fence, wake).now_or_never().map(|done| done.map(|()| Done::Nothing))
+            log.park(run, &fence, wake).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
         Change::Discard(run, post, fence) => {
             log.discard(run, post, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
@@ -161,7 +161,7 @@ fn unexpected() -> StoreError {
     StoreError::Failed("the log answered another question".into())
 }
 
-impl EventLog for VolatileLog {
+impl Store for VolatileLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move { self.change(Change::Append(append)).map(drop) })
     }
@@ -205,12 +205,12 @@ impl EventLog for VolatileLog {
         })
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
         let sha256 = sha256.to_owned();
-        Box::pin(async move { self.log().payload(&sha256, from, max).await })
+        Box::pin(async move { self.log().get(&sha256, from, max).await })
     }
 
-    fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+    fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
             match self.change(Change::Lease(run, holder))? {
@@ -220,9 +220,9 @@ impl EventLog for VolatileLog {
         })
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let fence = fence.clone();
-        Box::pin(async move { self.log().confirm(run, &fence).await })
+        Box::pin(async move { self.log().renew(run, &fence).await })
     }
 
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
@@ -230,7 +230,7 @@ impl EventLog for VolatileLog {
         Box::pin(std::future::ready(done))
     }
 
-    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move { self.change(Change::Park(run, fence, wake)).map(drop) })
     }

@@ -9,7 +9,7 @@ use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
 use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, StoreError};
 use windlass::tools::builtin::Ask;
-use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
+use windlass::{Agent, MemoryLog, Model, SqliteLog, Store};
 use windlass_core::{Answer, Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, file_bytes, status_kb};
@@ -39,7 +39,7 @@ impl Model for Asks {
     }
 }
 
-fn agent(log: Arc<dyn EventLog>) -> Outcome<Agent> {
+fn agent(log: Arc<dyn Store>) -> Outcome<Agent> {
     let builder = Agent::builder("parked").instructions("You paint what you are told to paint.");
     Ok(builder.model("asks", Arc::new(Asks)).tool(Ask::new()).log(log).build()?)
 }
@@ -137,7 +137,7 @@ async fn wake(log: &Arc<SqliteLog>, runs: u64) -> Outcome<Value> {
         load(&**log, *run).await?;
     }
     let loaded = begun.elapsed().as_secs_f64() * 1e3 / chosen.len() as f64;
-    let agent = agent(Arc::clone(log) as Arc<dyn EventLog>)?;
+    let agent = agent(Arc::clone(log) as Arc<dyn Store>)?;
     let begun = Instant::now();
     for run in &chosen {
         agent.answer(*run, "q1", Answer::Text("red".into())).await?;

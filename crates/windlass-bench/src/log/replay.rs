@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use windlass::runtime::load;
 use windlass::store::{Durability, SqliteOptions};
-use windlass::{EventLog as _, SqliteLog};
+use windlass::{SqliteLog, Store as _};
 use windlass_core::{Event, State, evolve};
 
 use super::{Options, Outcome, Place, file_bytes, one_run, status_kb};

@@ -7,7 +7,7 @@ use futures_util::future::join;
 use windlass_core::{Answer, Fact, RunId, Status, ToolKind};
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
-use windlass_store::EventLog;
+use windlass_store::Store;
 use windlass_testing::{BEGINNING, FnTool};
 use windlass_tools::ToolError;
 
@@ -76,7 +76,7 @@ fn a_run_that_nobody_drives_is_ended_by_who_cancels_it() {
         let ground = Ground::new();
         let agent = payer(&ground);
         let run = driven(&ground, &agent).id();
-        let log: Arc<dyn EventLog> = ground.memory.clone();
+        let log: Arc<dyn Store> = ground.memory.clone();
         let cancelled = if with_its_agent {
             ground.wait(agent.cancel(run, "enough"))
         } else {
@@ -110,7 +110,7 @@ fn who_drives_a_run_is_asked_to_cancel_it() {
     let look = slow_tool(&ground, "look", 1_000);
     let agent = ground.agent(calls_then_answers(&[("look", "{}")])).tool(look).build().unwrap();
     let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
-    let (run, log): (RunId, Arc<dyn EventLog>) = (prepared.id(), ground.memory.clone());
+    let (run, log): (RunId, Arc<dyn Store>) = (prepared.id(), ground.memory.clone());
     let (driven, end) = ground.wait(join(prepared.drive(), async {
         ground.environment.sleep_until(BEGINNING + 500).await;
         let cancelled = control::cancel(&log, run, BEGINNING + 500, "enough".into()).await.unwrap();

@@ -28,3 +28,5 @@ CREATE INDEX runs_by_session ON runs(session) WHERE session IS NOT NULL;
 CREATE INDEX runs_by_parent ON runs(parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_by_standing ON runs(standing);
 CREATE INDEX runs_by_agent ON runs(agent);
+ALTER TABLE appends ADD COLUMN uses INTEGER;   -- the post that this append used (inbox.id)
+CREATE UNIQUE INDEX appends_by_post ON appends(uses) WHERE uses IS NOT NULL; -- no post is used twice

@@ -5,7 +5,10 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 use windlass_core::{RunId, RunState, State, evolve};
-use windlass_store::{Append, EventLog, Holder, RunFilter, SqliteLog, StoreError};
+use windlass_store::{
+    Append, Holder, Inbox as _, Index as _, Leases as _, Log as _, Payloads as _, RunFilter, SqliteLog,
+    StoreError,
+};
 
 use crate::sample::said;
 
@@ -57,7 +60,7 @@ async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
     assert_eq!(later.history().len(), 4, "the second run of the session stands on the first");
     let inbox = log.inbox(interrupted.run, None).await.unwrap();
     assert_eq!(inbox.len(), 1, "what was posted still waits");
-    let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
+    let fence = log.acquire(interrupted.run, &Holder("now".into())).await.unwrap();
     let uses = Some(inbox[0].id);
     let events = said("goes on");
     let standing = RunState::Running;
@@ -67,7 +70,7 @@ async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
     let suspended = RunFilter { status: Some("suspended".into()), ..RunFilter::default() };
     assert_eq!(log.list(suspended).await.unwrap().len(), 2, "the new indexes cover what was there");
     let sha256 = log.put(std::sync::Arc::from(*b"payload")).await.unwrap();
-    assert_eq!(log.payload(&sha256, 0, 10).await.unwrap(), b"payload");
+    assert_eq!(log.get(&sha256, 0, 10).await.unwrap(), b"payload");
     let mut live = log.follow(second.run, 1);
     assert!(live.next().await.unwrap().is_ok());
 }
@@ -86,7 +89,7 @@ async fn e34_a_log_of_format_2_opens_and_goes_on_with_hashes_from_there() {
     assert_eq!(standings, ["running", "suspended", "answered", "answered", "answered"], "newest first");
     let interrupted = &runs[0];
     assert_eq!(folded(&log, interrupted.run, None).await.version(), interrupted.version);
-    let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
+    let fence = log.acquire(interrupted.run, &Holder("now".into())).await.unwrap();
     for more in 0..2 {
         let (run, expected) = (interrupted.run, interrupted.version + more);
         let (events, fence, standing) = (said("goes on"), fence.clone(), RunState::Running);
