@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::{Answer, Fact, InputKind, Millis, QuestionId, RunEnded, RunId, Text};
-use windlass_store::{Holder, Store};
+use windlass_store::{Holder, Log, Store};
 
 use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment};
@@ -99,7 +99,7 @@ pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) 
 ///
 /// # Errors
 /// There is no such run, or the log failed.
-pub async fn run_end(log: &dyn Store, run: RunId) -> Result<RunEnded, Error> {
+pub async fn run_end(log: &dyn Log, run: RunId) -> Result<RunEnded, Error> {
     let mut batches = log.follow(run, 1);
     while let Some(batch) = batches.next().await {
         for event in batch?.events.iter() {

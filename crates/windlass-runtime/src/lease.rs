@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
 use windlass_core::RunId;
-use windlass_store::{Fence, Holder, Store, StoreError, Wake};
+use windlass_store::{Fence, Holder, Leases, StoreError, Wake};
 use windlass_tools::Lease;
 
 use crate::error::in_full;
@@ -30,7 +30,7 @@ impl Broken {
 
 /// The right to append to a run, as long as nobody else takes it.
 pub(crate) struct RunLease {
-    log: Arc<dyn Store>,
+    log: Arc<dyn Leases>,
     run: RunId,
     fence: Fence,
     held: bool,
@@ -38,7 +38,7 @@ pub(crate) struct RunLease {
 
 impl RunLease {
     /// A hold that was taken, or that the run's first append will take.
-    pub(crate) fn new(log: Arc<dyn Store>, run: RunId, fence: Fence) -> Self {
+    pub(crate) fn new(log: Arc<dyn Leases>, run: RunId, fence: Fence) -> Self {
         Self { log, run, fence, held: true }
     }
 

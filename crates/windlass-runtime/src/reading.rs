@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::{READ_MOST, READ_USUAL, Ref, State, ToolSpec, read_result};
-use windlass_store::Store;
+use windlass_store::Payloads;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 /// How many handles an error names.
@@ -16,12 +16,12 @@ const CHARACTER: u64 = 4;
 /// Reads the stored payload that one call asks for: only those of the call's own conversation can be read.
 #[derive(Debug)]
 pub(crate) struct ReadResult {
-    log: Arc<dyn Store>,
+    log: Arc<dyn Payloads>,
     state: State,
 }
 
 impl ReadResult {
-    pub(crate) fn new(log: Arc<dyn Store>, state: State) -> Self {
+    pub(crate) fn new(log: Arc<dyn Payloads>, state: State) -> Self {
         Self { log, state }
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures_util::future::try_join_all;
 use windlass_core::{Event, Fact, RunId, RunState};
-use windlass_store::{Append, Fence, Holder, Log as _, MemoryLog, SqliteLog, Store, StoreError};
+use windlass_store::{Append, Fence, Holder, Log, MemoryLog, SqliteLog, Store, StoreError};
 
 /// Bytes of text in each appended event.
 const TEXT: usize = 1_024;

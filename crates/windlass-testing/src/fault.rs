@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Store, StoreError,
-    Wake,
+    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted,
+    RunFilter, RunSummary, Store, StoreError, Wake, forward_store,
 };
 
 use crate::sim::step_aside;
@@ -124,7 +124,7 @@ fn failed() -> StoreError {
     StoreError::Failed("simulated: input/output error".into())
 }
 
-impl Store for FaultLog {
+impl Log for FaultLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move {
             self.rest().await;
@@ -142,10 +142,20 @@ impl Store for FaultLog {
         })
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> Answer<'_, Vec<PostId>> {
+        let posts = posts.to_vec();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.used(run, &posts).await
+        })
+    }
+
     fn follow(&self, run: RunId, from: u64) -> Batches {
         self.inner.follow(run, from)
     }
+}
 
+impl Inbox for FaultLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
         Box::pin(async move {
             self.check()?;
@@ -173,7 +183,9 @@ impl Store for FaultLog {
             self.inner.discard(run, post, &fence).await
         })
     }
+}
 
+impl Payloads for FaultLog {
     fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
         Box::pin(async move {
             self.check()?;
@@ -188,7 +200,9 @@ impl Store for FaultLog {
             self.inner.get(&sha256, from, max).await
         })
     }
+}
 
+impl Leases for FaultLog {
     fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
@@ -224,7 +238,9 @@ impl Store for FaultLog {
             Ok(())
         })
     }
+}
 
+impl Index for FaultLog {
     fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
         Box::pin(async move {
             self.check()?;
@@ -238,4 +254,6 @@ impl Store for FaultLog {
             self.inner.summary(run).await
         })
     }
+
+    forward_store!(inner: pruning);
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, Fence, Holder, MemoryLog, PostId, Posted, RunFilter, RunSummary, Store,
-    StoreError, Wake,
+    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId,
+    Posted, Pruning, RunFilter, RunSummary, StoreError, Wake,
 };
 
 /// A change, as it was asked for.
@@ -161,7 +161,7 @@ fn unexpected() -> StoreError {
     StoreError::Failed("the log answered another question".into())
 }
 
-impl Store for VolatileLog {
+impl Log for VolatileLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move { self.change(Change::Append(append)).map(drop) })
     }
@@ -170,10 +170,17 @@ impl Store for VolatileLog {
         Box::pin(async move { self.log().read(run, from, max).await })
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> Answer<'_, Vec<PostId>> {
+        let posts = posts.to_vec();
+        Box::pin(async move { self.log().used(run, &posts).await })
+    }
+
     fn follow(&self, run: RunId, from: u64) -> Batches {
         self.log().follow(run, from)
     }
+}
 
+impl Inbox for VolatileLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
         Box::pin(async move {
             match self.change(Change::Post(run, at, what))? {
@@ -195,7 +202,9 @@ impl Store for VolatileLog {
         let done = self.change(Change::Discard(run, post, fence.clone())).map(drop);
         Box::pin(std::future::ready(done))
     }
+}
 
+impl Payloads for VolatileLog {
     fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
         Box::pin(async move {
             match self.change(Change::Put(bytes))? {
@@ -209,7 +218,9 @@ impl Store for VolatileLog {
         let sha256 = sha256.to_owned();
         Box::pin(async move { self.log().get(&sha256, from, max).await })
     }
+}
 
+impl Leases for VolatileLog {
     fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
@@ -234,12 +245,18 @@ impl Store for VolatileLog {
         let fence = fence.clone();
         Box::pin(async move { self.change(Change::Park(run, fence, wake)).map(drop) })
     }
+}
 
+impl Index for VolatileLog {
     fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
         Box::pin(async move { self.log().list(filter).await })
     }
 
     fn summary(&self, run: RunId) -> Answer<'_, RunSummary> {
         Box::pin(async move { self.log().summary(run).await })
+    }
+
+    fn pruning(&self) -> Option<&dyn Pruning> {
+        None
     }
 }

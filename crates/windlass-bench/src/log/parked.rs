@@ -118,7 +118,7 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
                     .await?;
                 expected += count;
             }
-            log.park(run, &fence).await
+            log.park(run, &fence, None).await
         })
         .buffer_unordered(AT_ONCE)
         .try_collect::<Vec<()>>()

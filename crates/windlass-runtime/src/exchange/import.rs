@@ -4,7 +4,7 @@
 //! is that one. Resuming such a run needs an agent of your own, whose policy and tools then apply.
 
 use windlass_core::{AgentRef, Event, Fact, RunId, RunState, State, evolve, replay};
-use windlass_store::{Append, Batch, Fence, Holder, Store, StoreError};
+use windlass_store::{Append, Batch, Fence, Holder, Log, Store, StoreError};
 
 use crate::error::Error;
 use crate::load::load_until;
@@ -106,7 +106,7 @@ fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
 }
 
 /// Folds the run on its base, which must be the one that it names.
-async fn checked(log: &dyn Store, run: RunId, batches: &[Batch]) -> Result<(State, Option<u64>), Error> {
+async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State, Option<u64>), Error> {
     let start = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
     let mut state = match start {
         Some(Fact::RunStarted(start)) => match &start.base {
@@ -148,7 +148,7 @@ async fn checked(log: &dyn Store, run: RunId, batches: &[Batch]) -> Result<(Stat
 }
 
 /// What is there must be the beginning of what comes.
-async fn same_so_far(log: &dyn Store, run: RunId, batches: &[Batch], there: u64) -> Result<(), Error> {
+async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -> Result<(), Error> {
     if there == 0 {
         return Ok(());
     }
@@ -187,7 +187,7 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
     }
     match state.standing() {
         RunState::Ended(_) => {}
-        RunState::Suspended => log.park(run, &fence).await?,
+        RunState::Suspended => log.park(run, &fence, None).await?,
         RunState::Running => log.release(run, &fence).await?,
     }
     Ok(())

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use windlass_core::{Memory, RunId, SessionId, Text};
-use windlass_store::{RunFilter, RunSummary, Store};
+use windlass_store::{Index, Log, RunFilter, RunSummary, Store};
 
 use super::session_events::session_events;
 use crate::error::Error;
@@ -58,7 +58,7 @@ impl SessionStats {
 ///
 /// # Errors
 /// The log failed.
-pub async fn session_runs(log: &dyn Store, session: Option<&SessionId>) -> Result<Vec<RunSummary>, Error> {
+pub async fn session_runs(log: &dyn Index, session: Option<&SessionId>) -> Result<Vec<RunSummary>, Error> {
     let mut all = Vec::new();
     let mut pages = ListPages::new(log, RunFilter { session: session.cloned(), ..RunFilter::default() });
     while all.len() < MOST_RUNS {
@@ -127,7 +127,7 @@ pub async fn session_stats(log: &dyn Store) -> Result<SessionStats, Error> {
 }
 
 /// The bounds of a run's memory.
-async fn memory(log: &dyn Store, run: RunId) -> Result<Option<Memory>, Error> {
+async fn memory(log: &dyn Log, run: RunId) -> Result<Option<Memory>, Error> {
     Ok(start_of(log, run).await?.policy.memory.clone())
 }
 

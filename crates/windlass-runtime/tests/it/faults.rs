@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use windlass_core::{Fact, RunId, Status};
 use windlass_runtime::{DriveOptions, Environment};
-use windlass_store::{Holder, MemoryLog, SqliteLog, SqliteOptions, Store};
+use windlass_store::{Holder, Leases, MemoryLog, SqliteLog, SqliteOptions, Store};
 use windlass_testing::{BEGINNING, Fault, FaultLog};
 
 use crate::ground::{Ground, assert_sound, options};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Event, LimitKind, RunId, State, evolve};
 use windlass_runtime::{Agent, load, load_until};
-use windlass_store::{Answer, Batch, MemoryLog, SqliteLog, Store};
+use windlass_store::{Answer, Batch, Log, MemoryLog, SqliteLog, Store, forward_store};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 /// How many messages the run comes to.
@@ -14,13 +14,15 @@ const MESSAGES: usize = 1_200;
 #[derive(Debug)]
 struct Stingy(Arc<MemoryLog>);
 
-impl Store for Stingy {
+impl Log for Stingy {
     fn read(&self, run: RunId, from: u64, _: usize) -> Answer<'_, Vec<Batch>> {
         self.0.read(run, from, 1)
     }
 
-    windlass_store::forward_log!(0: append, follow, post, inbox, inbox_changed, hold, release, list, summary);
+    forward_store!(0: append, used, follow);
 }
+
+forward_store!(Inbox, Leases, Payloads, Index for Stingy => 0);
 
 async fn long_run(log: Arc<dyn Store>) -> RunId {
     let model = FnModel::new(|request| match request.history.len() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Answer, CallOutcome, Content, Fact, InputKind, Media, MediaSource, Message, Part};
 use windlass_runtime::{Agent, DriveOptions};
-use windlass_store::{RunFilter, SqliteLog, Store};
+use windlass_store::{Inbox, Index, Log, Payloads, RunFilter, SqliteLog};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 use crate::ground::{Ground, options};

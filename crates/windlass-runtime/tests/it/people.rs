@@ -9,7 +9,7 @@ use futures_util::future::{join, join_all};
 use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status};
 use windlass_runtime::control::{Delivery, post};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
-use windlass_store::Store;
+use windlass_store::{Inbox, Index};
 use windlass_testing::{BEGINNING, FnPeople, FnTool};
 
 use crate::ground::{Ground, assert_sound, options};

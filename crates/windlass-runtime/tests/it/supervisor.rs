@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{Answer, LOST_ATTEMPTS, RunId, RunState, Status};
 use windlass_runtime::supervisor::{Outcome, Report, Supervisor};
 use windlass_runtime::{Agent, DriveOptions, Environment, Error};
-use windlass_store::{Holder, Store};
+use windlass_store::{Holder, Index, Leases};
 use windlass_testing::{BEGINNING, FnModel};
 
 use crate::ground::Ground;

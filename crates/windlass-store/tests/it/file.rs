@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::json;
 use windlass_core::{Event, Fact};
-use windlass_store::{Durability, Index as _, Leases as _, Log as _, SqliteLog, SqliteOptions};
+use windlass_store::{Durability, Index, Leases, Log, SqliteLog, SqliteOptions};
 
 use crate::sample::{append, begin, fence, id, said};
 

@@ -5,10 +5,7 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 use windlass_core::{RunId, RunState, State, evolve};
-use windlass_store::{
-    Append, Holder, Inbox as _, Index as _, Leases as _, Log as _, Payloads as _, RunFilter, SqliteLog,
-    StoreError,
-};
+use windlass_store::{Append, Holder, Inbox, Index, Leases, Log, Payloads, RunFilter, SqliteLog, StoreError};
 
 use crate::sample::said;
 

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_store::{Append, Holder, Index as _, Leases as _, Log as _, RunFilter, SqliteLog, StoreError};
+use windlass_store::{Append, Holder, Index, Leases, Log, RunFilter, SqliteLog, StoreError};
 
 use crate::sample::{append, begin, fence, said};
 

@@ -1,6 +1,6 @@
 //! What the log in memory promises beyond the suite: it stays small, and deaths can be played.
 
-use windlass_store::{Holder, Index as _, Leases as _, Log as _, MemoryLog, RunFilter, StoreError};
+use windlass_store::{Holder, Index, Leases, Log, MemoryLog, RunFilter, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said, started};
 

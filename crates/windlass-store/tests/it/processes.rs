@@ -6,9 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use futures_util::StreamExt;
 use windlass_core::InputKind;
-use windlass_store::{
-    Append, Holder, Inbox as _, Index as _, Leases as _, Log as _, SqliteLog, SqliteOptions, StoreError,
-};
+use windlass_store::{Append, Holder, Inbox, Index, Leases, Log, SqliteLog, SqliteOptions, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said};
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref, RunId, RunState, Status};
-use windlass_store::{
-    Append, Index as _, Leases as _, Log as _, Payloads as _, Prune, Pruning as _, RunFilter, SqliteLog,
-};
+use windlass_store::{Append, Index, Leases, Log, Payloads, Prune, Pruning, RunFilter, SqliteLog};
 
 use crate::sample::{append, begin, end, fence, id, said, started, words};
 

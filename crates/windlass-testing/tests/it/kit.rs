@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::{Effect, Event, LimitKind, Message, QuestionKind, RunId, Status};
 use windlass_runtime::{Agent, DriveOptions, Environment};
-use windlass_store::{MemoryLog, Store, conformance};
+use windlass_store::{Index, MemoryLog, Store, conformance};
 use windlass_testing::{
     BEGINNING, Fault, FaultLog, FnModel, FnTool, Moment, SimEnvironment, VolatileLog, called, run_and_kill,
     said, step_aside,
