@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use windlass_core::{RunState, State, evolve};
 use windlass_runtime::in_full;
-use windlass_store::{Append, Batch, Fence, Holder, SqliteLog, Store};
+use windlass_store::{Append, Batch, Fence, Holder, Leases, Log, SqliteLog};
 use windlass_testing::appends_of_case;
 use windlass_testing::fixture::FixtureFile;
 

@@ -15,6 +15,7 @@ use windlass_core::{
 
 use super::{REPLY, piece, prose};
 use crate::log::Outcome;
+use windlass::store::Payloads;
 
 /// A model that never answers.
 #[derive(Debug)]

@@ -7,7 +7,9 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
-use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, StoreError};
+use windlass::store::{
+    Append, Durability, Fence, Index, Leases, Log, RunFilter, RunNumber, SqliteOptions, StoreError,
+};
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, MemoryLog, Model, SqliteLog, Store};
 use windlass_core::{Answer, Event, Fact, RunId, RunState};

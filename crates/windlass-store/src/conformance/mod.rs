@@ -5,8 +5,8 @@
 
 mod appends;
 mod follows;
-mod holds;
 mod inboxes;
+mod leases;
 mod listings;
 mod lost;
 mod payloads;
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 pub use appends::*;
 pub use follows::*;
-pub use holds::*;
 pub use inboxes::*;
+pub use leases::*;
 pub use listings::*;
 pub use lost::LostRemovals;
 pub use payloads::*;
@@ -64,14 +64,14 @@ macro_rules! each_store_promise {
             a_refused_post_is_taken_out_by_its_holder,
             a_payload_is_kept_once_and_read_by_ranges,
             an_append_needs_the_payloads_that_it_names,
-            a_new_run_is_held_by_its_maker,
-            a_hold_passes_on_with_a_higher_epoch,
-            a_lost_hold_cannot_write_or_release,
-            a_hold_is_confirmed_while_it_stands,
+            a_new_run_is_leased_to_its_maker,
+            a_lease_passes_on_with_a_higher_epoch,
+            a_lost_lease_cannot_write_or_release,
+            a_lease_is_renewed_while_it_stands,
             a_parked_run_is_listed_as_suspended,
             due_runs_are_listed,
             a_clock_that_is_set_back_stretches_no_wait,
-            ends_and_pauses_give_up_the_hold,
+            ends_and_pauses_give_up_the_lease,
             a_summary_says_how_a_run_stands,
             listings_are_newest_first_and_paged,
             the_newest_run_is_the_one_that_began_last,

@@ -7,7 +7,7 @@ use clap::Args;
 use windlass_core::RunId;
 use windlass_runtime::control::{Cancelled, cancel, run_end};
 use windlass_runtime::{Run, load};
-use windlass_store::{Holder, Store};
+use windlass_store::{Holder, Index, Store};
 
 use super::find;
 use crate::agents::now;
