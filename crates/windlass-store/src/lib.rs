@@ -1,4 +1,18 @@
-//! The event log of Windlass: what it promises, in memory and in SQLite, and the suite that holds every store to it.
+//! Stores of runs: the parts of a store, one in memory and one in SQLite, and the suite that checks any other.
+//!
+//! A [`Store`] has five parts. A function takes the narrowest part that it needs: `&dyn Store` and `Arc<dyn Store>` coerce
+//! to each of them.
+//!
+//! | part | does |
+//! |---|---|
+//! | [`Log`] | appends events to runs, reads and follows them |
+//! | [`Inbox`] | keeps inputs that other processes post for a run's holder |
+//! | [`Leases`] | says which process may append to a run, with fencing |
+//! | [`Payloads`] | keeps bytes that are too large for events |
+//! | [`Index`] | lists runs, and [prunes](Pruning) them where the store can |
+//!
+//! To write a store, implement the parts and run [`store_conformance!`] on it; [`forward_store!`] hands parts on to a store
+//! within.
 mod clock;
 pub mod conformance;
 mod error;

@@ -61,7 +61,7 @@ pub async fn a_refused_append_leaves_nothing_behind(log: Arc<dyn Store>) -> Verd
     let late = Append { uses: Some(post), ..append(run, 0, said(2, 2)) };
     refused("an append at a wrong version", log.append(late).await, "store.conflict")?;
     let stranger = Append { uses: Some(post), fence: fence("stranger", 0), ..append(run, 1, said(2, 2)) };
-    refused("an append without the hold", log.append(stranger).await, "store.fenced")?;
+    refused("an append without the lease", log.append(stranger).await, "store.fenced")?;
     same("the summary", &works("a summary", log.summary(run).await)?, &before)?;
     same("the number of events", &flat(&works("reading", log.read(run, 1, 100).await)?).len(), &1)?;
     same("the number of posts", &works("the inbox", log.inbox(run, None).await)?.len(), &1)

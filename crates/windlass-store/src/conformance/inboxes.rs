@@ -106,7 +106,7 @@ pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> V
     let first = works("a post", log.post(run, 1, steer("first")).await)?;
     let second = works("a post", log.post(run, 2, steer("second")).await)?;
     let stranger = fence("stranger", 1);
-    refused("taking a post out without the hold", log.discard(run, first, &stranger).await, "store.fenced")?;
+    refused("taking a post out without the lease", log.discard(run, first, &stranger).await, "store.fenced")?;
     works("taking a post out", log.discard(run, first, &fence("maker", 1)).await)?;
     works("taking it out again", log.discard(run, first, &fence("maker", 1)).await)?;
     let left = works("the inbox", log.inbox(run, None).await)?;
@@ -117,9 +117,9 @@ pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> V
     works("a post", log.post(ends, 1, steer("late")).await)?;
     end(&*log, ends, 1, Status::Answered).await?;
     same("the inbox of an ended run", &works("the inbox", log.inbox(ends, None).await)?, &Vec::new())?;
-    works("giving up the hold", log.release(run, &fence("maker", 1)).await)?;
+    works("giving up the lease", log.release(run, &fence("maker", 1)).await)?;
     refused(
-        "taking a post out after the hold",
+        "taking a post out after the lease",
         log.discard(run, second, &fence("maker", 1)).await,
         "store.not_held",
     )

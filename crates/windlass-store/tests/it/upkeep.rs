@@ -256,6 +256,7 @@ async fn a_changed_letter_anywhere_in_an_append_is_found() {
         "body = replace(body, '\"type\"', '\"type\" ') WHERE run = 1 AND last = 3",
         "at = at + 1 WHERE run = 1 AND last = 3",
         "schema = 0 WHERE run = 1 AND last = 3",
+        "uses = 7 WHERE run = 1 AND last = 3",
         "chain = zeroblob(32) WHERE run = 1 AND last = 3",
         "chain = NULL, body = replace(body, 'wrote', 'write') WHERE run = 1 AND last >= 3",
     ];
