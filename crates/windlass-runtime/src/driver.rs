@@ -233,9 +233,16 @@ impl Driver {
     }
 
     async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
+        if posts.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
+        // After a crash, the inbox of some stores still lists what the last append has used.
+        let used = self.agent.log().used(self.state.run(), &ids).await?;
         for post in posts {
             self.posts.seen(post.id);
-            if self.take(post.what, Some(post.id)).await?.is_err() && !self.state.is_finished() {
+            let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
+            if done && !self.state.is_finished() {
                 // A refused post stays refused: it must not wait there for ever (E28).
                 self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
             }

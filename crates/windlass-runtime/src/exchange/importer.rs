@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::{Cause, Event, Fact, Millis, RunId};
-use windlass_store::{Batch, EventLog, Holder, PAYLOAD_BYTES};
+use windlass_store::{Batch, Holder, PAYLOAD_BYTES, Store};
 
 use super::hashes::{Hashes, Line as Hashed};
 use super::import::{Imported, import_run};
@@ -45,7 +45,7 @@ enum Line {
 /// where a later one is refused.
 #[derive(Debug)]
 pub struct Importer<'l> {
-    log: &'l dyn EventLog,
+    log: &'l dyn Store,
     holder: Holder,
     /// The number of the last line.
     number: u64,
@@ -55,7 +55,7 @@ pub struct Importer<'l> {
 
 impl<'l> Importer<'l> {
     /// Imports into that log. The holder is the name under which the runs are written.
-    pub fn new(log: &'l dyn EventLog, holder: Holder) -> Self {
+    pub fn new(log: &'l dyn Store, holder: Holder) -> Self {
         Self { log, holder, number: 0, coming: None, payload: Payload::default() }
     }
 

@@ -3,7 +3,7 @@
 
 use windlass_core::{Event, Fact, LimitKind, RunId, State, Status, replay};
 use windlass_runtime::{Agent, DriveOptions, Environment, Run};
-use windlass_store::{EventLog, RunFilter};
+use windlass_store::{Index, Log, RunFilter};
 use windlass_testing::{BEGINNING, FnModel, SimEnvironment, said};
 
 use crate::ground::{Ground, assert_sound, options};

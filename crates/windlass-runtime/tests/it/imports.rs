@@ -8,7 +8,7 @@ use windlass_core::{
 };
 use windlass_runtime::exchange::import_run;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
-use windlass_store::{Batch, EventLog, Holder};
+use windlass_store::{Batch, Holder, Log};
 
 use crate::ground::Ground;
 use crate::scenarios::{calls_then_answers, slow_tool};

@@ -7,7 +7,7 @@ use windlass_core::{RunId, Status};
 
 use super::sample::{append, begin, cause, end, flat, said};
 use super::{Verdict, holds, same, waits, works};
-use crate::log::{Batch, Batches, EventLog};
+use crate::{Batch, Batches, Store};
 
 async fn next(batches: &mut Batches) -> Result<Batch, String> {
     match batches.next().await {
@@ -17,7 +17,7 @@ async fn next(batches: &mut Batches) -> Result<Batch, String> {
 }
 
 /// A follower gets what is there, then what comes, as it comes.
-pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("an append", log.append(append(run, 1, said(2, 2))).await)?;
     let mut batches = log.follow(run, 1);
@@ -36,7 +36,7 @@ pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn EventLog>) -> Ve
 }
 
 /// A follower that begins inside an append gets the rest of it, then what comes.
-pub async fn following_begins_inside_an_append(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_begins_inside_an_append(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("an append", log.append(append(run, 1, said(2, 5))).await)?;
     let mut batches = log.follow(run, 4);
@@ -62,7 +62,7 @@ pub async fn following_begins_inside_an_append(log: Arc<dyn EventLog>) -> Verdic
 }
 
 /// The stream ends after the run's last event, for early and late followers.
-pub async fn following_ends_with_the_run(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_ends_with_the_run(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let mut early = log.follow(run, 2);
     holds("a follower at the end does not wait", waits(&mut early.next()).await)?;
@@ -76,7 +76,7 @@ pub async fn following_ends_with_the_run(log: Arc<dyn EventLog>) -> Verdict {
 
 const RUSH: u64 = 200;
 
-async fn write_in_a_rush(log: &dyn EventLog, run: RunId) -> Verdict {
+async fn write_in_a_rush(log: &dyn Store, run: RunId) -> Verdict {
     for seq in 2..RUSH {
         works("an append", log.append(append(run, seq - 1, said(seq, 1))).await)?;
     }
@@ -84,7 +84,7 @@ async fn write_in_a_rush(log: &dyn EventLog, run: RunId) -> Verdict {
 }
 
 /// Followers that begin at any moment of a busy run see every event once and in order.
-pub async fn following_misses_and_repeats_nothing(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_misses_and_repeats_nothing(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| super::run(write_in_a_rush(&*log, run)));
@@ -100,7 +100,7 @@ pub async fn following_misses_and_repeats_nothing(log: Arc<dyn EventLog>) -> Ver
     })
 }
 
-async fn follow_through(log: &dyn EventLog, run: RunId, from: u64) -> Verdict {
+async fn follow_through(log: &dyn Store, run: RunId, from: u64) -> Verdict {
     let mut batches = log.follow(run, from);
     let mut expected = from;
     while let Some(batch) = batches.next().await {

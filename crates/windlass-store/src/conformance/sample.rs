@@ -8,7 +8,7 @@ use windlass_core::{
 };
 
 use super::works;
-use crate::log::{Append, Batch, EventLog, Fence, Holder};
+use crate::{Append, Batch, Fence, Holder, Store};
 
 /// The time of the first event of every sample run, plus its number.
 pub(super) const BEGAN: Millis = 1_700_000_000_000;
@@ -69,11 +69,11 @@ pub(super) fn steer(text: &str) -> InputKind {
 }
 
 /// Begins a run with one event, held by `maker` with epoch 1.
-pub(super) async fn begin(log: &dyn EventLog, number: u32) -> Result<RunId, String> {
+pub(super) async fn begin(log: &dyn Store, number: u32) -> Result<RunId, String> {
     begin_as(log, number, started(number, "hello")?).await
 }
 
-pub(super) async fn begin_as(log: &dyn EventLog, number: u32, started: RunStarted) -> Result<RunId, String> {
+pub(super) async fn begin_as(log: &dyn Store, number: u32, started: RunStarted) -> Result<RunId, String> {
     let run = started.run;
     let events: Arc<[Event]> = Arc::new([Event { at: BEGAN + Millis::from(number), fact: started.into() }]);
     works("beginning a run", log.append(append(run, 0, events)).await)?;
@@ -87,7 +87,7 @@ pub(super) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append 
 }
 
 /// Ends a run that has so many events.
-pub(super) async fn end(log: &dyn EventLog, run: RunId, expected: u64, status: Status) -> Result<(), String> {
+pub(super) async fn end(log: &dyn Store, run: RunId, expected: u64, status: Status) -> Result<(), String> {
     let append = Append { standing: RunState::Ended(status), ..append(run, expected, ended(status)) };
     works("ending a run", log.append(append).await)
 }

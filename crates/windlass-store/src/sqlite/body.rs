@@ -10,8 +10,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::value::RawValue;
 use windlass_core::{Cause, Event, Fact, Millis, RunId};
 
+use crate::Batch;
 use crate::error::StoreError;
-use crate::log::Batch;
 
 /// About how many bytes an event takes without long texts.
 const EVENT_BYTES: usize = 256;

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use windlass_core::{Millis, RunId};
 
 use super::rows::{self, Fault};
+use crate::PostId;
 use crate::payload::Digest;
 
 /// What a row says beside cause and body.
@@ -19,6 +20,7 @@ pub(super) struct Link {
     pub(super) count: u64,
     pub(super) at: Millis,
     pub(super) schema: u32,
+    pub(super) uses: Option<PostId>,
 }
 
 impl Link {
@@ -27,7 +29,9 @@ impl Link {
         let mut hash = Sha256::new();
         hash.update(before);
         hash.update(self.run.0.as_bytes());
-        for number in [self.last, self.count, self.at, u64::from(self.schema)] {
+        // No post has the number 0.
+        let uses = self.uses.map_or(0, |post| post.0);
+        for number in [self.last, self.count, self.at, u64::from(self.schema), uses] {
             hash.update(number.to_be_bytes());
         }
         hash.update(content);
@@ -52,7 +56,7 @@ pub(super) fn look(
     named: usize,
 ) -> Result<Vec<(RunId, u64)>, Fault> {
     let mut query = connection.prepare(
-        "SELECT runs.run, appends.run, last, count, at, schema, cause, body, chain FROM appends \
+        "SELECT runs.run, appends.run, last, count, at, schema, cause, body, chain, uses FROM appends \
          JOIN runs ON runs.no = appends.run WHERE ?1 IS NULL OR runs.run = ?1 ORDER BY appends.run, last",
     )?;
     let mut rows = query.query([only.map(|run| run.0.as_bytes().to_vec())])?;
@@ -61,7 +65,8 @@ pub(super) fn look(
     while let Some(row) = rows.next()? {
         let (no, run): (i64, RunId) = (row.get(1)?, rows::run_id(row, 0)?);
         let [last, count, at] = [row.get::<_, i64>(2)?, row.get(3)?, row.get(4)?].map(i64::cast_unsigned);
-        let link = Link { run, last, count, at, schema: row.get(5)? };
+        let uses = row.get::<_, Option<i64>>(9)?.map(|post| PostId(post.cast_unsigned()));
+        let link = Link { run, last, count, at, schema: row.get(5)?, uses };
         let text = |column| row.get_ref(column)?.as_bytes().map_err(rusqlite::Error::from);
         let content = content(text(6)?, text(7)?);
         // One of another length is one that was changed.

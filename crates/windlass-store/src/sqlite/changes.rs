@@ -11,9 +11,9 @@ use super::rows::{self, Fault};
 use super::write::Left;
 use super::{holders, payloads};
 use crate::error::StoreError;
-use crate::log::{Fence, Holder, INBOX_POSTS, PostId};
 use crate::opening::Opening;
 use crate::payload::Digest;
+use crate::{Fence, Holder, INBOX_POSTS, PostId};
 
 /// How many runs the writer keeps in mind. Beyond that it forgets all and asks the database again.
 const KNOWN_RUNS: usize = 8_192;
@@ -213,7 +213,7 @@ impl Desk {
         post: PostId,
         fence: &Fence,
     ) -> Result<(), Fault> {
-        self.confirm(connection, run, fence)?;
+        self.renew(connection, run, fence)?;
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         connection
             .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
@@ -222,17 +222,12 @@ impl Desk {
     }
 
     /// Whether a hold still stands.
-    pub(super) fn confirm(
-        &mut self,
-        connection: &Connection,
-        run: RunId,
-        fence: &Fence,
-    ) -> Result<(), Fault> {
+    pub(super) fn renew(&mut self, connection: &Connection, run: RunId, fence: &Fence) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         Ok(known.check(run, fence, known.version)?)
     }
 
-    pub(super) fn hold(
+    pub(super) fn acquire(
         &mut self,
         connection: &Connection,
         run: RunId,
@@ -390,12 +385,13 @@ impl Known {
 /// Writes the row of an append. Gives its hash.
 fn insert(connection: &Connection, no: i64, new: &NewEvents, before: &Digest) -> rusqlite::Result<Digest> {
     let last = new.expected.saturating_add(new.count);
-    let link = Link { run: new.run, last, count: new.count, at: new.times.1, schema: Fact::SCHEMA };
+    let link =
+        Link { run: new.run, last, count: new.count, at: new.times.1, schema: Fact::SCHEMA, uses: new.uses };
     let hash = link.hash(before, &new.digest);
     connection
         .prepare_cached(
-            "INSERT INTO appends(run, last, count, at, schema, cause, body, chain) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO appends(run, last, count, at, schema, cause, body, chain, uses) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             no,
@@ -406,6 +402,7 @@ fn insert(connection: &Connection, no: i64, new: &NewEvents, before: &Digest) ->
             new.cause,
             new.body,
             hash,
+            new.uses.map(|post| post.0.cast_signed()),
         ])
         .map(|_| hash)
 }

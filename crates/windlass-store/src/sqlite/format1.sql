@@ -31,9 +31,11 @@ CREATE TABLE appends (
   schema INTEGER NOT NULL,         -- the schema version of its events and its cause
   cause TEXT NOT NULL,             -- {"type":KIND,..}: which input led to it, as far as the events do not say it
   body TEXT NOT NULL,              -- [{"type":KIND,"data":{..}},..], with "at" where it is not the append's
+  uses INTEGER,                    -- the post that it used (inbox.id)
   chain BLOB NOT NULL              -- SHA-256 over the chain of the append before and this row
 );
 CREATE UNIQUE INDEX appends_by_run ON appends(run, last);
+CREATE UNIQUE INDEX appends_by_post ON appends(uses) WHERE uses IS NOT NULL; -- no post is used twice
 CREATE TABLE inbox (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   run INTEGER NOT NULL,            -- runs.no

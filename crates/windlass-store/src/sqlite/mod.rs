@@ -35,12 +35,12 @@ use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;
-use crate::log::{
-    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Wake,
-};
 use crate::opening::{self, Opening};
 use crate::payload;
-use crate::pruning::{Prune, Pruned};
+use crate::{
+    Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted, Prune,
+    Pruned, Pruning, RunFilter, RunSummary, Wake,
+};
 use changes::NewEvents;
 use identity::Files;
 use reader::Readers;
@@ -179,39 +179,6 @@ impl SqliteLog {
         self.inner.writer.write(Write::Checkpoint).await.map(drop)
     }
 
-    /// What [`prune`](Self::prune) would take out now, without payloads. Nothing is changed.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`].
-    pub async fn prunable(&self, prune: Prune) -> Result<Pruned, StoreError> {
-        self.inner.readers.read(move |connection| prune::choose(connection, &prune)).await
-    }
-
-    /// Takes runs out for good, a few at a time so that others can write in between, then the payloads that nothing
-    /// refers to any more and that were stored more than an hour ago. A run that somebody took hold of, or based another
-    /// one on, in the meantime stays. The file does not shrink: its free pages are used again.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`], [`StoreError::Failed`]; what was taken out until then is gone.
-    pub async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
-        let mut pruned = self.prunable(prune).await?;
-        let mut gone = Vec::with_capacity(pruned.runs.len());
-        // Newest first, so that a run goes before the one that it is based on.
-        for runs in pruned.runs.chunks(prune::AT_ONCE) {
-            match self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await? {
-                Written::Removed(runs) => gone.extend(runs),
-                other => return Err(unexpected(&other)),
-            }
-        }
-        pruned.kept += (pruned.runs.len() - gone.len()) as u64;
-        pruned.runs = gone;
-        while let Written::Reclaimed(bytes) = self.inner.writer.write(Write::Reclaim).await? {
-            pruned.payloads += 1;
-            pruned.payload_bytes += bytes;
-        }
-        Ok(pruned)
-    }
-
     /// Copies the log as it is at this moment to a file that is not there yet, while others write. Gives its bytes.
     ///
     /// # Errors
@@ -277,7 +244,7 @@ fn unexpected(written: &Written) -> StoreError {
     StoreError::Failed(format!("the writer answered another question: {written:?}").into())
 }
 
-impl EventLog for SqliteLog {
+impl Log for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             // Long texts take their time to be written and hashed.
@@ -295,10 +262,17 @@ impl EventLog for SqliteLog {
         Box::pin(self.inner.readers.read(move |connection| rows::read(connection, run, from, max)))
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> BoxFuture<'_, Result<Vec<PostId>, StoreError>> {
+        let posts = posts.to_vec();
+        Box::pin(self.inner.readers.read(move |connection| rows::used(connection, run, &posts)))
+    }
+
     fn follow(&self, run: RunId, from: u64) -> Batches {
         follow::follow(Arc::clone(&self.inner), run, from)
     }
+}
 
+impl Inbox for SqliteLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         Box::pin(async move {
             let body = serde_json::to_string(&what).map_err(|error| StoreError::Failed(Box::new(error)))?;
@@ -336,7 +310,9 @@ impl EventLog for SqliteLog {
         let write = Write::Discard { run, post, fence: fence.clone() };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
+}
 
+impl Payloads for SqliteLog {
     fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
         Box::pin(async move {
             // The digest of a large payload takes its time: it is made on a reader's thread.
@@ -347,15 +323,17 @@ impl EventLog for SqliteLog {
         })
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
         let digest = payload::parse(sha256);
         Box::pin(async move {
             let digest = digest?;
             self.inner.readers.read(move |connection| payloads::read(connection, &digest, from, max)).await
         })
     }
+}
 
-    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
+impl Leases for SqliteLog {
+    fn acquire(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
         let holder = holder.clone();
         Box::pin(async move {
             match self.inner.writer.write(Write::Lease { run, holder }).await? {
@@ -365,8 +343,8 @@ impl EventLog for SqliteLog {
         })
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        let write = Write::Confirm { run, fence: fence.clone() };
+    fn renew(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let write = Write::Renew { run, fence: fence.clone() };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
@@ -376,16 +354,13 @@ impl EventLog for SqliteLog {
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
-    fn park_until(
-        &self,
-        run: RunId,
-        fence: &Fence,
-        wake: Option<Wake>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> BoxFuture<'_, Result<(), StoreError>> {
         let write = Write::Release { run, fence: fence.clone(), left: Left::Suspended(wake) };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
+}
 
+impl Index for SqliteLog {
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         Box::pin(async move {
             let listed = self.inner.readers.read(move |connection| rows::list(connection, &filter)).await?;
@@ -399,5 +374,38 @@ impl EventLog for SqliteLog {
 
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
         Box::pin(self.inner.readers.read(move |connection| rows::summary(connection, run)))
+    }
+
+    fn pruning(&self) -> Option<&dyn Pruning> {
+        Some(self)
+    }
+}
+
+impl Pruning for SqliteLog {
+    fn prunable(&self, prune: Prune) -> BoxFuture<'_, Result<Pruned, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| prune::choose(connection, &prune)))
+    }
+
+    /// A few runs at a time, so that others can write in between. Payloads go that were stored more than an hour ago. The
+    /// file does not shrink: its free pages are used again. After an error, what was taken out until then is gone.
+    fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<Pruned, StoreError>> {
+        Box::pin(async move {
+            let mut pruned = self.prunable(prune).await?;
+            let mut gone = Vec::with_capacity(pruned.runs.len());
+            // Newest first, so that a run goes before the one that it is based on.
+            for runs in pruned.runs.chunks(prune::AT_ONCE) {
+                match self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await? {
+                    Written::Removed(runs) => gone.extend(runs),
+                    other => return Err(unexpected(&other)),
+                }
+            }
+            pruned.kept += (pruned.runs.len() - gone.len()) as u64;
+            pruned.runs = gone;
+            while let Written::Reclaimed(bytes) = self.inner.writer.write(Write::Reclaim).await? {
+                pruned.payloads += 1;
+                pruned.payload_bytes += bytes;
+            }
+            Ok(pruned)
+        })
     }
 }

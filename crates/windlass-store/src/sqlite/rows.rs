@@ -9,8 +9,8 @@ use windlass_core::{CLOCK_JUMP_MS, RunId, RunState, SessionId, Status};
 
 use super::{body, holders};
 use crate::error::StoreError;
-use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary};
 use crate::payload::Digest;
+use crate::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary};
 
 /// A query's failure: what the database said, or what we think of what it holds.
 #[derive(Debug)]
@@ -140,6 +140,19 @@ pub(super) fn inbox(
         });
     }
     Ok(posted)
+}
+
+/// Which of these posts the appends of a run have used.
+pub(super) fn used(connection: &Connection, run: RunId, posts: &[PostId]) -> Result<Vec<PostId>, Fault> {
+    let (no, _) = find(connection, run)?;
+    let mut query = connection.prepare_cached("SELECT 1 FROM appends WHERE uses = ?1 AND run = ?2")?;
+    let mut used = Vec::new();
+    for post in posts {
+        if query.exists([post.0.cast_signed(), no])? {
+            used.push(*post);
+        }
+    }
+    Ok(used)
 }
 
 /// Whether a run can go on at the time in that parameter. A suspended run's detail is the time at which it goes on by itself.

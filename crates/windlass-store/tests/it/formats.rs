@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use windlass_store::{EventLog, RunFilter, SqliteLog, StoreError};
+use windlass_store::{Index, Log, RunFilter, SqliteLog, StoreError};
 
 use crate::sample::{begin, words};
 

@@ -6,7 +6,7 @@ use windlass_core::{
     AgentRef, Base, Cause, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, RunState,
     Status, Steered, Usage,
 };
-use windlass_store::{Append, EventLog, Fence, Holder};
+use windlass_store::{Append, Fence, Holder, Store};
 
 pub(crate) fn id(number: u128) -> RunId {
     RunId::from_number(number)
@@ -54,7 +54,7 @@ pub(crate) fn end(run: RunId, expected: u64) -> Append {
     Append { standing: RunState::Ended(Status::Answered), ..append(run, expected, ended()) }
 }
 
-pub(crate) async fn begin(log: &dyn EventLog, number: u128) -> RunId {
+pub(crate) async fn begin(log: &dyn Store, number: u128) -> RunId {
     log.append(append(id(number), 0, started(id(number), None))).await.unwrap();
     id(number)
 }
