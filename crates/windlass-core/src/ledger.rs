@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::asks::Ask;
 use crate::choice::{Carried, ModelChoice, Prices};
-use crate::event::Purpose;
+use crate::event::{Purpose, ResumedBy};
 use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
 use crate::state::State;
@@ -59,10 +59,8 @@ impl Amount {
             LimitKind::OutputTokens => self.output,
             LimitKind::CostUsd => self.cost,
             LimitKind::ModelCalls
-            | LimitKind::Iterations
             | LimitKind::ToolRounds
             | LimitKind::ToolCalls
-            | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
             | LimitKind::Repetition => 0,
@@ -209,12 +207,12 @@ impl State {
     }
 
     /// The process that drove the run is gone. A model call that was going on may have been paid.
-    pub(crate) fn taken_over(&mut self, by_hand: bool) {
+    pub(crate) fn taken_over(&mut self, by: ResumedBy) {
         let lost: Vec<Amount> = self.asks.asked().map(|ask| self.call_reservation(ask)).collect();
         for reservation in lost {
             self.ledger.lose(reservation);
         }
-        if by_hand {
+        if by == ResumedBy::Person {
             self.ledger.lost = 0;
         }
     }
@@ -222,8 +220,9 @@ impl State {
     /// What a closing call may use that begins now, its request being the conversation as it stands.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let most =
-            asked.map_or_else(Amount::default, |model| self.reservation(self.setup.policy.purpose, model, 0));
+        let most = asked.map_or_else(Amount::default, |model| {
+            self.reservation(self.setup.policy.request.purpose, model, 0)
+        });
         Beyond { before: self.ledger.spent(), most }
     }
 

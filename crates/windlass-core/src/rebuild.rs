@@ -44,18 +44,18 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
     Some(match cause {
         Cause::Start => InputKind::Start(Box::new(started(first)?)),
         Cause::Resumed => {
-            let RunResumed { holder, epoch, by_hand, .. } = resumed(first)?;
-            InputKind::Resumed { holder, epoch, by_hand }
+            let RunResumed { holder, epoch, by, .. } = resumed(first)?;
+            InputKind::Resumed { holder, epoch, by }
         }
         Cause::ResumedWithTools => {
-            let RunResumed { holder, epoch, by_hand, .. } = resumed(first)?;
+            let RunResumed { holder, epoch, by, .. } = resumed(first)?;
             let Adjusted { tools, seals, .. } = adjusted(events.get(1)?)?;
-            InputKind::ResumedWithTools { holder, epoch, tools: tools?, seals, by_hand }
+            InputKind::ResumedWithTools { holder, epoch, tools: tools?, seals, by }
         }
         Cause::Adopted => {
-            let RunResumed { holder, epoch, by_hand, .. } = resumed(first)?;
+            let RunResumed { holder, epoch, by, .. } = resumed(first)?;
             let mut adjusted = Box::new(adjusted(events.get(1)?)?);
-            InputKind::Adopted { holder, epoch, agent: adjusted.agent.take()?, adjusted, by_hand }
+            InputKind::Adopted { holder, epoch, agent: adjusted.agent.take()?, adjusted, by }
         }
         Cause::Replied { action } => {
             let (reply, _) = reply(first)?;

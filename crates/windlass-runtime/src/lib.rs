@@ -33,6 +33,7 @@ mod run;
 mod schemas;
 mod searching;
 mod serving;
+mod settings;
 mod slots;
 mod source;
 mod spill;
@@ -79,6 +80,7 @@ pub use partial::Partially;
 pub use people::People;
 pub use resume::Resume;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream};
+pub use settings::SettingsError;
 pub use source::ToolSource;
 #[cfg(feature = "otel")]
 pub use telemetry::set_telemetry;

@@ -29,7 +29,7 @@ pub(crate) fn check_prices<'m>(
     policy: &Policy,
     mut models: impl Iterator<Item = &'m ModelChoice>,
 ) -> Result<(), Error> {
-    let limited = policy.limits.contains_key(&LimitKind::CostUsd);
+    let limited = policy.bounds.limits.contains_key(&LimitKind::CostUsd);
     match models.find(|model| limited && model.prices.is_none()) {
         Some(model) => Err(Error::UnknownPrice { agent: agent.to_owned(), model: model.name.clone() }),
         None => Ok(()),

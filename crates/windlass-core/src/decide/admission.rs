@@ -9,7 +9,7 @@ use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::Text;
 use crate::ledger::{Amount, Ledger, METERED};
 use crate::outcome::FailKind;
-use crate::policy::LimitKind;
+use crate::policy::{LimitKind, Turns};
 use crate::reply::{ModelFailure, Usage};
 use crate::state::Closing;
 
@@ -64,7 +64,7 @@ impl Decision {
     fn admits(&self, ledger: &Ledger, next: &TurnStarted) -> Result<(), Refusal> {
         let state = &self.state;
         let Some(model) = state.setup.models.get(next.model as usize) else { return Ok(()) };
-        if model.prices.is_none() && state.setup.policy.limits.contains_key(&LimitKind::CostUsd) {
+        if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
         let needed = state.reservation(next.purpose, model, self.entering(next));
@@ -76,10 +76,10 @@ impl Decision {
             let reached = if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) };
             return Err(Refusal::used_up(cut.limit, reached));
         }
-        if state.setup.policy.single_turn && state.turn.accepted > 0 {
+        if state.setup.policy.bounds.turns == Turns::One && state.turn.accepted > 0 {
             return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
         }
-        let mut limits = state.setup.policy.limits.iter();
+        let mut limits = state.setup.policy.bounds.limits.iter();
         limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, ledger, &needed))
     }
 
@@ -98,14 +98,11 @@ impl Decision {
             if kind != closing.reached.limit {
                 return within(kind, max, ledger, needed);
             }
-            match &closing.beyond {
-                Some(beyond)
-                    if next.turn == self.state.turn.number && !ledger.fits_beyond(kind, beyond, needed) =>
-                {
-                    Err(Refusal::used_up(kind, ledger.committed().of(kind)))
-                }
-                _ => Ok(()),
+            let begun = closing.beyond.as_ref().filter(|_| next.turn == self.state.turn.number);
+            if begun.is_none_or(|beyond| ledger.fits_beyond(kind, beyond, needed)) {
+                return Ok(());
             }
+            Err(Refusal::used_up(kind, ledger.committed().of(kind)))
         })
     }
 
@@ -118,11 +115,7 @@ impl Decision {
             // 0 rounds or calls: the model is asked all the same, without tools.
             LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
             // These are checked where the thing that they count is about to happen.
-            LimitKind::ToolCalls
-            | LimitKind::Retries
-            | LimitKind::Iterations
-            | LimitKind::PlanSteps
-            | LimitKind::Repetition => false,
+            LimitKind::ToolCalls | LimitKind::Retries | LimitKind::Repetition => false,
             LimitKind::ModelCalls | LimitKind::Seconds => self.reached(kind) >= max,
         };
         if used_up { Err(Refusal::used_up(kind, self.reached(kind))) } else { Ok(()) }
@@ -153,9 +146,13 @@ impl Decision {
         }
         // After a take-over: the attempt that was lost is not made again. What it may have cost is reserved.
         self.abandon_turn("the process died during the call, and no other one is admitted", Usage::default());
+        if late {
+            return self.after_stop();
+        }
+        if self.state.ending.closing().is_some() {
+            return self.finish_closing(None);
+        }
         match refusal {
-            _ if late => self.after_stop(),
-            _ if self.state.ending.closing().is_some() => self.finish_closing(None),
             Refusal::Limit { limit, reached, needed } => self.reach(limit, reached, needed),
             Refusal::Unpriced(model) => {
                 let error = format!("the run has a limit on cost, and the price of model {model} is unknown");

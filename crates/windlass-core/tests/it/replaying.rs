@@ -16,7 +16,7 @@ type Append = (State, Accepted);
 
 /// A run whose model calls `read` and then answers: its appends.
 fn appends() -> Vec<Append> {
-    let mut appends = vec![begun(Policy::preset(Preset::Chat).unwrap())];
+    let mut appends = vec![begun(Preset::CHAT.policy())];
     loop {
         let (_, Accepted { state, .. }) = appends.last().unwrap();
         if state.is_finished() {
@@ -125,7 +125,7 @@ fn the_cause_of_an_append_says_which_action_has_ended() {
 
 #[test]
 fn another_jitter_is_another_wait() {
-    let (_, start) = begun(Policy::preset(Preset::Chat).unwrap());
+    let (_, start) = begun(Preset::CHAT.policy());
     let failure = Box::new(ModelFailure::new(FailureKind::Overloaded, "busy", "m"));
     let action = calling(&start.state);
     let (state, Accepted { events, cause, .. }) =
@@ -147,8 +147,8 @@ fn a_reply_is_no_objection_and_the_other_way_round() {
 
 /// A run whose hook is asked after the step: the state in which it is.
 fn hooked() -> State {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.hooks = true;
+    let mut policy = Preset::CHAT.policy();
+    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
     let (_, start) = begun(policy);
     let (_, called) = after(&start.state, replied(calling(&start.state), vec![("read", "{}", Some("a"))]));
     let running = |action: &windlass_core::Action| matches!(action.work, ActionKind::RunTool { .. });

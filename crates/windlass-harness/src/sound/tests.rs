@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use windlass_core::{
-    Answer, CallDoubted, CallFinished, CallOutcome, CallStarted, Cause, Event, Fact, InputReceived, RunId,
-    RunResumed, State,
+    Answer, CallDoubted, CallFinished, CallOutcome, CallStarted, Cause, Event, Fact, InputReceived,
+    ResumedBy, RunId, RunResumed, State,
 };
 use windlass_store::Batch;
 
@@ -48,7 +48,12 @@ fn finished() -> Fact {
 }
 
 fn resumed() -> Fact {
-    Fact::RunResumed(RunResumed { holder: "h".into(), epoch: 2, clock_behind_ms: None, by_hand: false })
+    Fact::RunResumed(RunResumed {
+        holder: "h".into(),
+        epoch: 2,
+        clock_behind_ms: None,
+        by: ResumedBy::Runtime,
+    })
 }
 
 fn doubted() -> Fact {
