@@ -6,10 +6,11 @@ use crate::cause::{Cause, CheckResult, StepEnd};
 use crate::decide::{Accepted, decide};
 use crate::event::{
     Adjusted, CallFinished, CallRetried, DelegationFinished, Event, Fact, InputRequested, RunResumed,
+    RunStarted,
 };
 use crate::ids::Text;
 use crate::outcome::CallOutcome;
-use crate::reply::{Reply, ReplyCall};
+use crate::reply::{ModelFailure, Reply, ReplyCall};
 use crate::state::State;
 
 /// An append that does not follow from its input any more.
@@ -41,10 +42,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
     let first = events.first()?;
     let freed = |seq: &u64| state.action(*seq);
     Some(match cause {
-        Cause::Start => {
-            let Fact::RunStarted(start) = &first.fact else { return None };
-            InputKind::Start(Box::new(start.clone()))
-        }
+        Cause::Start => InputKind::Start(Box::new(started(first)?)),
         Cause::Resumed => {
             let RunResumed { holder, epoch, by, .. } = resumed(first)?;
             InputKind::Resumed { holder, epoch, by }
@@ -68,8 +66,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
             InputKind::Objected { action: freed(action), reply, objection: objection? }
         }
         Cause::ModelFailed { action, jitter } => {
-            let Fact::TurnFailed(failed) = &first.fact else { return None };
-            let failure = Box::new(failed.failure.clone());
+            let failure = Box::new(failure(first)?);
             InputKind::ModelFailed { action: freed(action), failure, jitter: *jitter }
         }
         Cause::CallEnded { action } => {
@@ -136,6 +133,14 @@ pub fn replay(state: &State, cause: &Cause, events: &[Event]) -> Result<State, B
         return Err(differs(0, found.first(), Some(reason)));
     }
     Ok(next)
+}
+
+fn started(first: &Event) -> Option<RunStarted> {
+    if let Fact::RunStarted(start) = &first.fact { Some(start.clone()) } else { None }
+}
+
+fn failure(first: &Event) -> Option<ModelFailure> {
+    if let Fact::TurnFailed(failed) = &first.fact { Some(failed.failure.clone()) } else { None }
 }
 
 fn resumed(first: &Event) -> Option<RunResumed> {
