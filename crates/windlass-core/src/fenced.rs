@@ -72,7 +72,7 @@ pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: &Resu
 }
 
 fn sections(tools: &[ToolSpec]) -> Vec<String> {
-    let offered = || tools.iter().filter(|tool| tool.offered);
+    let offered = || tools.iter().filter(|tool| tool.is_offered());
     let described: Vec<String> = offered()
         .filter(|tool| tool.kind != ToolKind::Delegate)
         .map(|tool| {
@@ -80,7 +80,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
             format!("- **{}**: {}\n  Parameters: {schema}", tool.name, tool.description)
         })
         .collect();
-    let known = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate && (tool.offered || tool.unreachable);
+    let known = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate && (tool.is_known());
     let delegates: Vec<&ToolSpec> = tools.iter().filter(known).collect();
     let mut sections = Vec::new();
     if !described.is_empty() {
@@ -89,7 +89,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
     }
     if !delegates.is_empty() {
         let line = |tool: &&ToolSpec| format!("- **{}**: {}", tool.name, tool.description);
-        let (there, gone): (Vec<_>, Vec<_>) = delegates.into_iter().partition(|tool| tool.offered);
+        let (there, gone): (Vec<_>, Vec<_>) = delegates.into_iter().partition(|tool| tool.is_offered());
         let mut lines: Vec<String> = there.iter().map(line).collect();
         if !gone.is_empty() {
             lines.push("\n**Unavailable agents:**".to_owned());

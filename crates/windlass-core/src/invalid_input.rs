@@ -147,7 +147,11 @@ impl InvalidInput {
                 Some("name an earlier event, or give an input to begin anew after the end".to_owned())
             }
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
-            _ => None,
+            Self::NotStarted { .. }
+            | Self::AlreadyStarted { .. }
+            | Self::UnknownAction { .. }
+            | Self::EarlyTimer { .. }
+            | Self::Stopping { .. } => None,
         }
     }
 }

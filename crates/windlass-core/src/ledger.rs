@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::asks::Ask;
 use crate::choice::{Carried, ModelChoice, Prices};
-use crate::event::Purpose;
+use crate::event::{Purpose, ResumedBy};
 use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
 use crate::state::State;
@@ -207,12 +207,12 @@ impl State {
     }
 
     /// The process that drove the run is gone. A model call that was going on may have been paid.
-    pub(crate) fn taken_over(&mut self, by_hand: bool) {
+    pub(crate) fn taken_over(&mut self, by: ResumedBy) {
         let lost: Vec<Amount> = self.asks.asked().map(|ask| self.call_reservation(ask)).collect();
         for reservation in lost {
             self.ledger.lose(reservation);
         }
-        if by_hand {
+        if by == ResumedBy::Person {
             self.ledger.lost = 0;
         }
     }

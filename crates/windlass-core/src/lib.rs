@@ -71,7 +71,7 @@ pub use json::MAX_VALUES;
 pub use kind::StateKind;
 pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
 pub use message::*;
-pub use narrate::{LogLine, narrate};
+pub use narrate::{LogLevel, LogLine, narrate};
 pub use nearest::nearest;
 pub use open_call::{OpenCall, Origin};
 pub use outcome::*;

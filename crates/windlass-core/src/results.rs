@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::message::{Content, Message, Part, ToolMessage};
 use crate::open_call::OpenCall;
-use crate::outcome::CallOutcome;
+use crate::outcome::{CallOutcome, DeniedBy};
 use crate::policy::{Policy, Results, filled};
 
 /// How many bytes of an unknown tool's name are shown to the model that called it.
@@ -84,8 +84,15 @@ fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) ->
             agents = nearest.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
             &results.agent_unknown
         }
-        CallOutcome::Skipped { .. } | CallOutcome::Interrupted { .. } | CallOutcome::Unknown => {
-            if call.delegate { &results.agent_undone } else { &results.undone }
+        CallOutcome::Skipped { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => {
+            if call.delegate {
+                &results.agent_undone
+            } else {
+                &results.undone
+            }
         }
         CallOutcome::Error { kind: known, .. } => {
             kind = known.as_ref().map_or(String::new(), |kind| format!("{kind}: "));
@@ -176,16 +183,16 @@ fn failure_text(name: &str, outcome: &CallOutcome) -> String {
             let more = if shown.len() < name.len() { "…" } else { "" };
             format!("Tool '{shown}{more}' not found{hint}")
         }
-        CallOutcome::Denied { reason, by_policy: true } => match reason {
+        CallOutcome::Denied { reason, by: DeniedBy::Policy } => match reason {
             Some(pattern) => format!("Tool denied by policy: {name} (rule {pattern})"),
             None => format!("Tool denied by policy: {name}"),
         },
-        CallOutcome::Denied { reason, by_policy: false } => match reason {
+        CallOutcome::Denied { reason, by: DeniedBy::Person } => match reason {
             Some(reason) => format!("The call of {name} was denied: {reason}"),
             None => format!("The call of {name} was denied."),
         },
         CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
-        CallOutcome::Interrupted { .. } => "interrupted".to_owned(),
+        CallOutcome::Interrupted | CallOutcome::Abandoned => "interrupted".to_owned(),
         CallOutcome::Unknown => "outcome unknown".to_owned(),
     }
 }

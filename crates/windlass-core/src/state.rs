@@ -209,7 +209,7 @@ impl State {
             return None;
         }
         self.toolbox.all.iter().rev().find(|tool| {
-            tool.offered && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
+            tool.is_offered() && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
         })
     }
 
@@ -235,10 +235,7 @@ impl State {
 
     /// The run's end.
     pub fn ended(&self) -> Option<&RunEnded> {
-        match &self.phase {
-            Phase::Ended(end) => Some(end),
-            _ => None,
-        }
+        if let Phase::Ended(end) = &self.phase { Some(end) } else { None }
     }
 
     /// Whether the run has ended.
@@ -274,10 +271,8 @@ impl State {
 
     /// The call of that id, while its turn is going on.
     pub fn open_call(&self, id: &CallId) -> Option<&OpenCall> {
-        match &self.phase {
-            Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
-            _ => None,
-        }
+        let Phase::Acting(calls) = &self.phase else { return None };
+        calls.iter().find(|call| call.call.id == *id)
     }
 
     /// The tool of that name, if the run has it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use windlass_core::{
-    BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, OpenCall, PARENT_TOOL, Policy, RunId,
+    BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, Offer, OpenCall, PARENT_TOOL, Policy, RunId,
     SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
 };
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
@@ -71,7 +71,7 @@ impl OwnBranch {
         let (name, description) = (self.agent.name().clone(), self.agent.description().clone());
         let input = self.agent.input_schema().map(|schema| &**schema);
         let mut spec = ToolSpec::one_branch(name, description, input);
-        spec.offered = self.offered;
+        spec.offer = Offer::when(self.offered);
         spec
     }
 }
@@ -90,7 +90,7 @@ impl Above {
         let policy = self.agent.policy();
         let specs = self.agent.tools();
         let usable = |tool: &&ToolSpec| {
-            tool.offered
+            tool.is_offered()
                 && matches!(tool.kind, ToolKind::Run | ToolKind::Ask)
                 && !self.withheld.contains(&tool.name)
         };
@@ -147,7 +147,8 @@ impl Agent {
 
     /// This agent as a branch of another one, which stands so.
     fn under(&self, parent: &Self, state: &State) -> Self {
-        let withheld = state.own_tools().iter().filter(|tool| !tool.offered).map(|tool| tool.name.clone());
+        let withheld =
+            state.own_tools().iter().filter(|tool| !tool.is_offered()).map(|tool| tool.name.clone());
         let above = Above { agent: parent.clone(), withheld: withheld.collect() };
         let mut policy = Policy::clone(self.policy());
         policy.tools.approve.extend(parent.policy().tools.approve.iter().cloned());
@@ -322,7 +323,7 @@ impl BranchWork {
             context: Vec::new(),
             answer: None,
             cancel: self.task.cancel.clone(),
-            by_hand: self.task.by_hand,
+            resumed_by: self.task.resumed_by,
             leave: self.task.leave.clone(),
         };
         let prepare = async {
@@ -387,7 +388,7 @@ fn failed(message: String, usage: Usage, cost: Option<u64>) -> TaskEnd {
 }
 
 fn stopped(usage: Usage, cost: Option<u64>) -> TaskEnd {
-    TaskEnd::Done { outcome: CallOutcome::Interrupted { abandoned: false }, usage, cost }
+    TaskEnd::Done { outcome: CallOutcome::Interrupted, usage, cost }
 }
 
 /// Names that a branch's own tools must not have.

@@ -16,8 +16,8 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, Hooks, InputKind, InvalidInput, OpenCall, RunId, RunState, State, ToolKind, ToolSpec,
-    evolve, narrate, pending,
+    Event, Fact, Hooks, InputKind, InvalidInput, LogLevel, OpenCall, ResumedBy, RunId, RunState, State,
+    ToolKind, ToolSpec, evolve, narrate, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
@@ -63,7 +63,7 @@ pub(crate) struct Driver {
     wait_for_timers: bool,
     clock: RunClock,
     /// Whether a person lets it go on: so do the runs that it handed tasks to.
-    pub(crate) by_hand: bool,
+    pub(crate) resumed_by: ResumedBy,
     publisher: Publisher,
     prefix: PrefixCell,
     slots: Slots,
@@ -121,7 +121,7 @@ impl Driver {
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
             clock: RunClock::default(),
-            by_hand: options.by_hand,
+            resumed_by: options.resumed_by,
             publisher: Publisher::default(),
             prefix: PrefixCell::default(),
             slots: Slots::default(),
@@ -299,7 +299,7 @@ impl Driver {
             return Ok(true);
         }
         let Fence { holder, epoch } = self.lease.fence().clone();
-        self.take(InputKind::Resumed { holder: holder.0, epoch, by_hand: false }, None)
+        self.take(InputKind::Resumed { holder: holder.0, epoch, by: ResumedBy::Runtime }, None)
             .await?
             .map_err(Error::Refused)?;
         Ok(false)
@@ -386,7 +386,7 @@ impl Driver {
             for event in events.iter() {
                 state = evolve(state, event);
                 if let Some(line) = narrate(&state, event) {
-                    if line.warning {
+                    if line.level == LogLevel::Warning {
                         tracing::warn!(run = %after.run(), "{}", line.text);
                     } else {
                         tracing::info!(run = %after.run(), "{}", line.text);
@@ -465,7 +465,7 @@ fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Ar
         let mut tool = tool.clone();
         let before = known.iter().find(|other| other.name == tool.name);
         if let Some(before) = before.filter(|_| hooks || tool.kind == ToolKind::Delegate) {
-            (tool.offered, tool.unreachable) = (before.offered, before.unreachable);
+            tool.offer = before.offer;
         }
         tool
     });

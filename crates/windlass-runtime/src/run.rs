@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    AgentRef, Answer, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId, RunId,
-    RunInput, RunState, SessionId, State, Status, Text, Usage,
+    AgentRef, Answer, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId,
+    ResumedBy, RunId, RunInput, RunState, SessionId, State, Status, Text, Usage,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -109,7 +109,7 @@ pub struct DriveOptions {
     /// The session that the run belongs to and goes on with.
     pub session: Option<SessionId>,
     /// Whether a person lets the run go on, however often its model call was lost ([`given_up`](crate::given_up)).
-    pub by_hand: bool,
+    pub resumed_by: ResumedBy,
 }
 
 /// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).

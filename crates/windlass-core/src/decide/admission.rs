@@ -98,14 +98,11 @@ impl Decision {
             if kind != closing.reached.limit {
                 return within(kind, max, ledger, needed);
             }
-            match &closing.beyond {
-                Some(beyond)
-                    if next.turn == self.state.turn.number && !ledger.fits_beyond(kind, beyond, needed) =>
-                {
-                    Err(Refusal::used_up(kind, ledger.committed().of(kind)))
-                }
-                _ => Ok(()),
+            let begun = closing.beyond.as_ref().filter(|_| next.turn == self.state.turn.number);
+            if begun.is_none_or(|beyond| ledger.fits_beyond(kind, beyond, needed)) {
+                return Ok(());
             }
+            Err(Refusal::used_up(kind, ledger.committed().of(kind)))
         })
     }
 
@@ -149,9 +146,13 @@ impl Decision {
         }
         // After a take-over: the attempt that was lost is not made again. What it may have cost is reserved.
         self.abandon_turn("the process died during the call, and no other one is admitted", Usage::default());
+        if late {
+            return self.after_stop();
+        }
+        if self.state.ending.closing().is_some() {
+            return self.finish_closing(None);
+        }
         match refusal {
-            _ if late => self.after_stop(),
-            _ if self.state.ending.closing().is_some() => self.finish_closing(None),
             Refusal::Limit { limit, reached, needed } => self.reach(limit, reached, needed),
             Refusal::Unpriced(model) => {
                 let error = format!("the run has a limit on cost, and the price of model {model} is unknown");

@@ -13,7 +13,7 @@ use crate::ids::{ActionId, CallId, Text};
 use crate::message::ToolCall;
 use crate::nearest::Comparing;
 use crate::open_call::{OpenCall, Stage};
-use crate::outcome::{CallOutcome, Status};
+use crate::outcome::{CallOutcome, DeniedBy, Status};
 use crate::policy::{Batch, LimitKind, Watched};
 use crate::question::QuestionKind;
 use crate::reply::Usage;
@@ -96,7 +96,7 @@ impl Decision {
             return Some(CallOutcome::Malformed { message: fault.clone() });
         }
         let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
-        let known = |tool: &&ToolSpec| tool.offered || tool.unreachable;
+        let known = |tool: &&ToolSpec| tool.is_known();
         if open.call.delegate {
             // KAOS names all agents, not the nearest ones.
             return match state.tool(&open.call.name).filter(delegates).filter(known) {
@@ -150,27 +150,21 @@ impl Decision {
                 decision: Verdict::Forbidden { pattern: pattern.clone() },
             });
             let reason = (**pattern != **name).then(|| pattern.clone());
-            self.finish_call(id, CallOutcome::Denied { reason, by_policy: true });
+            self.finish_call(id, CallOutcome::Denied { reason, by: DeniedBy::Policy });
             return false;
         }
         let Some(tool) = self.state.target(open) else { return false };
         let (kind, approve) = (tool.kind, tool.approve || policy.wants_approval(own));
-        match kind {
-            ToolKind::Ask => self.ask_person(open),
-            ToolKind::Finish(_) => {}
-            _ if approve || policy.wants_approval(name) => {
-                self.hold(open);
-                return false;
-            }
-            // It stays queued, and starts as soon as there is room.
-            ToolKind::Run
-            | ToolKind::Read
-            | ToolKind::Search
-            | ToolKind::Delegate
-            | ToolKind::Branch
-            | ToolKind::Parent => {}
+        if kind == ToolKind::Ask {
+            self.ask_person(open);
+            return true;
         }
-        true
+        // Else it stays queued, and starts as soon as there is room.
+        let held = !matches!(kind, ToolKind::Finish(_)) && (approve || policy.wants_approval(name));
+        if held {
+            self.hold(open);
+        }
+        !held
     }
 
     /// Skips a call that came too often in a row, whatever would become of it. Says whether it did.
@@ -216,10 +210,7 @@ impl Decision {
     }
 
     pub(super) fn open_calls(&self) -> &[OpenCall] {
-        match &self.state.phase {
-            Phase::Acting(calls) => calls,
-            _ => &[],
-        }
+        if let Phase::Acting(calls) = &self.state.phase { calls } else { &[] }
     }
 
     /// Starts what may run now; if nothing is left of the turn, the loop goes on.
@@ -243,7 +234,7 @@ impl Decision {
     }
 
     pub(super) fn is_finish(&self, call: &ToolCall) -> bool {
-        let finish = |tool: &ToolSpec| tool.offered && matches!(tool.kind, ToolKind::Finish(_));
+        let finish = |tool: &ToolSpec| tool.is_offered() && matches!(tool.kind, ToolKind::Finish(_));
         call.fault.is_none() && self.state.tool(&call.name).is_some_and(finish)
     }
 
@@ -256,10 +247,12 @@ impl Decision {
         }
         let delegate = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Delegate);
         if matches!(open.stage, Stage::Queued) {
-            match open.known().map(|known| &known.outcome) {
-                Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
-                Some(None) if !delegate && self.effect(&open).0 == Effect::Once => return self.doubt(&open),
-                _ => {}
+            let known = open.known().map(|known| &known.outcome);
+            if let Some(Some(outcome)) = known {
+                return self.finish_call(call, outcome.clone());
+            }
+            if known.is_some() && !delegate && self.effect(&open).0 == Effect::Once {
+                return self.doubt(&open);
             }
         }
         if let Some(message) = self.cannot_branch(&open) {
@@ -274,11 +267,10 @@ impl Decision {
     fn running(&self, action: ActionId) -> Option<OpenCall> {
         self.open_calls()
             .iter()
-            .find(|open| match open.stage {
-                Stage::Running { seq } | Stage::Doubted { seq, asked: false } => {
-                    self.state.action(seq) == action
-                }
-                _ => false,
+            .find(|open| {
+                let going_on = matches!(open.stage, Stage::Running { seq } | Stage::Doubted { seq, asked: false }
+                    if self.state.action(seq) == action);
+                going_on
             })
             .cloned()
     }
@@ -296,7 +288,7 @@ impl Decision {
         }
         if self.state.stopping() && outcome.may_retry() {
             // What a tool says when it is made to stop is no failure of its own (E19).
-            outcome = CallOutcome::Interrupted { abandoned: false };
+            outcome = CallOutcome::Interrupted;
         }
         if !self.state.stopping() && outcome.may_retry() && self.try_again(&open, &outcome) {
             return Ok(());
@@ -343,8 +335,8 @@ impl Decision {
         else {
             return Err(self.unknown(action));
         };
+        let found = if self.state.stopping() { Found::Happened(CallOutcome::Unknown) } else { found };
         match found {
-            _ if self.state.stopping() => self.finish_call(open.call.id, CallOutcome::Unknown),
             Found::Happened(outcome) => self.finish_call(open.call.id, outcome),
             Found::NotHappened => self.start_call(open.call.id),
             Found::Unsure => self.ask_outcome(&open),
@@ -423,8 +415,7 @@ impl Decision {
         for call in idle {
             let doubted =
                 self.state.open_call(&call).is_some_and(|open| matches!(open.stage, Stage::Doubted { .. }));
-            let outcome =
-                if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted { abandoned: false } };
+            let outcome = if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted };
             self.finish_call(call, outcome);
         }
     }
@@ -456,7 +447,7 @@ fn outcome_text(open: &OpenCall) -> String {
 
 /// The offered tools whose names come nearest.
 fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
-    let offered = state.toolbox.all.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
+    let offered = state.toolbox.all.iter().filter(|tool| tool.is_offered()).map(|tool| &*tool.name);
     comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
 }
 

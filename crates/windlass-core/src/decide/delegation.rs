@@ -13,15 +13,12 @@ use crate::reply::Usage;
 impl Decision {
     /// Hands a task to another agent. A take-over goes on with the same run, and with the same answer to it.
     pub(super) fn delegate(&mut self, open: &OpenCall) {
-        let (run, answer) = match &open.stage {
-            Stage::Delegated { run, answer, .. } => (*run, answer.clone()),
-            // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
-            _ => (
-                open.known().and_then(|known| known.child).unwrap_or_else(|| self.child_run(&open.call.id)),
-                None,
-            ),
-        };
-        self.hand_over(open, run, answer, false);
+        if let Stage::Delegated { run, answer, .. } = &open.stage {
+            return self.hand_over(open, *run, answer.clone(), false);
+        }
+        // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
+        let begun = open.known().and_then(|known| known.child);
+        self.hand_over(open, begun.unwrap_or_else(|| self.child_run(&open.call.id)), None, false);
     }
 
     fn hand_over(&mut self, open: &OpenCall, run: RunId, answer: Option<InputReceived>, stop: bool) {
@@ -46,10 +43,9 @@ impl Decision {
     }
 
     pub(super) fn delegated(&self, action: ActionId) -> Option<OpenCall> {
-        let open = self.open_calls().iter().find(|open| match open.stage {
-            Stage::Delegated { seq, .. } => self.state.action(seq) == action,
-            _ => false,
-        });
+        let open = self.open_calls().iter().find(
+            |open| matches!(open.stage, Stage::Delegated { seq, .. } if self.state.action(seq) == action),
+        );
         open.cloned()
     }
 
@@ -62,7 +58,7 @@ impl Decision {
                 self.stop_delegate(&open);
                 return Ok(());
             }
-            let outcome = CallOutcome::Interrupted { abandoned: false };
+            let outcome = CallOutcome::Interrupted;
             return self.delegation_ended(action, outcome, Usage::default(), Some(0));
         }
         let (question, child) = (self.next_question(), Some(asked.question));
@@ -87,7 +83,7 @@ impl Decision {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
         // What a delegate says when it is made to stop is no failure of its own (E19).
         let interrupted = self.state.stopping() && outcome.may_retry();
-        let outcome = if interrupted { CallOutcome::Interrupted { abandoned: false } } else { outcome };
+        let outcome = if interrupted { CallOutcome::Interrupted } else { outcome };
         self.record(DelegationFinished { call: open.call.id, outcome, usage, cost });
         self.go_on();
         Ok(())

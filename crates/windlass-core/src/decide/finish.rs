@@ -88,10 +88,11 @@ impl Decision {
             let outcome = if id == *call {
                 CallOutcome::Ok { content: "The run finished.".into() }
             } else {
-                match self.is_finish(&open.call).then(|| self.output_of(&open.call)) {
-                    Some(Err(message)) => CallOutcome::Rejected { message: message.into() },
-                    _ => CallOutcome::Skipped { reason: RUN_FINISHED.into() },
-                }
+                let wrong = self.is_finish(&open.call).then(|| self.output_of(&open.call).err()).flatten();
+                wrong.map_or_else(
+                    || CallOutcome::Skipped { reason: RUN_FINISHED.into() },
+                    |message| CallOutcome::Rejected { message: message.into() },
+                )
             };
             self.finish_call(id, outcome);
         }
@@ -146,13 +147,11 @@ impl Decision {
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.
     pub(super) fn force_finish(&mut self) {
         let native = self.state.wire() != Wire::Fenced;
-        match self.state.finish_tool() {
-            Some(finish) if native => {
-                let choice = ToolChoice::Named(finish.name.clone());
-                self.begin_turn(choice, None);
-            }
-            _ => self.ask_for_xml(),
-        }
+        let Some(finish) = self.state.finish_tool().filter(|_| native) else {
+            return self.ask_for_xml();
+        };
+        let choice = ToolChoice::Named(finish.name.clone());
+        self.begin_turn(choice, None);
     }
 
     /// Where a forced call is not to be had: the output as text.
@@ -223,12 +222,10 @@ impl Decision {
             let Some(tool) = self.state.finish_tool() else { return Ok(args) };
             let mut args = check_args(tool, &args.to_string())?;
             self.objected()?;
-            match tool.kind {
-                ToolKind::Finish(OutputForm::Value) => {
-                    Ok(args.get_mut(OUTPUT_FIELD).map(Value::take).unwrap_or_default())
-                }
-                _ => Ok(args),
+            if tool.kind == ToolKind::Finish(OutputForm::Value) {
+                return Ok(args.get_mut(OUTPUT_FIELD).map(Value::take).unwrap_or_default());
             }
+            Ok(args)
         });
         match read {
             Ok(output) => self.end_with(status, None, Some(output), None),

@@ -45,14 +45,8 @@ impl Decision {
 
     fn limit_fact(&self, limit: LimitKind, reached: u64) -> LimitReached {
         let policy = &self.state.setup.policy;
-        let max = match limit {
-            LimitKind::ModelCalls if policy.bounds.turns == Turns::One => 1,
-            LimitKind::Repetition => {
-                policy.calls.repetition.watched().map_or(0, |repetition| u64::from(repetition.stop_at))
-            }
-            _ => policy.limit(limit).unwrap_or(0),
-        };
         let single = policy.bounds.turns == Turns::One && limit == LimitKind::ModelCalls;
+        let max = if single { 1 } else { policy.most(limit).unwrap_or(0) };
         let then = if single { AtLimit::None } else { policy.at_limit(limit).clone() };
         // A forced finish leaves the conversation as it is, so that the provider's cache of it holds (acorn).
         let noted = matches!(then, AtLimit::WrapUp)

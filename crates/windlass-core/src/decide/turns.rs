@@ -148,10 +148,12 @@ impl Decision {
 
     pub(super) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
         if self.state.streaks.cut >= CUT_RETRIES {
-            let error = match kind {
-                FailKind::Truncated => "the model's replies were cut off at the token limit",
-                FailKind::Refused => "the model declined to answer",
-                _ => "the provider's content filter stopped the replies",
+            let error = if kind == FailKind::Truncated {
+                "the model's replies were cut off at the token limit"
+            } else if kind == FailKind::Refused {
+                "the model declined to answer"
+            } else {
+                "the provider's content filter stopped the replies"
             };
             self.fail(kind, error.into());
         } else {
@@ -196,18 +198,14 @@ impl Decision {
 
     /// The last reply of the conversation, if at most its results follow it.
     pub(super) fn last_reply(&self) -> Option<&AssistantMessage> {
-        match self.state.conversation.history.last_said().map(|last| &**last) {
-            Some(Message::Assistant(said)) => Some(said),
-            _ => None,
-        }
+        let last = self.state.conversation.history.last_said();
+        last.and_then(|last| if let Message::Assistant(said) = &**last { Some(said) } else { None })
     }
 
     /// The text of the reply that the conversation ends with, beside its calls.
     pub(super) fn said(&self) -> Option<Text> {
-        match self.state.conversation.history.last().map(|last| &**last) {
-            Some(Message::Assistant(said)) => said.beside_calls(),
-            _ => None,
-        }
+        let Message::Assistant(said) = &**self.state.conversation.history.last()? else { return None };
+        said.beside_calls()
     }
 
     fn answered_with(&mut self, text: Option<Text>) {
@@ -241,9 +239,8 @@ impl Decision {
         if self.state.setup.policy.replies.malformed == Malformed::Answer {
             self.answered_with(raw);
         } else {
-            let first = faults.iter().find_map(|(_, outcome)| match outcome {
-                CallOutcome::Malformed { message } => Some(message.clone()),
-                _ => None,
+            let first = faults.iter().find_map(|(_, outcome)| {
+                if let CallOutcome::Malformed { message } = outcome { Some(message.clone()) } else { None }
             });
             self.fail(
                 FailKind::Malformed,

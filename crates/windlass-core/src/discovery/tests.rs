@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::{MOST_STEPS, NOTHING, found_tools, score, search_tools, words};
 use crate::policy::{Discovery, Policy, Preset};
-use crate::tool::{ToolKind, ToolSpec};
+use crate::tool::{Offer, ToolKind, ToolSpec};
 use crate::{RunId, State};
 
 fn tool(name: &str, about: &str) -> ToolSpec {
@@ -63,7 +63,7 @@ fn a40_nothing_fits_and_the_text_says_so() {
 #[test]
 fn a40_what_cannot_be_called_or_is_shown_is_not_found() {
     let mut removed = tool("send_fax", "Sends a fax.");
-    removed.offered = false;
+    removed.offer = Offer::Withheld;
     let tools = [removed, tool("__send", "Inner."), ToolSpec::finish(None), search_tools().clone()];
     assert!(names(&tools, &json!({ "query": "send fax search tools finish" })).is_empty());
 }

@@ -6,7 +6,7 @@ use super::{blocks_in, fenced_message, fenced_prompt};
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::policy::{Preset, Results};
 use crate::steps::{Shape, Steps, doubling};
-use crate::tool::{ToolKind, ToolSpec};
+use crate::tool::{Offer, ToolKind, ToolSpec};
 
 fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
     let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
@@ -97,7 +97,7 @@ fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
     let mut agent = ToolSpec::new("researcher", "Finds things.", json!({ "type": "object" }));
     agent.kind = ToolKind::Delegate;
     let mut gone = agent.clone();
-    (gone.name, gone.offered, gone.unreachable) = ("writer".into(), false, true);
+    (gone.name, gone.offer) = ("writer".into(), Offer::Unreachable);
     let prompt = [Arc::new(Message::system("Be brief.")), Arc::new(Message::user("example"))];
     let written = fenced_prompt(&prompt, &[tool, agent, gone], &Preset::TEXT.policy().wording.results);
     let Message::System { text } = &*written[0] else { panic!("{written:?}") };

@@ -190,6 +190,12 @@ impl Policy {
         self.bounds.limits.get(&kind).map(|limit| limit.max)
     }
 
+    /// The number that a limit is reached at, of equal calls in a row too.
+    pub(crate) fn most(&self, kind: LimitKind) -> Option<u64> {
+        let repetition = self.calls.repetition.watched().filter(|_| kind == LimitKind::Repetition);
+        repetition.map(|repetition| u64::from(repetition.stop_at)).or_else(|| self.limit(kind))
+    }
+
     /// Sets a limit, in its kept unit; what follows when it is reached stays as it was.
     pub fn set_limit_value(&mut self, kind: LimitKind, max: u64) {
         self.bounds.limits.entry(kind).or_insert(Limit { max, at_limit: None }).max = max;

@@ -206,6 +206,13 @@ impl Repetition {
             Self::Watched(watched) => Some(watched),
         }
     }
+
+    pub(crate) fn watched_mut(&mut self) -> Option<&mut Watched> {
+        match self {
+            Self::Off => None,
+            Self::Watched(watched) => Some(watched),
+        }
+    }
 }
 
 #[doc(hidden)]

@@ -53,10 +53,10 @@ fn lines(out: &mut String, message: &Message) {
             for call in &said.calls {
                 let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
             }
-            match said.beside_calls().as_deref() {
-                Some(text) if !text.is_empty() => write!(out, "\n[Assistant] {text}"),
-                _ => Ok(()),
-            }
+            let text = said.beside_calls();
+            text.as_deref()
+                .filter(|text| !text.is_empty())
+                .map_or(Ok(()), |text| write!(out, "\n[Assistant] {text}"))
         }
     };
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Action, ActionId, ActionKind, Answer, CallOutcome, Event, Fact, Input, InputKind, Preset, Seals, State,
-    ToolSpec, Usage, accept, evolve, pending, replay,
+    Action, ActionId, ActionKind, Answer, CallOutcome, Event, Fact, Input, InputKind, Preset, ResumedBy,
+    Seals, State, ToolSpec, Usage, accept, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -136,7 +136,7 @@ fn question(state: &State) -> &str {
 
 fn take_over(command: &str) -> InputKind {
     let (tools, seals) = (Arc::new(approved_tools()), Some(seals(command)));
-    InputKind::ResumedWithTools { holder: "another".into(), epoch: 2, tools, seals, by_hand: false }
+    InputKind::ResumedWithTools { holder: "another".into(), epoch: 2, tools, seals, by: ResumedBy::Runtime }
 }
 
 #[test]

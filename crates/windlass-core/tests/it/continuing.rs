@@ -79,7 +79,7 @@ fn stopped(state: &State, events: &[Event]) -> Option<InputKind> {
         as u64
         + 1;
     let action = ActionId { run: state.run(), seq };
-    Some(InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } })
+    Some(InputKind::CallEnded { action, outcome: CallOutcome::Interrupted })
 }
 
 fn limited(kind: LimitKind, written: f64) -> Policy {

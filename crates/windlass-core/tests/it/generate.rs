@@ -248,7 +248,13 @@ pub(crate) fn outcome(step: Step) -> CallOutcome {
     match step.more % 6 {
         0 => CallOutcome::Error { kind: None, message: "it burns".into() },
         1 => CallOutcome::TimedOut { after_ms: 10 },
-        2 => CallOutcome::Interrupted { abandoned: step.pick.is_multiple_of(2) },
+        2 => {
+            if step.pick.is_multiple_of(2) {
+                CallOutcome::Abandoned
+            } else {
+                CallOutcome::Interrupted
+            }
+        }
         3 => CallOutcome::UnknownTool { nearest: Vec::new() },
         _ => CallOutcome::Ok { content: "done".into() },
     }

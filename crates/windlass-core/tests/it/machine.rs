@@ -8,7 +8,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     ActionId, ActionKind, CallOutcome, Event, Fact, FailureKind, Found, Input, InputKind, LimitKind,
-    ModelFailure, Policy, Preset, QuestionId, State, ToolSpec, accept, decide, evolve, pending, replay,
+    ModelFailure, Policy, Preset, QuestionId, ResumedBy, State, ToolSpec, accept, decide, evolve, pending,
+    replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -146,7 +147,7 @@ impl Machine {
     /// A restart: everything that was going on is lost.
     fn restarted(&mut self) -> InputKind {
         self.begun.clear();
-        InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand: false }
+        InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime }
     }
 
     fn changed_tools(&mut self, step: Step) -> InputKind {
@@ -265,7 +266,7 @@ impl Machine {
                     InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
                 }
                 ActionKind::RunTool { .. } | ActionKind::Delegate { .. } => {
-                    InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } }
+                    InputKind::CallEnded { action, outcome: CallOutcome::Interrupted }
                 }
                 ActionKind::CheckCall { .. } => InputKind::Checked { action, found: Found::Unsure },
                 ActionKind::Ask { .. } | ActionKind::SetTimer { .. } | ActionKind::RunHook => continue,

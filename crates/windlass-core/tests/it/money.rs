@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::{
     ActionId, ActionKind, Adjusted, Amount, AtLimit, CallOutcome, Event, Fact, FailureKind, Input, InputKind,
-    LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy, Preset, Prices, RunId,
-    RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve, pending, replay,
+    LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy, Preset, Prices,
+    ResumedBy, RunId, RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -98,8 +98,9 @@ impl Run {
     }
 
     /// The process dies, and another one takes the run over.
-    fn dies(&mut self, by_hand: bool) {
-        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand });
+    fn dies(&mut self, by_person: bool) {
+        let by = if by_person { ResumedBy::Person } else { ResumedBy::Runtime };
+        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by });
     }
 
     fn asked(&self) -> usize {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionKind, AtLimit, CallOutcome, FailureKind, Input, InputKind, LimitKind, ModelFailure, Policy, Preset,
-    State, Usage, accept, evolve, narrate, pending,
+    ActionKind, AtLimit, CallOutcome, FailureKind, Input, InputKind, LimitKind, LogLevel, ModelFailure,
+    Policy, Preset, State, Usage, accept, evolve, narrate, pending,
 };
 
 use crate::environment;
@@ -19,10 +19,9 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
     while let Some(input) = inputs.pop() {
         for event in accept(&state, input).unwrap() {
             state = evolve(state, &event);
-            lines.extend(
-                narrate(&state, &event)
-                    .map(|line| format!("{}{}", if line.warning { "warning: " } else { "" }, line.text)),
-            );
+            lines.extend(narrate(&state, &event).map(|line| {
+                format!("{}{}", if line.level == LogLevel::Warning { "warning: " } else { "" }, line.text)
+            }));
         }
         let Some(action) = pending(&state).into_iter().next() else { continue };
         let id = action.id;

@@ -92,7 +92,7 @@ impl Driver {
             context: Vec::new(),
             answer,
             cancel: cancel.clone(),
-            by_hand: self.by_hand,
+            resumed_by: self.resumed_by,
             leave: self.leave.clone(),
         }
     }

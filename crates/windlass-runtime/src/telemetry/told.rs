@@ -148,7 +148,7 @@ fn failed(outcome: &CallOutcome) -> Option<String> {
         CallOutcome::Ok { .. } => return None,
         CallOutcome::Error { .. } => "error",
         CallOutcome::TimedOut { .. } => "timeout",
-        CallOutcome::Interrupted { .. } => "interrupted",
+        CallOutcome::Interrupted | CallOutcome::Abandoned => "interrupted",
         _ => "not_run",
     };
     Some(kind.to_owned())

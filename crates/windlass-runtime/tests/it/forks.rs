@@ -33,7 +33,7 @@ fn calls(ground: &Ground, run: RunId, at: u64) -> Vec<CallId> {
     let stopped = |call: &CallId| {
         facts.iter().any(|fact| match fact {
             Fact::CallFinished(end) => {
-                end.call == *call && matches!(end.outcome, CallOutcome::Interrupted { .. })
+                end.call == *call && matches!(end.outcome, CallOutcome::Interrupted | CallOutcome::Abandoned)
             }
             _ => false,
         })

@@ -11,7 +11,7 @@ use windlass_testing::{FnModel, FnTool, model_failure, said};
 /// A model that takes no tools, and is asked in text then.
 fn refusing() -> FnModel {
     FnModel::streaming(|_, request: ModelRequest| {
-        if request.tools.iter().any(|tool| tool.offered) {
+        if request.tools.iter().any(|tool| tool.is_offered()) {
             let failed = model_failure(&request, FailureKind::Unsupported, "no tools here");
             return stream::iter([Err(failed)]).boxed();
         }

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::{
-    AssistantMessage, CachePoint, Content, History, Media, MediaSource, Message, ModelChoice, Part, Purpose,
-    Reasoning, Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
+    AssistantMessage, CachePoint, Content, History, Media, MediaSource, Message, ModelChoice, Offer, Part,
+    Purpose, Reasoning, Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
 };
 
 use super::{Messages, encode};
@@ -68,7 +68,7 @@ fn tool(name: &str) -> ToolSpec {
 
 fn hidden(name: &str) -> ToolSpec {
     let mut tool = tool(name);
-    tool.offered = false;
+    tool.offer = Offer::Withheld;
     tool
 }
 
