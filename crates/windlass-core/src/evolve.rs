@@ -99,9 +99,8 @@ impl State {
             Fact::LimitRaised(raised) => {
                 self.ending = Ending::None;
                 let policy = Arc::make_mut(&mut self.setup.policy);
-                let repetition =
-                    policy.calls.repetition.watched_mut().filter(|_| raised.limit == LimitKind::Repetition);
-                if let Some(repetition) = repetition {
+                let watched = policy.calls.repetition.watched_mut();
+                if let Some(repetition) = watched.filter(|_| raised.limit == LimitKind::Repetition) {
                     repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
                 } else if let Some(limit) = policy.bounds.limits.get_mut(&raised.limit) {
                     limit.max = raised.max;

@@ -23,7 +23,7 @@ pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 /// too, that nobody asks here.
 pub fn mask_usual_keys(env: Env<'_>) {
     key_variables().filter_map(env).for_each(|key| drop(Secret::from(key)));
-    PROXIES.iter().filter_map(env).for_each(|url| mask_url_parts(&url));
+    PROXIES.iter().filter_map(|name| env(name)).for_each(|url| mask_url_parts(&url));
 }
 
 /// The variables that name proxies.
