@@ -11,7 +11,7 @@ use crate::{Append, RunFilter, Store};
 /// A summary tells agent, session, parent, standing, version, times, title and holder.
 pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
     let long = "\u{1f9ed}".repeat(80);
-    let first = RunStarted { parent: Some(id(7)), ..in_session(started(1, &long)?, "talk") };
+    let first = RunStarted { parent: Some(id(7)), ..in_session(started(1, &long), "talk") };
     let run = begin_as(&*log, 1, first).await?;
     works("an append", log.append(append(run, 1, said(2, 3))).await)?;
     let summary = works("a summary", log.summary(run).await)?;
@@ -65,7 +65,7 @@ pub async fn listings_are_newest_first_and_paged(log: Arc<dyn Store>) -> Verdict
 pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> Verdict {
     // An hour of clock lies between the second run and the third.
     for number in [3_600_007, 3_600_008, 5, 6, 7] {
-        begin_as(&*log, number, in_session(started(number, "hello")?, "talk")).await?;
+        begin_as(&*log, number, in_session(started(number, "hello"), "talk")).await?;
     }
     let newest_first = ids([7, 6, 5, 3_600_008, 3_600_007]);
     same("a listing", &listed(&*log, RunFilter::default()).await?, &newest_first)?;
@@ -87,16 +87,16 @@ pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> V
 }
 
 async fn five_runs(log: &dyn Store) -> Verdict {
-    begin_as(log, 1, in_session(started(1, "one")?, "a")).await?;
-    begin_as(log, 2, in_session(started(2, "two")?, "b")).await?;
+    begin_as(log, 1, in_session(started(1, "one"), "a")).await?;
+    begin_as(log, 2, in_session(started(2, "two"), "b")).await?;
     let writer = AgentRef { name: "writer".into(), digest: "d2".into() };
     begin_as(
         log,
         3,
-        RunStarted { agent: writer, parent: Some(id(1)), ..in_session(started(3, "three")?, "a") },
+        RunStarted { agent: writer, parent: Some(id(1)), ..in_session(started(3, "three"), "a") },
     )
     .await?;
-    begin_as(log, 4, RunStarted { parent: Some(id(1)), ..started(4, "four")? }).await?;
+    begin_as(log, 4, RunStarted { parent: Some(id(1)), ..started(4, "four") }).await?;
     begin(log, 5).await?;
     end(log, id(2), 1, Status::Answered).await?;
     end(log, id(3), 1, Status::Limit(LimitKind::ModelCalls)).await?;
