@@ -2,6 +2,7 @@
 mod action;
 mod args;
 mod asks;
+mod budget;
 mod call_args;
 mod choice;
 mod decide;
@@ -54,6 +55,7 @@ mod tests;
 
 pub use action::*;
 pub use args::{check_args, check_value};
+pub use budget::{Account, Budget, Need, OPEN_OUTPUT, Reservation, Short, Undrawn};
 pub use call_args::{CallArgs, Span};
 pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
 pub use decide::{MAX_CALLS, accept, decide};
@@ -70,7 +72,7 @@ pub use json::MAX_VALUES;
 pub use kind::StateKind;
 pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
 pub use message::*;
-pub use narrate::{LogLine, narrate};
+pub use narrate::{LogLine, narrate, overshot};
 pub use nearest::nearest;
 pub use open_call::{OpenCall, Origin};
 pub use outcome::*;

@@ -14,6 +14,20 @@ pub struct LogLine {
     pub text: String,
 }
 
+/// The warning where the usage that an event brought goes beyond a limit on tokens or cost.
+pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
+    let known = |kind| before.overshoots().any(|(other, ..)| other == kind);
+    let fresh = after.overshoots().filter(|(kind, ..)| !known(*kind));
+    let said = fresh.map(|(kind, max, used)| {
+        format!("{} of {} {} are used", kind.show(used), kind.show(max), kind.name())
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| LogLine {
+        warning: true,
+        text: format!("The limit was overshot: {}", said.join(", ")),
+    })
+}
+
 /// What the preset logs about an event; `state` is the state after it.
 pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
     let log = &state.policy().texts.log;

@@ -268,7 +268,7 @@ fn delegation(state: &State, call: &CallId) -> Option<ActionId> {
 fn delegated(state: &State, finished: &DelegationFinished) -> Option<InputKind> {
     let action = delegation(state, &finished.call)?;
     let (outcome, usage, cost) = (finished.outcome.clone(), finished.usage, finished.cost);
-    Some(InputKind::Delegated { action, outcome, usage, cost })
+    Some(InputKind::Delegated { action, outcome, usage, cost, reserved: finished.reserved })
 }
 
 fn delegate_asks(state: &State, asked: &InputRequested) -> Option<InputKind> {

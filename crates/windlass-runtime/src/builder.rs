@@ -25,7 +25,7 @@ use crate::delegates::Delegate;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
-use crate::prices::{check_prices, prices_of};
+use crate::prices::{check_prices, check_prices_below, prices_of};
 use crate::schemas::take_in;
 use crate::source::ToolSource;
 use digests::with_branches;
@@ -304,6 +304,7 @@ impl AgentBuilder {
         }
         let choices = || self.models.iter().chain(&self.known).map(|(choice, _)| choice);
         check_prices(&self.name, &policy, choices())?;
+        check_prices_below(&self.name, &policy, &self.delegates, &branches)?;
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (template, system) = template(&agent, &self.instructions)?;

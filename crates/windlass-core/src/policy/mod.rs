@@ -7,12 +7,14 @@ mod cache;
 mod limits;
 mod presets;
 mod settings;
+mod share;
 mod texts;
 
 pub use cache::CachePoint;
 pub use limits::{AtLimit, Limit, LimitKind};
 pub use presets::Preset;
 pub use settings::PolicyError;
+pub use share::Share;
 pub use texts::{LogTexts, Texts};
 
 use std::collections::BTreeMap;
@@ -86,6 +88,9 @@ pub struct Policy {
     pub limits: BTreeMap<LimitKind, Limit>,
     /// What follows a limit that names no outcome of its own.
     pub at_limit: AtLimit,
+    /// How what is left of the limits on tokens and cost is shared out among those that do tasks of the run.
+    #[serde(default, skip_serializing_if = "Share::is_equal")]
+    pub share: Share,
     /// Tools that a person must allow: patterns with `*` and `?`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approve: Vec<Text>,

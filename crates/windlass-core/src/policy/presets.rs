@@ -7,7 +7,7 @@ use crate::event::Purpose;
 
 use super::{
     Another, AtLimit, Batch, Discovery, Limit, LimitKind, LogTexts, Malformed, Memory, Policy, Repetition,
-    Results, Stop, Talk, Texts, Transport, View, Wire,
+    Results, Share, Stop, Talk, Texts, Transport, View, Wire,
 };
 
 /// The five loops by name.
@@ -108,6 +108,7 @@ fn chat() -> Policy {
         ask_on_replan: false,
         limits: BTreeMap::from([(LimitKind::ModelCalls, Limit { max: 10, at_limit: None })]),
         at_limit: AtLimit::LastText(Some("Maximum iterations reached. Unable to complete the task.".into())),
+        share: Share::Equal,
         approve: Vec::new(),
         deny: Vec::new(),
         context: None,

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::{
     Another, AtLimit, Batch, ContextBudget, Discovery, Limit, LimitKind, Malformed, Memory, Policy, Preset,
-    Repetition, Results, Stop, Talk, View, Wire, cache,
+    Repetition, Results, Stop, Talk, View, Wire, cache, share,
 };
 use crate::nearest::nearest;
 
@@ -99,7 +99,7 @@ impl PolicyError {
     }
 }
 
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 26] = [
     "preset",
     "wire",
     "view",
@@ -120,6 +120,7 @@ const KEYS: [&str; 25] = [
     "ask_on_replan",
     "limits",
     "at_limit",
+    "share",
     "approve",
     "deny",
     "context",
@@ -127,7 +128,7 @@ const KEYS: [&str; 25] = [
     "grace_ms",
 ];
 
-/// The share of the most tokens at which a warning is logged, where the settings do not say.
+/// The share of the most tokens at which a warning is logged, by default.
 const WARN_AT: f64 = 1.0;
 
 /// Values by name; `None`: this version does not have it yet.
@@ -227,6 +228,7 @@ impl Policy {
             },
             "limits" => self.set_limits(preset, &path, value)?,
             "at_limit" => self.at_limit = at_limit(&path, value)?,
+            "share" => self.share = share::share(&path, value)?,
             "approve" => self.approve = patterns(&path, value)?,
             "deny" => self.deny = patterns(&path, value)?,
             "context" => self.context = context(&path, value)?,

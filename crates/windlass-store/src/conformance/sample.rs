@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Event, Fact, InputKind, Message, Millis, Policy, Preset, RunEnded, RunId, RunInput, RunStarted,
+    AgentRef, Budget, Event, Fact, InputKind, Message, Millis, Policy, Preset, RunEnded, RunId, RunInput, RunStarted,
     RunState, SessionId, Status, Steered, Usage,
 };
 
@@ -33,6 +33,7 @@ pub(super) fn started(number: u32, said: &str) -> Result<RunStarted, String> {
         agent: AgentRef { name: "librarian".into(), digest: "d1".into() },
         session: None,
         parent: None,
+        budget: Budget::default(),
         base: None,
         input: RunInput::Messages(vec![Arc::new(Message::user(said))]),
         prompt: Arc::default(),
