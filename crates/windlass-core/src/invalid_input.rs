@@ -84,7 +84,9 @@ pub enum InvalidInput {
         found: String,
     },
     /// The limit is raised above what the run that handed over the task has lent.
-    #[error("the limit {limit} of this run is at most {lent}, which the run above has lent it, found {found}")]
+    #[error(
+        "the limit {limit} of this run is at most {lent}, which the run above has lent it, found {found}"
+    )]
     BeyondBudget {
         /// The limit.
         limit: LimitKind,

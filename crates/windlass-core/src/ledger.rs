@@ -214,9 +214,7 @@ impl State {
 
     /// How much of a limit is used, reserved or lent, with what a ledger holds: what a call that begins does not count itself.
     pub(crate) fn committed(&self, kind: LimitKind, ledger: &Ledger, next: Option<&TurnStarted>) -> u64 {
-        let own = |ask: &&Ask| {
-            next.is_none_or(|next| ask.purpose != next.purpose || ask.about != next.about)
-        };
+        let own = |ask: &&Ask| next.is_none_or(|next| ask.purpose != next.purpose || ask.about != next.about);
         let going = self.asks.asked().filter(own).map(|ask| ask.reserved.total().of(kind));
         let lent = self.loans().filter_map(|loan| loan.get(kind));
         going.chain(lent).fold(ledger.committed().of(kind), u64::saturating_add)

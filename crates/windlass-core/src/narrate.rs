@@ -22,10 +22,8 @@ pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
         format!("{} of {} {} are used", kind.show(used), kind.show(max), kind.name())
     });
     let said: Vec<String> = said.collect();
-    (!said.is_empty()).then(|| LogLine {
-        warning: true,
-        text: format!("The limit was overshot: {}", said.join(", ")),
-    })
+    (!said.is_empty())
+        .then(|| LogLine { warning: true, text: format!("The limit was overshot: {}", said.join(", ")) })
 }
 
 /// What the preset logs about an event; `state` is the state after it.

@@ -45,7 +45,8 @@ pub(super) fn share(path: &str, value: &Value) -> Result<Share, PolicyError> {
         Value::String(name) if name == "equal" => Ok(Share::Equal),
         Value::String(name) if name == "shared" => Ok(Share::Shared),
         Value::Object(map) if map.len() == 1 && map.contains_key("fixed") => {
-            let share = map.get("fixed").and_then(Value::as_f64).filter(|share| *share > 0.0 && *share <= 1.0);
+            let share =
+                map.get("fixed").and_then(Value::as_f64).filter(|share| *share > 0.0 && *share <= 1.0);
             share.map(Share::Fixed).ok_or_else(|| bad("{fixed: n} with a number above 0 and at most 1"))
         }
         _ => Err(bad("equal, {fixed: n} or shared")),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use windlass_core::{
-    ActionId, ActionKind, AgentRef, Base, Budget, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork, Input,
-    InputKind, Policy, RunId, RunInput, RunStarted, State, Usage, accept, evolve, pending, replay,
+    ActionId, ActionKind, AgentRef, Base, Budget, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork,
+    Input, InputKind, Policy, RunId, RunInput, RunStarted, State, Usage, accept, evolve, pending, replay,
 };
 
 use crate::environment::BEGINNING;
