@@ -79,7 +79,7 @@ pub struct Need {
     /// Its estimated input and its model's `max_tokens`, at the list price: reserved whole.
     pub sure: Amount,
     /// The price of one output token in pico-dollars, where the model names no `max_tokens`: such a call begins if its input
-    /// fits, and reserves at most [`OPEN_OUTPUT`] tokens of what is left.
+    /// can be paid, and reserves at most [`OPEN_OUTPUT`] tokens of what is left.
     open: Option<u64>,
 }
 
@@ -124,6 +124,12 @@ impl Need {
         Self::default()
     }
 
+    /// How much of a limit must be left for the call to begin. The size of an input is an estimate in tokens: a call whose reply
+    /// has no bound either begins as long as any tokens are left, and what it overshoots is reported.
+    pub(crate) fn needed(&self, limit: LimitKind) -> u64 {
+        if self.open.is_some() && limit != LimitKind::CostUsd { 0 } else { self.sure.of(limit) }
+    }
+
     /// What the call reserves of what is left, if it fits. A limit that is used up lets no call begin, however small.
     ///
     /// # Errors
@@ -131,7 +137,7 @@ impl Need {
     pub fn of_left(&self, left: &Budget) -> Result<Reservation, Short> {
         for limit in METERED {
             let Some(left) = left.get(limit) else { continue };
-            let needed = self.sure.of(limit);
+            let needed = self.needed(limit);
             if left == 0 || needed > left {
                 return Err(Short { limit, needed, left });
             }

@@ -12,8 +12,8 @@ use futures_util::future::{Either, select};
 use futures_util::pin_mut;
 use tokio::sync::Notify;
 use windlass_core::{
-    Account, Amount, FailureKind, InputKind, ModelFailure, Need, Prices, Reservation, RunId,
-    Share, Short, State, Undrawn, Usage,
+    Account, Amount, FailureKind, InputKind, ModelFailure, Need, Prices, Reservation, RunId, Share, Short,
+    State, Undrawn, Usage,
 };
 use windlass_store::{EventLog, StoreError};
 

@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
-    AgentRef, Base, Budget, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput, RunStarted, Seals,
-    SessionId, State, Text, ToolSpec, Wire,
+    AgentRef, Base, Budget, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput, RunStarted,
+    Seals, SessionId, State, Text, ToolSpec, Wire,
 };
 use windlass_models::Model;
 use windlass_store::{EventLog, Holder};

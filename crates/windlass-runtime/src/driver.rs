@@ -16,8 +16,8 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, InputKind, InvalidInput, OpenCall, RunId, RunState, Share, State, ToolKind, ToolSpec, evolve,
-    narrate, overshot, pending,
+    Event, Fact, InputKind, InvalidInput, OpenCall, RunId, RunState, Share, State, ToolKind, ToolSpec,
+    evolve, narrate, overshot, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};

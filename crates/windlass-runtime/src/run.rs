@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    AgentRef, Answer, Budget, InputKind, InvalidInput, LimitKind, Message, OpenQuestion, QuestionId, RunId, RunInput,
-    RunState, SessionId, State, Status, Text, Usage,
+    AgentRef, Answer, Budget, InputKind, InvalidInput, LimitKind, Message, OpenQuestion, QuestionId, RunId,
+    RunInput, RunState, SessionId, State, Status, Text, Usage,
 };
 use windlass_store::{Fence, StoreError};
 

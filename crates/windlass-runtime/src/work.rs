@@ -10,7 +10,8 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, Amount, CallId, CallOutcome, Found, InputKind, OpenCall, OpenQuestion, Prices, State, Text, Usage,
+    ActionId, Amount, CallId, CallOutcome, Found, InputKind, OpenCall, OpenQuestion, Prices, State, Text,
+    Usage,
 };
 use windlass_store::StoreError;
 use windlass_threads::LARGE_BYTES;

@@ -5,9 +5,10 @@
 
 use super::Decision;
 use crate::asks::Ask;
+use crate::budget::Need;
 use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::Text;
-use crate::ledger::{Amount, Ledger, METERED};
+use crate::ledger::{Ledger, METERED};
 use crate::outcome::FailKind;
 use crate::policy::LimitKind;
 use crate::reply::{ModelFailure, Usage};
@@ -40,8 +41,8 @@ struct Wanted<'c> {
     next: &'c TurnStarted,
     /// What is counted before it: the run's ledger, with what the attempt before it used.
     ledger: &'c Ledger,
-    /// What it needs at least.
-    needed: Amount,
+    /// What it may use.
+    need: Need,
 }
 
 impl Decision {
@@ -76,8 +77,8 @@ impl Decision {
         if model.prices.is_none() && state.setup.policy.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
-        let needed = state.need(next.purpose, model, self.entering(next)).sure;
-        let call = Wanted { next, ledger, needed };
+        let need = state.need(next.purpose, model, self.entering(next));
+        let call = Wanted { next, ledger, need };
         if let Some(closing) = state.ending.closing() {
             return self.admit_closing(closing, &call);
         }
@@ -108,7 +109,7 @@ impl Decision {
             match &closing.beyond {
                 Some(beyond)
                     if call.next.turn == self.state.turn.number
-                        && !call.ledger.fits_beyond(kind, beyond, &call.needed) =>
+                        && !call.ledger.fits_beyond(kind, beyond, &call.need.sure) =>
                 {
                     Err(Refusal::used_up(kind, call.ledger.committed().of(kind)))
                 }
@@ -121,7 +122,7 @@ impl Decision {
     /// however small.
     fn metered(&self, kind: LimitKind, max: u64, call: &Wanted<'_>) -> Result<(), Refusal> {
         let committed = self.state.committed(kind, call.ledger, Some(call.next));
-        let needed = call.needed.of(kind);
+        let needed = call.need.needed(kind);
         if committed >= max {
             return Err(Refusal::used_up(kind, committed));
         }

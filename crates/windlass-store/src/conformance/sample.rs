@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Budget, Event, Fact, InputKind, Message, Millis, Policy, Preset, RunEnded, RunId, RunInput, RunStarted,
-    RunState, SessionId, Status, Steered, Usage,
+    AgentRef, Budget, Event, Fact, InputKind, Message, Millis, Policy, Preset, RunEnded, RunId, RunInput,
+    RunStarted, RunState, SessionId, Status, Steered, Usage,
 };
 
 use super::works;

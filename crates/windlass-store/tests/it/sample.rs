@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Base, Budget, Event, Fact, Message, Policy, Preset, RunEnded, RunId, RunInput, RunStarted, RunState,
-    Status, Steered, Usage,
+    AgentRef, Base, Budget, Event, Fact, Message, Policy, Preset, RunEnded, RunId, RunInput, RunStarted,
+    RunState, Status, Steered, Usage,
 };
 use windlass_store::{Append, EventLog, Fence, Holder};
 
