@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use windlass_core::{LimitKind, nearest};
+use windlass_core::{LATER, LimitKind, nearest};
 use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
 use windlass_runtime::yaml::Place;
 
@@ -48,6 +47,9 @@ fn delegate(text: &str) -> Result<(String, PathBuf), String> {
 pub(crate) fn limit(text: &str) -> Result<(LimitKind, f64), String> {
     let (name, number) = text.split_once('=').ok_or("expected NAME=N, such as model_calls=20")?;
     let names = LimitKind::SETTABLE.map(LimitKind::name);
+    if LATER.iter().any(|later| later.path.strip_prefix("limits.") == Some(name)) {
+        return Err(format!("the limit `{name}` is not available in this version"));
+    }
     let kind = LimitKind::from_name(name).ok_or_else(|| {
         let close = nearest(name, names);
         let hint = if close.is_empty() { names.join(", ") } else { close.join(" or ") };
@@ -79,35 +81,15 @@ impl Overrides {
                 entry.use_.clone_from(name);
             }
         }
-        if !self.limits.is_empty() {
-            let limits = file.loop_settings.entry("limits").or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(limits) = limits {
-                for (kind, number) in &self.limits {
-                    set(limits, kind.name(), as_written(*number));
-                }
+        let keys = &mut file.loop_section.keys;
+        for (kind, number) in &self.limits {
+            if let Some(max) = kind.keep(*number) {
+                keys.limits.get_or_insert_default().set(*kind, max);
             }
         }
         if !self.approve.is_empty() {
-            let approve = file.loop_settings.entry("approve").or_insert_with(|| Value::Array(Vec::new()));
-            if let Value::String(one) = approve {
-                *approve = json!([one]);
-            }
-            if let Value::Array(patterns) = approve {
-                patterns.extend(self.approve.iter().map(|pattern| json!(pattern)));
-            }
+            let patterns = self.approve.iter().map(|pattern| pattern.as_str().into());
+            keys.approve.get_or_insert_default().extend(patterns);
         }
     }
-}
-
-/// Sets a limit and leaves what follows at it.
-fn set(limits: &mut Map<String, Value>, name: &str, number: Value) {
-    match limits.get_mut(name) {
-        Some(Value::Object(limit)) => drop(limit.insert("max".to_owned(), number)),
-        _ => drop(limits.insert(name.to_owned(), number)),
-    }
-}
-
-/// A count stays a whole number.
-fn as_written(number: f64) -> Value {
-    if number.fract() == 0.0 && number < 9.0e15 { json!(number as u64) } else { json!(number) }
 }

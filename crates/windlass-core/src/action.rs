@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Adjusted, AgentRef, InputReceived, Purpose, RunStarted, Splice};
+use crate::event::{Adjusted, AgentRef, InputReceived, Purpose, ResumedBy, RunStarted, Splice};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::ledger::Amount;
 use crate::outcome::CallOutcome;
@@ -130,9 +130,9 @@ pub enum InputKind {
         holder: Text,
         /// The lease's fencing number.
         epoch: u64,
-        /// Whether a person lets the run go on ([`State::is_given_up`](crate::State::is_given_up)).
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        by_hand: bool,
+        /// Who lets the run go on.
+        #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
+        by: ResumedBy,
     },
     /// A holder takes the run over whose tools have changed while nobody held it. They are known before anything begins again:
     /// what was allowed runs only as it was.
@@ -146,9 +146,9 @@ pub enum InputKind {
         /// All seals from now on; `None`: as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seals: Option<Arc<Seals>>,
-        /// Whether a person lets the run go on ([`State::is_given_up`](crate::State::is_given_up)).
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        by_hand: bool,
+        /// Who lets the run go on.
+        #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
+        by: ResumedBy,
     },
     /// Another agent takes over a run that came from elsewhere: what it works with is that agent's from here on, and every
     /// open call passes its gate anew.
@@ -161,9 +161,9 @@ pub enum InputKind {
         agent: AgentRef,
         /// Its policy, tools, models and instructions.
         adjusted: Box<Adjusted>,
-        /// Whether a person lets the run go on ([`State::is_given_up`](crate::State::is_given_up)).
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        by_hand: bool,
+        /// Who lets the run go on.
+        #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
+        by: ResumedBy,
     },
     /// A model call brought a reply.
     Replied {

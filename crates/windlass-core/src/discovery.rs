@@ -63,7 +63,7 @@ pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
     let query = words(query, MOST_QUERY);
     let mut left = MOST_STEPS;
     let own = |tool: &&ToolSpec| matches!(tool.kind, ToolKind::Search | ToolKind::Read | ToolKind::Finish(_));
-    let sought = tools.iter().filter(|tool| tool.offered && !own(tool) && !tool.name.starts_with("__"));
+    let sought = tools.iter().filter(|tool| tool.is_offered() && !own(tool) && !tool.name.starts_with("__"));
     let mut found: Vec<(u64, &ToolSpec)> =
         sought.map(|tool| (score(&query, tool, &mut left), tool)).filter(|(score, _)| *score > 0).collect();
     found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.name.cmp(&b.name)));
@@ -128,12 +128,13 @@ impl State {
         if own.iter().any(ours) {
             Arc::make_mut(&mut own).retain(|tool| !ours(tool));
         }
-        let search = self.setup.policy.discovery == Discovery::Search;
+        let search = self.setup.policy.request.discovery == Discovery::Search;
         let reads = (!self.conversation.stored.is_empty()).then(read_result);
         let searches = search.then(search_tools);
-        self.toolbox.all = match (reads, searches) {
-            (None, None) => own.clone(),
-            _ => Arc::new(own.iter().chain(reads).chain(searches).cloned().collect()),
+        self.toolbox.all = if reads.is_none() && searches.is_none() {
+            own.clone()
+        } else {
+            Arc::new(own.iter().chain(reads).chain(searches).cloned().collect())
         };
         self.toolbox.shown = match (self.none_may_run(), search) {
             (true, _) => {
@@ -154,7 +155,7 @@ fn shown(tools: &[ToolSpec]) -> Vec<ToolSpec> {
         ToolKind::Search => Some(0),
         ToolKind::Finish(_) => Some(1),
         ToolKind::Run | ToolKind::Ask => None,
-        _ => Some(2),
+        ToolKind::Read | ToolKind::Delegate | ToolKind::Branch | ToolKind::Parent => Some(2),
     };
     let mut shown: Vec<(u8, &ToolSpec)> = tools.iter().filter_map(|tool| Some((rank(tool)?, tool))).collect();
     shown.sort_by_key(|(rank, _)| *rank);

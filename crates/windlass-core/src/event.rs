@@ -25,7 +25,7 @@ use crate::reply::{ModelFailure, StopReason, Usage};
 use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
-pub use crate::start::{AgentRef, Base, RunInput, RunResumed, RunStarted};
+pub use crate::start::{AgentRef, Base, ResumedBy, RunInput, RunResumed, RunStarted};
 
 /// One fact with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::{OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
-use crate::policy::LimitKind;
+use crate::policy::{Hooks, LimitKind};
 use crate::question::QuestionKind;
 use crate::reply::{StopReason, Usage};
 use crate::results::{branch_message, tool_message};
@@ -39,7 +39,7 @@ impl State {
             Fact::RunStarted(start) => self.started(start, event.at, seq),
             Fact::RunResumed(resumed) => {
                 self.clock.behind_ms = resumed.clock_behind_ms.unwrap_or(0);
-                self.taken_over(resumed.by_hand);
+                self.taken_over(resumed.by);
             }
             Fact::TurnStarted(turn) => self.turn_started(turn, seq),
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
@@ -101,15 +101,11 @@ impl State {
             Fact::LimitRaised(raised) => {
                 self.ending = Ending::None;
                 let policy = Arc::make_mut(&mut self.setup.policy);
-                match (raised.limit, &mut policy.repetition) {
-                    (LimitKind::Repetition, Some(repetition)) => {
-                        repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
-                    }
-                    (limit, _) => {
-                        if let Some(limit) = policy.limits.get_mut(&limit) {
-                            limit.max = raised.max;
-                        }
-                    }
+                let watched = policy.calls.repetition.watched_mut();
+                if let Some(repetition) = watched.filter(|_| raised.limit == LimitKind::Repetition) {
+                    repetition.stop_at = u32::try_from(raised.max).unwrap_or(u32::MAX);
+                } else if let Some(limit) = policy.bounds.limits.get_mut(&raised.limit) {
+                    limit.max = raised.max;
                 }
                 self.offer_tools(self.toolbox.own.clone());
                 if raised.limit == LimitKind::Seconds {
@@ -235,10 +231,8 @@ impl State {
     /// How often this call came in a row, this time included.
     fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
         let exempt = self.tool(name).is_some_and(|tool| tool.poll);
-        let times = match &self.streaks.repeated {
-            Some(last) if !exempt && last.name == *name && same_args(&last.args, args) => last.times + 1,
-            _ => 1,
-        };
+        let same = |last: &&Repeated| !exempt && last.name == *name && same_args(&last.args, args);
+        let times = 1 + self.streaks.repeated.as_ref().filter(same).map_or(0, |last| last.times);
         self.streaks.repeated = Some(Repeated { name: name.clone(), args: args.clone(), times });
         times
     }
@@ -270,10 +264,8 @@ impl State {
     }
 
     fn call_mut(&mut self, id: &CallId) -> Option<&mut OpenCall> {
-        match &mut self.phase {
-            Phase::Acting(calls) => calls.iter_mut().find(|call| call.call.id == *id),
-            _ => None,
-        }
+        let Phase::Acting(calls) = &mut self.phase else { return None };
+        calls.iter_mut().find(|call| call.call.id == *id)
     }
 
     fn stage(&mut self, id: &CallId, stage: Stage) {
@@ -300,10 +292,13 @@ impl State {
         }
         let asked = std::mem::replace(&mut call.stage, Stage::Queued);
         let edited = matches!(decided.decision, Decision::Edited { .. });
-        let allowed = match asked {
-            Stage::Held { gate } if !edited => Some(gate),
+        let allowed = if let Stage::Held { gate } = asked
+            && !edited
+        {
+            Some(gate)
+        } else {
             // Allowed is what runs with these arguments.
-            _ => self.open_call(&decided.call).map(|open| Arc::new(self.gate(open))),
+            self.open_call(&decided.call).map(|open| Arc::new(self.gate(open)))
         };
         if let Some(call) = self.call_mut(&decided.call) {
             call.allowed = allowed;
@@ -313,23 +308,26 @@ impl State {
     fn call_finished(&mut self, finished: &CallFinished) {
         let own = self.open_call(&finished.call).is_none_or(|open| open.origin.is_model());
         match &finished.outcome {
-            // What a hook asks for is no fault of the model's.
-            CallOutcome::Malformed { .. } if !own => {}
             CallOutcome::Malformed { .. } => {
-                self.streaks.malformed += u32::from(self.turn.malformed == 0);
-                self.turn.malformed += 1;
+                // A hook's request is no fault of the model's.
+                if own {
+                    self.streaks.malformed += u32::from(self.turn.malformed == 0);
+                    self.turn.malformed += 1;
+                }
             }
+            CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. } => {}
             CallOutcome::Ok { content } => {
                 self.conversation.outputs += 1;
                 self.keep_stored(content);
+                self.turn.accepted += 1;
             }
-            _ => {}
-        }
-        if !matches!(
-            finished.outcome,
-            CallOutcome::Malformed { .. } | CallOutcome::Rejected { .. } | CallOutcome::Skipped { .. }
-        ) {
-            self.turn.accepted += 1;
+            CallOutcome::Error { .. }
+            | CallOutcome::TimedOut { .. }
+            | CallOutcome::Denied { .. }
+            | CallOutcome::UnknownTool { .. }
+            | CallOutcome::Interrupted
+            | CallOutcome::Abandoned
+            | CallOutcome::Unknown => self.turn.accepted += 1,
         }
         self.questions.open.retain(|open| open.call.as_ref() != Some(&finished.call));
         let Some(call) = self.call_mut(&finished.call) else { return };
@@ -357,7 +355,7 @@ impl State {
         let calls = std::mem::take(calls);
         let seq = self.version;
         // No hook is asked about a step that a limit or a cancel cut short.
-        let asked = self.setup.policy.hooks && !cut;
+        let asked = self.setup.policy.calls.hooks == Hooks::AfterSteps && !cut;
         self.phase = if asked { Phase::Stepping { seq } } else { Phase::Between };
         let mut notes = Vec::new();
         for mut open in calls {
@@ -401,10 +399,10 @@ impl State {
             call.stage = Stage::DelegateAsks { run: *run, question: question.clone() };
             return;
         }
-        match (asked.kind, &mut call.stage) {
-            (QuestionKind::Clarify, stage) => *stage = Stage::Asking,
-            (QuestionKind::Outcome, Stage::Doubted { asked, .. }) => *asked = true,
-            _ => {}
+        if asked.kind == QuestionKind::Clarify {
+            call.stage = Stage::Asking;
+        } else if let Stage::Doubted { asked: put, .. } = &mut call.stage {
+            *put = asked.kind == QuestionKind::Outcome;
         }
     }
 
@@ -475,8 +473,5 @@ fn same_args(one: &str, other: &str) -> bool {
     let dense = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
     one == other
         || dense(one) == dense(other)
-            && match (json::read(one), json::read(other)) {
-                (Ok(one), Ok(other)) => one == other,
-                _ => false,
-            }
+            && json::read(one).is_ok_and(|one| json::read(other).is_ok_and(|other| one == other))
 }

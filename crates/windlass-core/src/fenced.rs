@@ -47,7 +47,7 @@ pub(crate) fn readable(fault: &str) -> bool {
 }
 
 /// The messages before the conversation, with the offered tools and agents described in the system prompt.
-pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: Results) -> Vec<Arc<Message>> {
+pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: &Results) -> Vec<Arc<Message>> {
     let mut system = prompt.iter().filter_map(|message| match &**message {
         Message::System { text } => Some(&**text),
         _ => None,
@@ -72,7 +72,7 @@ pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: Resul
 }
 
 fn sections(tools: &[ToolSpec]) -> Vec<String> {
-    let offered = || tools.iter().filter(|tool| tool.offered);
+    let offered = || tools.iter().filter(|tool| tool.is_offered());
     let described: Vec<String> = offered()
         .filter(|tool| tool.kind != ToolKind::Delegate)
         .map(|tool| {
@@ -80,7 +80,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
             format!("- **{}**: {}\n  Parameters: {schema}", tool.name, tool.description)
         })
         .collect();
-    let known = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate && (tool.offered || tool.unreachable);
+    let known = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate && (tool.is_known());
     let delegates: Vec<&ToolSpec> = tools.iter().filter(known).collect();
     let mut sections = Vec::new();
     if !described.is_empty() {
@@ -89,7 +89,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
     }
     if !delegates.is_empty() {
         let line = |tool: &&ToolSpec| format!("- **{}**: {}", tool.name, tool.description);
-        let (there, gone): (Vec<_>, Vec<_>) = delegates.into_iter().partition(|tool| tool.offered);
+        let (there, gone): (Vec<_>, Vec<_>) = delegates.into_iter().partition(|tool| tool.is_offered());
         let mut lines: Vec<String> = there.iter().map(line).collect();
         if !gone.is_empty() {
             lines.push("\n**Unavailable agents:**".to_owned());
@@ -102,7 +102,7 @@ fn sections(tools: &[ToolSpec]) -> Vec<String> {
 }
 
 /// A message in text: calls as blocks, results as user messages.
-pub fn fenced_message(message: &Message, results: Results) -> Cow<'_, Message> {
+pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Message> {
     match message {
         Message::Assistant(said) if !said.calls.is_empty() => {
             // What came as text goes back as it came.
@@ -114,12 +114,7 @@ pub fn fenced_message(message: &Message, results: Results) -> Cow<'_, Message> {
             }))
         }
         Message::Tool(result) => {
-            // KAOS' results say themselves what they are.
-            let head = match (results, result.failed) {
-                (Results::Kaos, _) => "",
-                (_, false) => "Tool result: ",
-                (_, true) => "Tool execution failed: ",
-            };
+            let head = if result.failed { &*results.told_failed } else { &*results.told };
             let content = match &result.content {
                 Content::Text(text) => Content::Text(format!("{head}{text}").into()),
                 Content::Parts(parts) if head.is_empty() => Content::Parts(parts.clone()),

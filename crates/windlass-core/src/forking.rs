@@ -53,21 +53,20 @@ fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
     let (mut again, mut edited, mut outcome, mut child) = (false, false, None, None);
     let mut lent = Budget::default();
     for event in later {
-        match &event.fact {
-            Fact::CallStarted(started) if started.call == *call => again = true,
-            Fact::DelegationStarted(started) if started.call == *call => {
+        let fact = &event.fact;
+        if let Fact::CallStarted(started) = fact {
+            again |= started.call == *call;
+        } else if let Fact::DelegationStarted(started) = fact {
+            if started.call == *call {
                 (again, child, lent) = (true, Some(started.run), started.lent);
             }
-            Fact::DelegationFinished(finished) if finished.call == *call && ran(&finished.outcome) => {
-                outcome = Some(finished.outcome.clone());
-            }
-            Fact::CallDecided(decided) if decided.call == *call => {
-                edited |= matches!(decided.decision, Decision::Edited { .. });
-            }
-            Fact::CallFinished(finished) if finished.call == *call && ran(&finished.outcome) => {
-                outcome = Some(finished.outcome.clone());
-            }
-            _ => {}
+        } else if let Fact::CallDecided(decided) = fact {
+            edited |= decided.call == *call && matches!(decided.decision, Decision::Edited { .. });
+        } else if let Some((ended, found)) = fact.call_end()
+            && ended == call
+            && ran(found)
+        {
+            outcome = Some(found.clone());
         }
     }
     let before = open.attempt > 0;

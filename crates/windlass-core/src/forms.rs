@@ -52,7 +52,7 @@ pub(crate) fn calls_in(text: &Text, tools: &[ToolSpec], steps: &Steps) -> Option
     if !(first == b'{' || first == b'<' || first == b'_' || first.is_ascii_alphabetic()) {
         return None;
     }
-    let offered = |name: &str| tools.iter().any(|tool| tool.offered && *tool.name == *name);
+    let offered = |name: &str| tools.iter().any(|tool| tool.is_offered() && *tool.name == *name);
     let mut scan = Scan::new(source, steps);
     let mut calls = Vec::new();
     while !scan.is_empty() {

@@ -48,7 +48,7 @@ impl State {
             part("effect and retries", kept.to_string().as_bytes());
         }
         part("arguments", open.args().as_bytes());
-        let policy = json!([self.setup.policy.approve, self.setup.policy.deny]);
+        let policy = json!([self.setup.policy.tools.approve, self.setup.policy.tools.deny]);
         part("lists of tools to approve and deny", policy.to_string().as_bytes());
         for (name, sealed) in self.sealed_parts(open).into_iter().flatten() {
             parts.push((name.clone(), sealed.clone()));

@@ -48,13 +48,11 @@ impl State {
     /// About how many bytes are looked at when this input is decided on: its own, and those of the calls that it lets go on.
     pub fn heft_of(&self, what: &InputKind) -> u64 {
         let open = self.open_calls().map(|open| open.args().len() as u64);
-        let names = match what {
-            InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } => {
-                // Each call is looked for among all tools.
-                reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64
-            }
-            _ => 0,
-        };
+        let mut names = 0;
+        if let InputKind::Replied { reply, .. } | InputKind::Objected { reply, .. } = what {
+            // Each call is looked for among all tools.
+            names = reply.calls.len().saturating_mul(self.toolbox.all.len()) as u64;
+        }
         open.fold(what.heft().saturating_add(names), u64::saturating_add)
     }
 }
@@ -142,7 +140,8 @@ fn of_answer(answer: &Answer) -> u64 {
     match answer {
         Answer::Text(text) | Answer::Result(text) | Answer::Conclude(text) => text.len() as u64,
         Answer::ApproveWith { args } => of_value(args),
-        _ => 0,
+        Answer::Deny { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
+        Answer::Approve | Answer::RunAgain | Answer::Unknown | Answer::Raise(_) => 0,
     }
 }
 
@@ -151,7 +150,7 @@ fn of_value(value: &Value) -> u64 {
         Value::String(text) => text.len() as u64,
         Value::Array(items) => items.iter().map(of_value).sum(),
         Value::Object(map) => map.iter().map(|(key, value)| key.len() as u64 + of_value(value)).sum(),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
@@ -165,7 +164,8 @@ fn of_outcome(outcome: &CallOutcome) -> u64 {
         CallOutcome::Denied { reason, .. } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
         CallOutcome::TimedOut { .. }
         | CallOutcome::UnknownTool { .. }
-        | CallOutcome::Interrupted { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
         | CallOutcome::Unknown => 0,
     }
 }

@@ -73,21 +73,18 @@ impl History {
     pub fn fault(&self) -> Option<String> {
         let mut open: Vec<&CallId> = Vec::new();
         for message in self.iter() {
-            match &**message {
-                Message::Tool(result) => match open.iter().position(|call| **call == result.call) {
-                    Some(place) => {
-                        open.remove(place);
-                    }
-                    None => return Some(format!("the result of {} follows no such call", result.call)),
-                },
-                other => {
-                    if let Some(call) = open.first() {
-                        return Some(format!("the call {call} has no result"));
-                    }
-                    if let Message::Assistant(said) = other {
-                        open = said.calls.iter().map(|call| &call.id).collect();
-                    }
-                }
+            if let Message::Tool(result) = &**message {
+                let Some(place) = open.iter().position(|call| **call == result.call) else {
+                    return Some(format!("the result of {} follows no such call", result.call));
+                };
+                open.remove(place);
+                continue;
+            }
+            if let Some(call) = open.first() {
+                return Some(format!("the call {call} has no result"));
+            }
+            if let Message::Assistant(said) = &**message {
+                open = said.calls.iter().map(|call| &call.id).collect();
             }
         }
         open.first().map(|call| format!("the call {call} has no result"))

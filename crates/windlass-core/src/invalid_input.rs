@@ -161,7 +161,11 @@ impl InvalidInput {
             }
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
             Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the run above".to_owned()),
-            _ => None,
+            Self::NotStarted { .. }
+            | Self::AlreadyStarted { .. }
+            | Self::UnknownAction { .. }
+            | Self::EarlyTimer { .. }
+            | Self::Stopping { .. } => None,
         }
     }
 }

@@ -68,11 +68,16 @@ impl fmt::Display for StateKind {
 impl State {
     /// In which kind of state the run is.
     pub fn kind(&self) -> StateKind {
+        let going_on = !matches!(self.phase, Phase::New | Phase::Ended(_));
+        if going_on && self.ending.is_cancel() {
+            return StateKind::Cancelling;
+        }
+        if going_on && self.stopping() {
+            return StateKind::Cutting;
+        }
         match &self.phase {
             Phase::New => StateKind::NotStarted,
             Phase::Ended(_) => StateKind::Ended,
-            _ if self.ending.is_cancel() => StateKind::Cancelling,
-            _ if self.stopping() => StateKind::Cutting,
             Phase::Asking if self.asks.asked().next().is_none() => StateKind::Waiting,
             Phase::Asking if self.ending.closing().is_some() => StateKind::Closing,
             Phase::Asking => StateKind::Calling,
@@ -139,22 +144,25 @@ impl StateKind {
         };
         let calling = [Calling, Closing, Cancelling, Cutting].contains(&self);
         let working = [Running, RunningAsked, Checking, Cancelling, Cutting].contains(&self);
-        match (self, input) {
-            (NotStarted, "Start") => None,
-            (NotStarted, _) => Some("a run begins with its start"),
-            (Ended, _) => Some("the run has ended"),
-            (_, "Start") => Some("a run starts once"),
-            (_, "Replied" | "Objected" | "ModelFailed") if !calling => Some("no model call is going on"),
-            (_, "CallEnded" | "Delegated" | "DelegateAsks") if !working => Some("no call runs"),
-            (_, "Checked") if ![Checking, Cancelling, Cutting].contains(&self) => Some("nothing is checked"),
-            (_, "Stepped") if self != Hook => Some("no hook is asked"),
-            (_, "Answered") if ![RunningAsked, Checking, Retrying, Asked, LimitAsked].contains(&self) => {
-                Some("no question is open")
-            }
-            (Cancelling, "Cancel") => Some("it is cancelled already"),
-            (Cancelling | Cutting, "Steer") => Some("nobody listens any more"),
-            (Cancelling | Cutting, "TimerFired") => Some("no timer is set any more"),
-            _ => None,
+        if self == NotStarted {
+            return (input != "Start").then_some("a run begins with its start");
         }
+        let stopping = [Cancelling, Cutting].contains(&self);
+        let asked = [RunningAsked, Checking, Retrying, Asked, LimitAsked].contains(&self);
+        let is = |names: &[&str]| names.contains(&input);
+        // The first that holds.
+        let reasons = [
+            (self == Ended, "the run has ended"),
+            (is(&["Start"]), "a run starts once"),
+            (is(&["Replied", "Objected", "ModelFailed"]) && !calling, "no model call is going on"),
+            (is(&["CallEnded", "Delegated", "DelegateAsks"]) && !working, "no call runs"),
+            (is(&["Checked"]) && self != Checking && !stopping, "nothing is checked"),
+            (is(&["Stepped"]) && self != Hook, "no hook is asked"),
+            (is(&["Answered"]) && !asked, "no question is open"),
+            (is(&["Cancel"]) && self == Cancelling, "it is cancelled already"),
+            (is(&["Steer"]) && stopping, "nobody listens any more"),
+            (is(&["TimerFired"]) && stopping, "no timer is set any more"),
+        ];
+        reasons.iter().find(|(holds, _)| *holds).map(|(_, why)| *why)
     }
 }

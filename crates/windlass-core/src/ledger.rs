@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::asks::Ask;
 use crate::budget::{Budget, Need, Reservation};
 use crate::choice::{Carried, ModelChoice, Prices};
-use crate::event::{DelegationFinished, Purpose, TurnStarted};
+use crate::event::{DelegationFinished, Purpose, ResumedBy, TurnStarted};
 use crate::ids::ActionId;
 use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
@@ -71,10 +71,8 @@ impl Amount {
             LimitKind::OutputTokens => self.output,
             LimitKind::CostUsd => self.cost,
             LimitKind::ModelCalls
-            | LimitKind::Iterations
             | LimitKind::ToolRounds
             | LimitKind::ToolCalls
-            | LimitKind::PlanSteps
             | LimitKind::Retries
             | LimitKind::Seconds
             | LimitKind::Repetition => 0,
@@ -242,11 +240,11 @@ impl State {
     }
 
     /// The process that drove the run is gone. A model call that was going on may have been paid.
-    pub(crate) fn taken_over(&mut self, by_hand: bool) {
+    pub(crate) fn taken_over(&mut self, by: ResumedBy) {
         for ask in self.asks.iter_mut().filter(|ask| ask.retry_at.is_none()) {
             self.ledger.lose(std::mem::take(&mut ask.reserved).sure);
         }
-        if by_hand {
+        if by == ResumedBy::Person {
             self.ledger.lost = 0;
         }
     }
@@ -254,7 +252,7 @@ impl State {
     /// What a closing call may use beyond the limit that begins now, its request being the conversation as it stands.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let need = asked.map_or_else(Need::unknown, |model| self.need(self.setup.policy.purpose, model, 0));
+        let need = asked.map_or_else(Need::unknown, |model| self.need(self.setup.policy.request.purpose, model, 0));
         Beyond { before: self.ledger.spent(), most: need.sure }
     }
 

@@ -253,11 +253,10 @@ impl Message {
 
     /// How many of these bytes are calls that stand in the text, too: they go out once more only where calls go out natively.
     pub(crate) fn bytes_again(&self) -> u64 {
-        match self {
-            Self::Assistant(message) if message.has_calls_in_text() => {
-                message.calls.iter().map(ToolCall::bytes).sum::<usize>() as u64
-            }
-            _ => 0,
+        let Self::Assistant(message) = self else { return 0 };
+        if !message.has_calls_in_text() {
+            return 0;
         }
+        message.calls.iter().map(ToolCall::bytes).sum::<usize>() as u64
     }
 }

@@ -8,44 +8,50 @@ use crate::state::State;
 /// A line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// Whether it is a warning.
-    pub warning: bool,
+    /// How much it matters.
+    pub level: LogLevel,
     /// The line.
     pub text: String,
+}
+
+/// How much a log line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// The run goes its way.
+    Info,
+    /// Something was cut short.
+    Warning,
 }
 
 /// The warning where the usage that an event brought goes beyond a limit on tokens or cost.
 pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
     let known = |kind| before.overshoots().any(|(other, ..)| other == kind);
     let fresh = after.overshoots().filter(|(kind, ..)| !known(*kind));
-    let said = fresh.map(|(kind, max, used)| {
-        format!("{} of {} {} are used", kind.show(used), kind.show(max), kind.name())
-    });
+    let said = fresh
+        .map(|(kind, max, used)| format!("{} {} of {} are used", kind.show(used), kind.name(), kind.show(max)));
     let said: Vec<String> = said.collect();
-    (!said.is_empty())
-        .then(|| LogLine { warning: true, text: format!("The limit was overshot: {}", said.join(", ")) })
+    let text = format!("A limit was overshot: {}", said.join(", "));
+    (!said.is_empty()).then_some(LogLine { level: LogLevel::Warning, text })
 }
 
 /// What the preset logs about an event; `state` is the state after it.
 pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
-    let log = &state.policy().texts.log;
-    let (template, warning) = match &event.fact {
-        Fact::TurnStarted(turn)
-            if turn.purpose == Purpose::Act
-                && turn.attempt == 1
-                && turn.model == 0
-                && !turn.again
-                && state.ending.closing().is_none() =>
-        {
-            (log.turn.as_ref()?, false)
-        }
-        Fact::TurnCompleted(turn) if !turn.calls.is_empty() && state.ending.closing().is_none() => {
-            let text = log.calls.as_ref()?.replace("{k}", &turn.calls.len().to_string());
-            return Some(LogLine { warning: false, text });
-        }
-        Fact::RunEnded(end) if end.status == Status::Answered => (log.answer.as_ref()?, false),
-        Fact::LimitReached(reached) if reached.limit == LimitKind::ModelCalls => (log.limit.as_ref()?, true),
-        _ => return None,
+    let log = &state.policy().wording.log;
+    let closing = state.ending.closing().is_some();
+    let mut level = LogLevel::Info;
+    let template = if let Fact::TurnStarted(turn) = &event.fact {
+        let first = turn.attempt == 1 && turn.model == 0 && !turn.again;
+        log.turn.as_ref().filter(|_| turn.purpose == Purpose::Act && first && !closing)?
+    } else if let Fact::TurnCompleted(turn) = &event.fact {
+        let template = log.calls.as_ref().filter(|_| !turn.calls.is_empty() && !closing)?;
+        return Some(LogLine { level, text: template.replace("{k}", &turn.calls.len().to_string()) });
+    } else if let Fact::RunEnded(end) = &event.fact {
+        log.answer.as_ref().filter(|_| end.status == Status::Answered)?
+    } else if let Fact::LimitReached(reached) = &event.fact {
+        level = LogLevel::Warning;
+        log.limit.as_ref().filter(|_| reached.limit == LimitKind::ModelCalls)?
+    } else {
+        return None;
     };
     let mut text = template.replace("{i}", &(state.counters().model_calls + 1).to_string());
     if text.contains("{max}") {
@@ -54,5 +60,5 @@ pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
             None => text.replace("/{max}", "").replace("{max}", ""),
         };
     }
-    Some(LogLine { warning, text })
+    Some(LogLine { level, text })
 }

@@ -94,10 +94,7 @@ impl OpenCall {
 
     /// What a person is asked about just now, or has allowed.
     pub(crate) fn asked_with(&self) -> Option<&Gate> {
-        match &self.stage {
-            Stage::Held { gate } => Some(gate),
-            _ => self.allowed.as_deref(),
-        }
+        if let Stage::Held { gate } = &self.stage { Some(gate) } else { self.allowed.as_deref() }
     }
 
     /// What the run was lent that another agent does the call in.
@@ -107,10 +104,8 @@ impl OpenCall {
 
     /// Where another agent does the call and has asked something: its run, and the question there (E26).
     pub fn asks(&self) -> Option<(RunId, &QuestionId)> {
-        match &self.stage {
-            Stage::DelegateAsks { run, question } => Some((*run, question)),
-            _ => None,
-        }
+        let Stage::DelegateAsks { run, question } = &self.stage else { return None };
+        Some((*run, question))
     }
 
     /// The arguments that it runs with, as JSON text: those of what it reaches, where its tool reaches others by name.
@@ -165,7 +160,13 @@ impl State {
     pub fn delegated_runs(&self) -> impl Iterator<Item = RunId> {
         self.open_calls().filter_map(|open| match &open.stage {
             Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. } => Some(*run),
-            _ => None,
+            Stage::Queued
+            | Stage::Held { .. }
+            | Stage::Asking
+            | Stage::Running { .. }
+            | Stage::Retrying { .. }
+            | Stage::Doubted { .. }
+            | Stage::Done(_) => None,
         })
     }
 
@@ -180,10 +181,7 @@ impl State {
 
     /// The calls of the current turn that have no result yet.
     pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        let calls = match &self.phase {
-            Phase::Acting(calls) => calls.as_slice(),
-            _ => &[],
-        };
+        let calls = if let Phase::Acting(calls) = &self.phase { calls.as_slice() } else { &[] };
         calls.iter().filter(|call| !matches!(call.stage, Stage::Done(_)))
     }
 

@@ -159,9 +159,9 @@ pub enum CallOutcome {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
-        /// Whether it was the policy.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        by_policy: bool,
+        /// Who forbade it.
+        #[serde(default, skip_serializing_if = "DeniedBy::is_person")]
+        by: DeniedBy,
     },
     /// It was not run.
     Skipped {
@@ -169,22 +169,36 @@ pub enum CallOutcome {
         reason: Text,
     },
     /// It was stopped before it ended.
-    Interrupted {
-        /// Whether it ignored the request to stop and was left behind or killed (E20).
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        abandoned: bool,
-    },
+    Interrupted,
+    /// It was to stop before it ended, ignored that, and was left behind or killed.
+    Abandoned,
     /// It had started when the process died, and nobody knows whether it happened.
     Unknown,
+}
+
+/// Who forbade a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeniedBy {
+    /// A person who was asked.
+    #[default]
+    Person,
+    /// The policy, which asks nobody.
+    Policy,
+}
+
+impl DeniedBy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_person(&self) -> bool {
+        *self == Self::Person
+    }
 }
 
 impl CallOutcome {
     /// The result that the call gave.
     pub fn content(&self) -> Option<&Content> {
-        match self {
-            Self::Ok { content } => Some(content),
-            _ => None,
-        }
+        let Self::Ok { content } = self else { return None };
+        Some(content)
     }
 
     /// Whether the call gave a result.

@@ -50,7 +50,7 @@ pub fn pending(state: &State) -> Vec<Action> {
     match (overtime, state.deadline()) {
         // A closing call after the deadline has the grace to end.
         (Some(closing), _) if state.phase == Phase::Asking => {
-            let at = closing.at.saturating_add(state.setup.policy.grace_ms);
+            let at = closing.at.saturating_add(state.setup.policy.bounds.grace_ms);
             add(closing.seq, ActionKind::SetTimer { at });
         }
         (None, Some(at)) => add(state.clock.deadline_seq, ActionKind::SetTimer { at }),
@@ -62,12 +62,9 @@ pub fn pending(state: &State) -> Vec<Action> {
 /// What a run that is being stopped wants: the runs of other agents that nobody works on any more are brought to their
 /// end, so that none stays open and all that they used is counted (E19, E41).
 fn stops(state: &State) -> impl Iterator<Item = Action> {
-    state.open_calls().filter_map(|open| match &open.stage {
-        Stage::Delegated { seq, run, stop: true, .. } => {
-            let work =
-                ActionKind::Delegate { call: open.call.id.clone(), run: *run, answer: None, stop: true };
-            Some(Action { id: state.action(*seq), work })
-        }
-        _ => None,
+    state.open_calls().filter_map(|open| {
+        let Stage::Delegated { seq, run, stop: true, .. } = &open.stage else { return None };
+        let work = ActionKind::Delegate { call: open.call.id.clone(), run: *run, answer: None, stop: true };
+        Some(Action { id: state.action(*seq), work })
     })
 }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use crate::json::read;
 use crate::message::ToolCall;
 use crate::open_call::{OpenCall, Origin};
 use crate::state::State;
-use crate::tool::{ToolKind, ToolSpec};
+use crate::tool::{Offer, ToolKind, ToolSpec};
 use crate::xml::to_xml;
 
 /// The name of the tool by which a model starts a branch.
@@ -30,8 +31,9 @@ const NAME: &str = "name";
 const MERGE: &str = "merge";
 
 /// How a branch's end comes back to the run that it left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum Merge {
     /// Its output, as XML. A branch that has none is summed up.
     #[default]
@@ -73,7 +75,7 @@ impl ToolSpec {
         let mut spec = Self::read_only(BRANCH_TOOL, text, parameters);
         spec.kind = ToolKind::Branch;
         spec.origin = "branches".into();
-        spec.offered = branches.iter().any(|branch| branch.offered);
+        spec.offer = Offer::when(branches.iter().any(Self::is_offered));
         spec.reaches = Arc::new(branches);
         spec
     }
@@ -148,7 +150,7 @@ impl State {
         let Value::Object(mut args) = read(&call.args).ok()? else { return None };
         let name = args.shift_remove(NAME)?;
         let known = tool.reaches.iter().find(|other| name.as_str() == Some(&*other.name));
-        let target = known.filter(|other| other.offered || !origin.is_model())?;
+        let target = known.filter(|other| other.is_offered() || !origin.is_model())?;
         let merge = if tool.kind == ToolKind::Branch { args.shift_remove(MERGE) } else { None };
         Some(Reached {
             name: target.name.clone(),
@@ -176,14 +178,18 @@ impl State {
 pub(crate) fn not_there(tool: &ToolSpec, name: &Value) -> String {
     let what = if tool.kind == ToolKind::Branch { "Branch" } else { "Parent tool" };
     let name = name.as_str().map_or_else(|| name.to_string(), str::to_owned);
-    let known: Vec<_> =
-        tool.reaches.iter().filter(|other| other.offered).map(|other| format!("'{}'", other.name)).collect();
+    let known: Vec<_> = tool
+        .reaches
+        .iter()
+        .filter(|other| other.is_offered())
+        .map(|other| format!("'{}'", other.name))
+        .collect();
     format!("{what} '{name}' not found. Available: [{}]", known.join(", "))
 }
 
 /// acorn's list of branches: each with the fields of its input.
 fn branches_xml(tool: &ToolSpec) -> String {
-    let branches = tool.reaches.iter().filter(|branch| branch.offered).map(|branch| {
+    let branches = tool.reaches.iter().filter(|branch| branch.is_offered()).map(|branch| {
         let required = |name: &str| {
             let all = branch.parameters.get("required").and_then(Value::as_array);
             all.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)))

@@ -139,16 +139,16 @@ fn causes(state: &State, events: &[Event]) -> Vec<InputKind> {
 
 /// A take-over: what its append says next tells which one it was.
 fn taken_over(resumed: &RunResumed, next: Option<&Event>) -> Option<InputKind> {
-    let (holder, epoch, by_hand) = (resumed.holder.clone(), resumed.epoch, resumed.by_hand);
+    let (holder, epoch, by) = (resumed.holder.clone(), resumed.epoch, resumed.by);
     let Some(Fact::Adjusted(adjusted)) = next.map(|event| &event.fact) else {
-        return Some(InputKind::Resumed { holder, epoch, by_hand });
+        return Some(InputKind::Resumed { holder, epoch, by });
     };
     if let Some(agent) = adjusted.agent.clone() {
         let adjusted = Box::new(Adjusted { agent: None, ..adjusted.clone() });
-        return Some(InputKind::Adopted { holder, epoch, agent, adjusted, by_hand });
+        return Some(InputKind::Adopted { holder, epoch, agent, adjusted, by });
     }
     let seals = adjusted.seals.clone();
-    adjusted.tools.clone().map(|tools| InputKind::ResumedWithTools { holder, epoch, tools, seals, by_hand })
+    adjusted.tools.clone().map(|tools| InputKind::ResumedWithTools { holder, epoch, tools, seals, by })
 }
 
 fn timers(state: &State) -> Vec<InputKind> {

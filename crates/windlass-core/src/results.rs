@@ -5,38 +5,113 @@ use serde_json::{Value, json};
 
 use crate::message::{Content, Message, Part, ToolMessage};
 use crate::open_call::OpenCall;
-use crate::outcome::CallOutcome;
-use crate::policy::{Policy, Results};
+use crate::outcome::{CallOutcome, DeniedBy};
+use crate::policy::{Policy, Results, filled};
 
 /// How many bytes of an unknown tool's name are shown to the model that called it.
 const SHOWN_NAME: usize = 200;
 
 /// The tool message of a call.
 pub(crate) fn tool_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
-    let call = &open.call;
+    let (call, results) = (&open.call, &policy.wording.results);
     let failed = !outcome.is_ok();
-    let content = match (outcome, policy.results) {
-        (CallOutcome::Ok { content }, Results::Plain | Results::Acorn) => content,
-        (CallOutcome::Ok { content }, Results::Announced) => announced(&call.name, &content),
-        (CallOutcome::Ok { content }, Results::Kaos) if call.delegate => {
-            format!("Agent response: {}", content.text()).into()
+    let content = match outcome {
+        CallOutcome::Ok { content } => {
+            worded(if call.delegate { &results.agent } else { &results.tool }, &call.name, content)
         }
-        (CallOutcome::Ok { content }, Results::Kaos) => kaos_result(&content),
-        (CallOutcome::Rejected { message }, _) => rejected(&message).into(),
-        (failure, Results::Kaos) => kaos_failure(open, &failure).into(),
-        (failure, results) => match (failure_text(open.target_name(), &failure), results) {
-            (Failure::Plain(text), _) => text.into(),
-            (Failure::Error(text), Results::Announced) => {
-                format!("Error Executing Tool: {}\nError: {text}", call.name).into()
-            }
-            (Failure::Error(text), Results::Acorn) => match &failure {
-                CallOutcome::Error { kind: Some(kind), .. } => format!("Tool error: {kind}: {text}").into(),
-                _ => format!("Tool error: {text}").into(),
-            },
-            (Failure::Error(text), Results::Plain | Results::Kaos) => format!("Error: {text}").into(),
-        },
+        failure => failure_message(results, open, &failure).into(),
     };
     Message::Tool(ToolMessage { call: call.id.clone(), name: call.name.clone(), content, failed })
+}
+
+/// A result in the form of its template.
+fn worded(template: &str, tool: &str, content: Content) -> Content {
+    const RESULT: &str = "{result}";
+    const JSON: &str = "{json}";
+    if template == RESULT {
+        return content;
+    }
+    if template.contains(JSON) {
+        let text = content.text();
+        let line = filled(template, &[("tool", tool), ("json", &one_line(&text))]);
+        return with_media(line, &content);
+    }
+    if let (Some((before, after)), Content::Parts(parts)) = (template.split_once(RESULT), &content)
+        && content.refs().next().is_some()
+    {
+        // A stored payload stays one: parts are put together line by line.
+        let part =
+            |text: &str| Part::Text { text: filled(text.trim_matches('\n'), &[("tool", tool)]).into() };
+        let parts = [part(before)].into_iter().chain(parts.iter().cloned()).chain([part(after)]);
+        return Content::Parts(parts.collect());
+    }
+    let text = content.text();
+    filled(template, &[("tool", tool), ("result", &text), ("text", &text)]).into()
+}
+
+/// Structured content as it is, a text as the field `result`.
+fn one_line(text: &str) -> String {
+    let value = match serde_json::from_str::<Value>(text) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+        _ => json!({ "result": text }),
+    };
+    spaced_json(&value)
+}
+
+/// A line in place of a content's text; its media stay.
+fn with_media(line: String, content: &Content) -> Content {
+    match content {
+        Content::Text(_) => line.into(),
+        Content::Parts(parts) => {
+            let shown = |part: &&Part| matches!(part, Part::Text { .. } | Part::Stored(_));
+            let media = parts.iter().filter(|part| !shown(part)).cloned();
+            Content::Parts(std::iter::once(Part::Text { text: line.into() }).chain(media).collect())
+        }
+    }
+}
+
+fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) -> String {
+    let call = &open.call;
+    let error = failure_text(open.target_name(), outcome);
+    let mut kind = String::new();
+    let mut who = String::new();
+    let mut agents = String::new();
+    let usual = if call.delegate { &results.agent_failed } else { &results.failed };
+    let template = match outcome {
+        CallOutcome::Rejected { .. } => &results.rejected,
+        CallOutcome::Malformed { .. } if call.fault.is_some() => &results.unreadable,
+        CallOutcome::UnknownTool { nearest } if call.delegate => {
+            agents = nearest.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+            &results.agent_unknown
+        }
+        CallOutcome::Skipped { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => {
+            if call.delegate {
+                &results.agent_undone
+            } else {
+                &results.undone
+            }
+        }
+        CallOutcome::Error { kind: known, .. } => {
+            kind = known.as_ref().map_or(String::new(), |kind| format!("{kind}: "));
+            let agent = format!("Agent {}", call.name);
+            if !error.starts_with(&agent) {
+                who = format!("{agent}: ");
+            }
+            usual
+        }
+        CallOutcome::Ok { .. }
+        | CallOutcome::Malformed { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::TimedOut { .. }
+        | CallOutcome::Denied { .. } => usual,
+    };
+    filled(
+        template,
+        &[("tool", &call.name), ("error", &error), ("kind", &kind), ("who", &who), ("agents", &agents)],
+    )
 }
 
 /// What the conversation gains from a branch that a hook asked for (acorn).
@@ -57,76 +132,8 @@ pub(crate) fn branch_message(policy: &Policy, open: &OpenCall, outcome: CallOutc
     Message::User { content }
 }
 
-/// acorn's words for an output that does not fit.
-fn rejected(message: &str) -> String {
-    format!(
-        "Error: Output validation failed: {message}\nPlease call {} again with valid arguments.",
-        crate::FINISH_TOOL
-    )
-}
-
-/// SwiftAgentKit's wrapper around a result.
-fn announced(name: &str, content: &Content) -> Content {
-    let before = format!("Successfully Executed Tool: {name}\n-- Start Tool Result ---");
-    let after = "-- End Tool Result ---\n\nYou can now continue with the next step in the conversation.";
-    match content {
-        // A stored payload stays one: parts are put together line by line.
-        Content::Parts(parts) if content.refs().next().is_some() => {
-            let text = |text: &str| Part::Text { text: text.into() };
-            let parts = [text(&before)].into_iter().chain(parts.iter().cloned()).chain([text(after)]);
-            Content::Parts(parts.collect())
-        }
-        _ => format!("{before}\n{}\n{after}", content.text()).into(),
-    }
-}
-
-/// KAOS gives a tool's structured content, else its text as the field `result`, in the way of Python's `json.dumps`.
-fn kaos_result(content: &Content) -> Content {
-    let text = content.text();
-    let value = match serde_json::from_str::<Value>(&text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
-        _ => json!({ "result": &*text }),
-    };
-    let line = format!("Tool result: {}", python_json(&value));
-    match content {
-        Content::Text(_) => line.into(),
-        Content::Parts(parts) => {
-            let shown = |part: &&Part| matches!(part, Part::Text { .. } | Part::Stored(_));
-            let media = parts.iter().filter(|part| !shown(part)).cloned();
-            Content::Parts(std::iter::once(Part::Text { text: line.into() }).chain(media).collect())
-        }
-    }
-}
-
-fn kaos_failure(open: &OpenCall, outcome: &CallOutcome) -> String {
-    let call = &open.call;
-    match (outcome, &call.fault) {
-        (CallOutcome::Malformed { message }, Some(_)) => message.to_string(),
-        (CallOutcome::UnknownTool { nearest }, _) if call.delegate => {
-            let names: Vec<_> = nearest.iter().map(|name| format!("'{name}'")).collect();
-            format!(
-                "Delegation failed: Sub-agent '{}' not found. Available: [{}]",
-                call.name,
-                names.join(", ")
-            )
-        }
-        _ => {
-            let (Failure::Error(text) | Failure::Plain(text)) = failure_text(open.target_name(), outcome);
-            if call.delegate {
-                let who = format!("Agent {}", call.name);
-                // KAOS says whose failure it is.
-                let own = matches!(outcome, CallOutcome::Error { .. }) && !text.starts_with(&who);
-                let who = if own { format!("{who}: ") } else { String::new() };
-                format!("Agent response: [Delegation failed: {who}{text}]")
-            } else {
-                format!("Tool execution failed: {text}")
-            }
-        }
-    }
-}
-
 /// JSON with a blank after each comma and colon.
-fn python_json(value: &Value) -> String {
+fn spaced_json(value: &Value) -> String {
     struct Spaced;
     impl serde_json::ser::Formatter for Spaced {
         fn begin_array_value<W: ?Sized + std::io::Write>(
@@ -155,22 +162,16 @@ fn python_json(value: &Value) -> String {
     }
 }
 
-enum Failure {
-    /// A failure of the call: takes the preset's form.
-    Error(String),
-    /// A call that did not run to its end: the same words everywhere.
-    Plain(String),
-}
-
-fn failure_text(name: &str, outcome: &CallOutcome) -> Failure {
+/// What went wrong, before it takes the form of its template.
+fn failure_text(name: &str, outcome: &CallOutcome) -> String {
     match outcome {
-        CallOutcome::Ok { content } => Failure::Plain(content.text().into_owned()),
+        CallOutcome::Ok { content } => content.text().into_owned(),
         CallOutcome::Error { message, .. }
         | CallOutcome::Malformed { message }
-        | CallOutcome::Rejected { message } => Failure::Error(message.to_string()),
+        | CallOutcome::Rejected { message } => message.to_string(),
         CallOutcome::TimedOut { after_ms } => {
             let seconds = *after_ms as f64 / 1e3;
-            Failure::Error(format!("Tool call timed out after {seconds} second(s) (tool: {name})."))
+            format!("Tool call timed out after {seconds} second(s) (tool: {name}).")
         }
         CallOutcome::UnknownTool { nearest } => {
             let hint = match nearest.as_slice() {
@@ -180,18 +181,18 @@ fn failure_text(name: &str, outcome: &CallOutcome) -> Failure {
             // A name that no tool has may be of any length.
             let shown = name.get(..name.floor_char_boundary(SHOWN_NAME)).unwrap_or_default();
             let more = if shown.len() < name.len() { "…" } else { "" };
-            Failure::Error(format!("Tool '{shown}{more}' not found{hint}"))
+            format!("Tool '{shown}{more}' not found{hint}")
         }
-        CallOutcome::Denied { reason, by_policy: true } => Failure::Error(match reason {
+        CallOutcome::Denied { reason, by: DeniedBy::Policy } => match reason {
             Some(pattern) => format!("Tool denied by policy: {name} (rule {pattern})"),
             None => format!("Tool denied by policy: {name}"),
-        }),
-        CallOutcome::Denied { reason, by_policy: false } => Failure::Error(match reason {
+        },
+        CallOutcome::Denied { reason, by: DeniedBy::Person } => match reason {
             Some(reason) => format!("The call of {name} was denied: {reason}"),
             None => format!("The call of {name} was denied."),
-        }),
-        CallOutcome::Skipped { reason } => Failure::Plain(format!("skipped: {reason}")),
-        CallOutcome::Interrupted { .. } => Failure::Plain("interrupted".to_owned()),
-        CallOutcome::Unknown => Failure::Plain("outcome unknown".to_owned()),
+        },
+        CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
+        CallOutcome::Interrupted | CallOutcome::Abandoned => "interrupted".to_owned(),
+        CallOutcome::Unknown => "outcome unknown".to_owned(),
     }
 }

@@ -141,7 +141,25 @@ pub struct RunResumed {
     /// [`CLOCK_JUMP_MS`](crate::CLOCK_JUMP_MS).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_behind_ms: Option<crate::ids::Millis>,
-    /// Whether a person let the run go on, however many attempts at its model call were lost before.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub by_hand: bool,
+    /// Who let the run go on.
+    #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
+    pub by: ResumedBy,
+}
+
+/// Who lets a run go on that its process left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumedBy {
+    /// The runtime by itself: a run that was lost too often is left alone ([`State::is_given_up`](crate::State::is_given_up)).
+    #[default]
+    Runtime,
+    /// A person, however many attempts at the run's model call were lost before.
+    Person,
+}
+
+impl ResumedBy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    pub(crate) fn is_runtime(&self) -> bool {
+        *self == Self::Runtime
+    }
 }

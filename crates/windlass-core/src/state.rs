@@ -205,11 +205,11 @@ impl State {
 
     /// The tool whose call ends the run, where there is one with an output.
     pub fn finish_tool(&self) -> Option<&ToolSpec> {
-        if self.setup.policy.stop != Stop::FinishTool {
+        if self.setup.policy.replies.stop != Stop::FinishTool {
             return None;
         }
         self.toolbox.all.iter().rev().find(|tool| {
-            tool.offered && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
+            tool.is_offered() && matches!(tool.kind, ToolKind::Finish(OutputForm::Object | OutputForm::Value))
         })
     }
 
@@ -235,10 +235,7 @@ impl State {
 
     /// The run's end.
     pub fn ended(&self) -> Option<&RunEnded> {
-        match &self.phase {
-            Phase::Ended(end) => Some(end),
-            _ => None,
-        }
+        if let Phase::Ended(end) = &self.phase { Some(end) } else { None }
     }
 
     /// Whether the run has ended.
@@ -274,10 +271,8 @@ impl State {
 
     /// The call of that id, while its turn is going on.
     pub fn open_call(&self, id: &CallId) -> Option<&OpenCall> {
-        match &self.phase {
-            Phase::Acting(calls) => calls.iter().find(|call| call.call.id == *id),
-            _ => None,
-        }
+        let Phase::Acting(calls) = &self.phase else { return None };
+        calls.iter().find(|call| call.call.id == *id)
     }
 
     /// The tool of that name, if the run has it.
@@ -298,7 +293,7 @@ impl State {
         self.setup
             .models
             .get(asked as usize)
-            .map_or(self.setup.policy.wire, |model| self.setup.policy.wire_of(model))
+            .map_or(self.setup.policy.request.wire, |model| self.setup.policy.wire_of(model))
     }
 
     /// The number of the step whose hook is asked now, from 1: the model calls so far (acorn's counter).

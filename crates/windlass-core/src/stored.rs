@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::event::{Fact, RunInput};
-use crate::ids::Text;
+use crate::ids::{CallId, Text};
 use crate::message::{Content, Media, MediaSource, Message, Part};
+use crate::outcome::CallOutcome;
 use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
 
@@ -147,10 +148,21 @@ impl Message {
 }
 
 impl Fact {
+    /// Which call this fact ends, and how.
+    pub(crate) fn call_end(&self) -> Option<(&CallId, &CallOutcome)> {
+        if let Self::CallFinished(finished) = self {
+            Some((&finished.call, &finished.outcome))
+        } else if let Self::DelegationFinished(finished) = self {
+            Some((&finished.call, &finished.outcome))
+        } else {
+            None
+        }
+    }
+
     /// The payloads that this fact refers to: a log keeps them as long as it keeps the fact.
     pub fn refs(&self) -> Vec<&Ref> {
-        let contents: Vec<&Content> = match self {
-            Self::RunStarted(start) => match &start.input {
+        let contents: Vec<&Content> = if let Self::RunStarted(start) = self {
+            match &start.input {
                 RunInput::Messages(messages) => {
                     messages.iter().filter_map(|message| message.content()).collect()
                 }
@@ -158,14 +170,12 @@ impl Fact {
                     fork.calls.iter().filter_map(|call| call.outcome.as_ref()?.content()).collect()
                 }
                 RunInput::Continue(_) => Vec::new(),
-            },
-            Self::CallFinished(finished) => finished.outcome.content().into_iter().collect(),
-            Self::DelegationFinished(finished) => finished.outcome.content().into_iter().collect(),
-            Self::HistoryEdited(edited) => {
-                let inserted = edited.splices.iter().flat_map(|splice| &splice.insert);
-                inserted.filter_map(|message| message.content()).collect()
             }
-            _ => Vec::new(),
+        } else if let Self::HistoryEdited(edited) = self {
+            let inserted = edited.splices.iter().flat_map(|splice| &splice.insert);
+            inserted.filter_map(|message| message.content()).collect()
+        } else {
+            self.call_end().and_then(|(_, outcome)| outcome.content()).into_iter().collect()
         };
         contents.into_iter().flat_map(Content::refs).collect()
     }

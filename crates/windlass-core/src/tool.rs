@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -9,8 +10,9 @@ use crate::ids::Text;
 use crate::schema::{Checker, SchemaFault, plain_schema};
 
 /// What running a tool twice would do; decides what happens to a call that had started when the process died.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "effect")]
 pub enum Effect {
     /// Changes nothing: may run again.
     ReadOnly,
@@ -99,12 +101,9 @@ pub struct ToolSpec {
     /// Whether equal calls in a row are legitimate (E9).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub poll: bool,
-    /// Whether the model is offered it from the start.
-    #[serde(default = "yes", skip_serializing_if = "is_true")]
-    pub offered: bool,
-    /// Whether it is an agent that could not be reached when the run began: it is not offered, and a call of it tries again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unreachable: bool,
+    /// Whether the model is offered it.
+    #[serde(default, skip_serializing_if = "Offer::is_offered")]
+    pub offer: Offer,
     /// Whether it can be asked, after a crash, if a call of it happened (effect `once`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_check: bool,
@@ -133,16 +132,42 @@ fn is_none(reaches: &Arc<Vec<ToolSpec>>) -> bool {
     reaches.is_empty()
 }
 
-fn yes() -> bool {
-    true
+/// Whether a model is offered a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Offer {
+    /// It is offered.
+    #[default]
+    Offered,
+    /// It is known, and offered once a hook adds it.
+    Withheld,
+    /// It is an agent that could not be reached when the run began: it is not offered, and a call of it tries again.
+    Unreachable,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
-fn is_true(flag: &bool) -> bool {
-    *flag
+impl Offer {
+    /// Offered, or withheld for now.
+    pub fn when(offered: bool) -> Self {
+        if offered { Self::Offered } else { Self::Withheld }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    fn is_offered(&self) -> bool {
+        *self == Self::Offered
+    }
 }
 
 impl ToolSpec {
+    /// Whether models are offered it.
+    pub fn is_offered(&self) -> bool {
+        self.offer == Offer::Offered
+    }
+
+    /// Whether a call of it has somewhere to go: it is offered, or an agent that could not be reached.
+    pub(crate) fn is_known(&self) -> bool {
+        self.offer != Offer::Withheld
+    }
+
     /// The tool that ends a typed run with an output of that schema (acorn's `__finish__`).
     pub fn finish(output: Option<&Value>) -> Self {
         let done = "Call this function when you are done executing tools and want to complete the task.";
@@ -183,8 +208,7 @@ impl ToolSpec {
             retries: None,
             approve: false,
             poll: false,
-            offered: true,
-            unreachable: false,
+            offer: Offer::Offered,
             has_check: false,
             reaches: Arc::default(),
             origin: "".into(),
@@ -247,8 +271,7 @@ impl Clone for ToolSpec {
             retries: self.retries,
             approve: self.approve,
             poll: self.poll,
-            offered: self.offered,
-            unreachable: self.unreachable,
+            offer: self.offer,
             has_check: self.has_check,
             reaches: self.reaches.clone(),
             origin: self.origin.clone(),
@@ -269,8 +292,7 @@ impl PartialEq for ToolSpec {
             && self.retries == other.retries
             && self.approve == other.approve
             && self.poll == other.poll
-            && self.offered == other.offered
-            && self.unreachable == other.unreachable
+            && self.offer == other.offer
             && self.has_check == other.has_check
             && self.reaches == other.reaches
             && self.origin == other.origin

@@ -4,7 +4,7 @@
 //! conversation is appended to from turn to turn; one that is built is made anew each time.
 
 mod full;
-mod transcript;
+pub(crate) mod transcript;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct View {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Messages {
     history: History,
-    wording: Option<Results>,
+    wording: Option<Arc<Results>>,
     growth: Growth,
 }
 
@@ -61,7 +61,7 @@ pub enum Growth {
 
 impl Messages {
     /// The conversation as it is kept.
-    fn shared(history: &History, wording: Option<Results>) -> Self {
+    fn shared(history: &History, wording: Option<Arc<Results>>) -> Self {
         Self { history: history.clone(), wording, growth: Growth::Appended }
     }
 
@@ -81,8 +81,8 @@ impl Messages {
     }
 
     /// How results are worded, where the conversation goes out as text.
-    pub fn wording(&self) -> Option<Results> {
-        self.wording
+    pub fn wording(&self) -> Option<&Arc<Results>> {
+        self.wording.as_ref()
     }
 
     /// How many messages there are.
@@ -97,7 +97,7 @@ impl Messages {
 
     /// The messages from that place on, as they go out.
     pub fn since(&self, start: usize) -> impl Iterator<Item = Cow<'_, Message>> {
-        self.history.since(start).map(|message| match self.wording {
+        self.history.since(start).map(|message| match &self.wording {
             Some(results) => fenced_message(message, results),
             None => Cow::Borrowed(&**message),
         })
@@ -116,7 +116,7 @@ impl State {
         let prompt: u64 = self.setup.prompt.iter().map(|message| message.bytes()).sum();
         let history = match wire {
             Wire::Fenced => self.conversation.history.bytes_as_text(),
-            Wire::Auto | Wire::Native | Wire::Xml => self.conversation.history.bytes(),
+            Wire::Auto | Wire::Native => self.conversation.history.bytes(),
         };
         match purpose {
             Purpose::Act | Purpose::Merge => prompt.saturating_add(history),
@@ -126,13 +126,7 @@ impl State {
 
 /// The view that the policy names.
 pub(crate) fn of_policy(state: &State, ask: &Ask) -> View {
-    match state.setup.policy.view {
-        policy::View::Transcript => transcript::view(state, ask),
-        policy::View::Full
-        | policy::View::Progressive
-        | policy::View::Minimal
-        | policy::View::KitchenSink
-        | policy::View::Blackboard
-        | policy::View::Plan => full::view(state, ask),
+    match state.setup.policy.request.view {
+        policy::View::Full => full::view(state, ask),
     }
 }

@@ -83,8 +83,10 @@ impl Writer<'_> {
     }
 
     fn value(&mut self, tag: &Tag, value: &Value, schema: Option<&Value>) {
+        if tag.depth > MOST_DEPTH {
+            return self.text(tag, &value.to_string());
+        }
         match value {
-            _ if tag.depth > MOST_DEPTH => self.text(tag, &value.to_string()),
             Value::Null => self.empty(tag),
             Value::Array(items) if items.is_empty() => self.empty(tag),
             Value::Object(map) => self.object(tag, map, schema),
@@ -266,10 +268,11 @@ impl Typed<'_> {
         let root = self.root;
         self.steps.add(1);
         let schema = schema.map(|schema| resolved(schema, root));
-        let kinds: Vec<&str> = match schema.and_then(|schema| schema.get("type")) {
-            Some(Value::String(kind)) => vec![kind],
-            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
+        let kinds = schema.and_then(|schema| schema.get("type"));
+        let kinds: Vec<&str> = if let Some(Value::Array(kinds)) = kinds {
+            kinds.iter().filter_map(Value::as_str).collect()
+        } else {
+            kinds.and_then(Value::as_str).into_iter().collect()
         };
         let is = |kind: &str| kinds.contains(&kind);
         let mut elements = node.children().filter(Node::is_element).peekable();
@@ -300,10 +303,12 @@ impl Typed<'_> {
         }
         let scalar = || -> Option<Value> {
             if is("boolean") {
-                match text.to_ascii_lowercase().as_str() {
-                    "true" | "1" | "yes" => return Some(true.into()),
-                    "false" | "0" | "no" => return Some(false.into()),
-                    _ => {}
+                let text = text.to_ascii_lowercase();
+                if ["true", "1", "yes"].contains(&text.as_str()) {
+                    return Some(true.into());
+                }
+                if ["false", "0", "no"].contains(&text.as_str()) {
+                    return Some(false.into());
                 }
             }
             if (is("integer") || is("number"))
@@ -324,11 +329,14 @@ impl Typed<'_> {
 /// A text where a list of items was expected: its one item.
 fn leaf(text: &str, item: Option<&Value>, root: &Value) -> Value {
     let kind = item.map(|item| resolved(item, root)).and_then(|item| item.get("type")?.as_str());
-    match kind {
-        Some("integer" | "number") => text.parse::<Number>().map_or_else(|_| text.into(), Value::Number),
-        Some("boolean") => text.parse::<bool>().map_or_else(|_| text.into(), Value::Bool),
-        _ => text.into(),
-    }
+    let read = if matches!(kind, Some("integer" | "number")) {
+        text.parse::<Number>().ok().map(Value::Number)
+    } else if kind == Some("boolean") {
+        text.parse::<bool>().ok().map(Value::Bool)
+    } else {
+        None
+    };
+    read.unwrap_or_else(|| text.into())
 }
 
 /// A text that equals a choice of another type when written out is that choice.

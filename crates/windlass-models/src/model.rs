@@ -32,7 +32,7 @@ pub struct ModelRequest {
     pub cache: Vec<CachePoint>,
     /// How results are worded, where the conversation goes out as text (`wire: fenced`): calls become fenced blocks,
     /// results user messages. The prompt describes the tools then, and `tools` is empty.
-    pub fenced: Option<Results>,
+    pub fenced: Option<Arc<Results>>,
     /// Whether anybody looks at the pieces: without, an adapter may ask for the whole reply at once.
     pub stream: bool,
     /// A place where the adapter keeps the encoded conversation from turn to turn: one per run.
@@ -86,7 +86,7 @@ impl ModelRequest {
 
     /// A message as it goes out.
     pub fn outgoing<'m>(&self, message: &'m Message) -> Cow<'m, Message> {
-        match self.fenced {
+        match &self.fenced {
             Some(results) => fenced_message(message, results),
             None => Cow::Borrowed(message),
         }

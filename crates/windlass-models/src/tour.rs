@@ -218,7 +218,7 @@ fn introduction(tools: &[ToolSpec], wanted: &[Intent]) -> String {
 
 /// A call where one is demanded and none suggests itself: of the named tool, else of one that ends the run.
 fn forced(tools: &[ToolSpec], choice: &ToolChoice, text: &str) -> Option<Planned> {
-    let mut offered = tools.iter().filter(|spec| spec.offered);
+    let mut offered = tools.iter().filter(|spec| spec.is_offered());
     let ends = |spec: &&ToolSpec| {
         ["finish", "final", "answer", "submit"].iter().any(|word| spec.name.to_lowercase().contains(word))
     };

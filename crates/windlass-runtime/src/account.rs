@@ -111,7 +111,7 @@ impl Drop for Drawn {
 
 /// Whether a run opens an account of its own.
 fn opens(state: &State) -> bool {
-    state.policy().share == Share::Shared && !state.metered_limits().is_unlimited()
+    state.policy().bounds.share == Share::Shared && !state.metered_limits().is_unlimited()
 }
 
 /// The account that a run's model calls draw on, and those of the runs that do its tasks: its own, or that of a run above,

@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
-    AgentRef, Base, Budget, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput, RunStarted,
-    Seals, SessionId, State, Text, ToolSpec, Wire,
+    AgentRef, Base, Budget, CallersSystem, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput,
+    RunStarted, Seals, SessionId, State, Text, ToolSpec, Wire,
 };
 use windlass_models::Model;
 use windlass_store::{EventLog, Holder};
@@ -391,7 +391,11 @@ impl Agent {
         prompt: Arc<Vec<Arc<Message>>>,
         input: &RunInput,
     ) -> Arc<Vec<Arc<Message>>> {
-        if self.policy().merges_system { input.instruct(&prompt) } else { prompt }
+        if self.policy().request.callers_system == CallersSystem::WithInstructions {
+            input.instruct(&prompt)
+        } else {
+            prompt
+        }
     }
 
     /// The policy with some limits raised.

@@ -8,9 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    ActionId, FailureKind, Growth, InputKind, ModelFailure, Need, Prices, State, Text, Usage, View,
-};
+use windlass_core::{ActionId, FailureKind, Growth, InputKind, ModelFailure, Need, Prices, Purpose, State, Text, Usage};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_threads::LARGE_BYTES;
 
@@ -51,7 +49,7 @@ pub(crate) struct ModelWork {
 fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -> Option<ModelRequest> {
     let (request, view) = (state.request(action)?, state.view(action)?);
     let mut model = request.model.clone();
-    model.temperature = model.temperature.or(state.policy().temperature);
+    model.temperature = model.temperature.or(state.policy().request.temperature);
     let prefix = match view.messages.growth() {
         Growth::Appended => prefix.clone(),
         Growth::Built => PrefixCell::default(),
@@ -61,7 +59,7 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
         purpose: request.purpose,
         prompt: view.prompt,
         history: view.messages.kept().clone(),
-        fenced: view.messages.wording(),
+        fenced: view.messages.wording().cloned(),
         tools: view.tools,
         choice: view.choice,
         response_schema: view.output_form.map(|schema| (OUTPUT_NAME.into(), schema)),
@@ -74,7 +72,10 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
 /// About how much a request is to make: much where a text is made of the conversation, else it is copied.
 fn heft(state: &State) -> u64 {
     let said = state.history().bytes();
-    let said = if state.policy().view == View::Transcript { said } else { said / READ_OR_WRITTEN };
+    let said = match state.policy().request.purpose {
+        Purpose::Act => said / READ_OR_WRITTEN,
+        Purpose::Merge => said,
+    };
     said.saturating_add(state.tools().len() as u64 * TOOL_BYTES)
 }
 

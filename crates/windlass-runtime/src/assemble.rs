@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use windlass_core::ModelChoice;
-use windlass_models::mock::{self, MockReplies};
+use windlass_models::mock::MockReplies;
 use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
 use windlass_store::EventLog;
@@ -258,8 +258,8 @@ async fn models(
     let usual = [ModelEntry { use_: "auto".to_owned(), ..ModelEntry::default() }];
     let entries = if file.models.is_empty() { &usual[..] } else { &file.models };
     let mut models = Vec::new();
-    if let Some(value) = file.mock_replies(env) {
-        chosen.push(format!("model: {} stands in for it", mock::VARIABLE));
+    if let Some((variable, value)) = file.mock_replies(env) {
+        chosen.push(format!("model: {variable} stands in for it"));
         let model: Arc<dyn Model> = Arc::new(MockReplies::new(&value));
         let stands_in =
             |entry: &ModelEntry| Named { choice: entry.choice(), model: model.clone(), auto: false };

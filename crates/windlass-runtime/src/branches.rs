@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use windlass_core::{
-    Amount, BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, OpenCall, PARENT_TOOL, Policy, RunId,
+    Amount, BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, Offer, OpenCall, PARENT_TOOL, Policy, RunId,
     SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
 };
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
@@ -71,7 +71,7 @@ impl OwnBranch {
         let (name, description) = (self.agent.name().clone(), self.agent.description().clone());
         let input = self.agent.input_schema().map(|schema| &**schema);
         let mut spec = ToolSpec::one_branch(name, description, input);
-        spec.offered = self.offered;
+        spec.offer = Offer::when(self.offered);
         spec
     }
 }
@@ -90,7 +90,7 @@ impl Above {
         let policy = self.agent.policy();
         let specs = self.agent.tools();
         let usable = |tool: &&ToolSpec| {
-            tool.offered
+            tool.is_offered()
                 && matches!(tool.kind, ToolKind::Run | ToolKind::Ask)
                 && !self.withheld.contains(&tool.name)
         };
@@ -99,8 +99,8 @@ impl Above {
             .filter(usable)
             .map(|tool| {
                 let mut tool = tool.clone();
-                tool.timeout_ms.get_or_insert(policy.tool_ms);
-                tool.retries.get_or_insert(policy.retries);
+                tool.timeout_ms.get_or_insert(policy.calls.tool_ms);
+                tool.retries.get_or_insert(policy.calls.retries);
                 tool.approve |= policy.wants_approval(&tool.name);
                 tool
             })
@@ -147,11 +147,12 @@ impl Agent {
 
     /// This agent as a branch of another one, which stands so.
     fn under(&self, parent: &Self, state: &State) -> Self {
-        let withheld = state.own_tools().iter().filter(|tool| !tool.offered).map(|tool| tool.name.clone());
+        let withheld =
+            state.own_tools().iter().filter(|tool| !tool.is_offered()).map(|tool| tool.name.clone());
         let above = Above { agent: parent.clone(), withheld: withheld.collect() };
         let mut policy = Policy::clone(self.policy());
-        policy.approve.extend(parent.policy().approve.iter().cloned());
-        policy.deny.extend(parent.policy().deny.iter().cloned());
+        policy.tools.approve.extend(parent.policy().tools.approve.iter().cloned());
+        policy.tools.deny.extend(parent.policy().tools.deny.iter().cloned());
         Self::from_inner(Inner { policy: Arc::new(policy), above: Some(above), ..self.inner().again() })
     }
 
@@ -159,7 +160,7 @@ impl Agent {
     /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew (A36).
     fn caching(&self, inherited: usize) -> Self {
         let marks = self.inner().above.as_ref().is_some_and(|above| {
-            let cache = &above.agent.policy().cache;
+            let cache = &above.agent.policy().request.cache.0;
             *cache == CachePoint::usual()
         });
         let before = self.inner().prompt_len();
@@ -167,7 +168,7 @@ impl Agent {
             return self.clone();
         };
         let mut policy = Policy::clone(self.policy());
-        policy.cache =
+        policy.request.cache.0 =
             vec![CachePoint::role("system"), CachePoint::at(i64::try_from(last).unwrap_or(i64::MAX))];
         Self::from_inner(Inner { policy: Arc::new(policy), ..self.inner().again() })
     }
@@ -252,7 +253,8 @@ impl BranchWork {
     async fn begin(&self) -> Result<crate::run::Prepared, Error> {
         let (run, version) = self.base;
         let base = load_until(&**self.agent.log(), run, version).await?;
-        let typed = self.agent.input_schema().is_some() || self.agent.policy().stop == Stop::FinishTool;
+        let typed =
+            self.agent.input_schema().is_some() || self.agent.policy().replies.stop == Stop::FinishTool;
         // acorn gives the fields as they are where there is no schema.
         let input = if typed {
             RunMessages::from(self.input.clone())
@@ -319,7 +321,7 @@ impl BranchWork {
             context: Vec::new(),
             answer: None,
             cancel: self.task.cancel.clone(),
-            by_hand: self.task.by_hand,
+            resumed_by: self.task.resumed_by,
             leave: self.task.leave.clone(),
             // It is a part of the same task.
             budget: branch.state().unused_budget(),
@@ -406,7 +408,7 @@ impl Used {
     }
 
     fn stopped(self) -> TaskEnd {
-        self.done(CallOutcome::Interrupted { abandoned: false })
+        self.done(CallOutcome::Interrupted)
     }
 }
 

@@ -8,16 +8,17 @@ use std::sync::{Arc, RwLock};
 use crate::template::Template;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use windlass_core::{
-    AgentRef, Discovery, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, PolicyError, Preset, Stop,
-    Text, ToolSpec,
+    AgentRef, Discovery, Hooks, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, Preset, Stop, Text,
+    ToolSpec, Turns,
 };
 use windlass_models::Model;
 use windlass_store::{EventLog, Holder, MemoryLog};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
+use crate::agent_file::LoopSection;
 use crate::binding::{Written, parts_of, sealed};
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::changes::reachable;
@@ -27,7 +28,9 @@ use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
 use crate::prices::{check_prices, check_prices_below, prices_of};
 use crate::schemas::take_in;
+use crate::settings::SettingsError;
 use crate::source::ToolSource;
+use crate::yaml::{Field, Node};
 use digests::with_branches;
 
 /// An agent in the making.
@@ -38,8 +41,8 @@ pub struct AgentBuilder {
     description: Text,
     instructions: String,
     examples: Vec<Message>,
-    policy: Option<Result<Policy, PolicyError>>,
-    settings: Option<Map<String, Value>>,
+    policy: Option<Policy>,
+    settings: Option<Value>,
     limits: Vec<(LimitKind, f64)>,
     search: bool,
     input: Option<Value>,
@@ -177,13 +180,13 @@ impl AgentBuilder {
 
     /// The whole policy. Default: the preset `typed` for an agent with an output schema, else `chat`.
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = Some(Ok(policy));
+        self.policy = Some(policy);
         self
     }
 
     /// The policy as a `loop` section of an agent file says it, in JSON: `{"preset": "chat", "limits": {"model_calls": 5}}`.
     pub fn settings(mut self, settings: &Value) -> Self {
-        self.settings = Some(settings.as_object().cloned().unwrap_or_default());
+        self.settings = Some(settings.clone());
         self.policy = None;
         self
     }
@@ -293,7 +296,8 @@ impl AgentBuilder {
         let log = self.log.take().unwrap_or_else(|| Arc::new(MemoryLog::new()));
         let branches = self.built_branches(&log)?;
         let policy = self.made_policy().map_err(|source| Error::Policy { agent: agent.clone(), source })?;
-        if policy.single_turn && policy.stop == Stop::FinishTool && self.output.is_none() {
+        let calls_finish = policy.replies.stop == Stop::FinishTool;
+        if calls_finish && policy.bounds.turns == Turns::One && self.output.is_none() {
             return Err(Error::NoOutput { agent });
         }
         if let Some(source) = self.tools_error {
@@ -308,7 +312,7 @@ impl AgentBuilder {
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (template, system) = template(&agent, &self.instructions)?;
-        let finish = (policy.stop == Stop::FinishTool).then(|| ToolSpec::finish(self.output.as_ref()));
+        let finish = calls_finish.then(|| ToolSpec::finish(self.output.as_ref()));
         let delegates = self.delegates.iter().map(|agent| reachable(&agent.spec()));
         let beside = beside(delegates, &branches, None, finish.as_ref());
         let all = self.all_tools().map_err(|source| Error::Tools { agent: agent.clone(), source })?;
@@ -323,8 +327,7 @@ impl AgentBuilder {
         let identity = identity.map(|digest| with_branches(digest, &branches));
         let [digest, identity] = identity;
         let salt = self.environment.salt();
-        let parts = parts_of(&all, &self.delegates, &branches, None, &self.written);
-        let seals = sealed(&salt, &parts);
+        let seals = sealed(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
         let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));
         let known = self.known.into_iter().map(|(choice, model)| (choice.name, model));
         Ok(Agent::from_inner(Inner {
@@ -407,24 +410,24 @@ impl AgentBuilder {
         specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
     }
 
-    fn made_policy(&self) -> Result<Policy, PolicyError> {
-        let usual = if self.output.is_some() { Preset::Typed } else { Preset::Chat };
+    fn made_policy(&self) -> Result<Policy, SettingsError> {
+        let usual = Preset::usual(self.output.is_some());
         let mut policy = match (&self.policy, &self.settings) {
-            (Some(policy), _) => policy.clone()?,
-            (None, Some(settings)) => Policy::from_settings_or(settings, usual)?,
-            (None, None) => Policy::preset(usual)?,
+            (Some(policy), _) => policy.clone(),
+            (None, Some(settings)) => LoopSection::from_json(settings, usual)?.policy(usual)?,
+            (None, None) => usual.policy(),
         };
         for (kind, max) in &self.limits {
-            let kept = kind.keep(*max).ok_or_else(|| PolicyError::BadValue {
-                path: format!("loop.limits.{kind}"),
-                expected: "a number from 0".to_owned(),
-                found: max.to_string(),
-            })?;
+            let path = format!("loop.limits.{kind}");
+            let written = Node::from_json(&serde_json::json!(max));
+            let kept = kind.keep(*max).ok_or_else(|| Field::new(&written, path).wrong("a number from 0"))?;
             policy.set_limit_value(*kind, kept);
         }
-        policy.hooks |= self.hook.is_some();
+        if self.hook.is_some() {
+            policy.calls.hooks = Hooks::AfterSteps;
+        }
         if self.search {
-            policy.discovery = Discovery::Search;
+            policy.request.discovery = Discovery::Search;
         }
         Ok(policy)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::{Seals, State, Text, ToolSpec};
+use windlass_core::{Offer, Seals, State, Text, ToolSpec};
 
 use crate::agent::Agent;
 use crate::binding::{LITERALS, WHOLE_AGENT};
@@ -23,7 +23,7 @@ impl Agent {
         let (known, fresh) = (state.own_tools(), self.refresh());
         let now = |tool: &ToolSpec| {
             let mut now = fresh.iter().find(|other| other.name == tool.name).unwrap_or(tool).clone();
-            (now.offered, now.unreachable) = (tool.offered, tool.unreachable);
+            now.offer = tool.offer;
             now
         };
         let tools: Vec<ToolSpec> = known.iter().map(now).collect();
@@ -113,6 +113,6 @@ impl Agent {
 /// A tool as it is described, whether it can be reached just now or not.
 pub(crate) fn reachable(tool: &ToolSpec) -> ToolSpec {
     let mut tool = tool.clone();
-    (tool.offered, tool.unreachable) = (true, false);
+    tool.offer = Offer::Offered;
     tool
 }

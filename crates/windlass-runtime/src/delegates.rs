@@ -8,7 +8,7 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Amount, Budget, CallOutcome, InputKind, InputReceived, Message, OpenQuestion, RunId, RunInput, State,
+    Amount, Budget, CallOutcome, InputKind, InputReceived, Message, Offer, OpenQuestion, ResumedBy, RunId, RunInput, State,
     Status, Text, ToolKind, ToolSpec, Usage, fenced_message,
 };
 use windlass_store::{EventLog, StoreError};
@@ -60,8 +60,9 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
         let mut spec = ToolSpec::read_only(self.name(), self.description(), parameters);
         spec.kind = ToolKind::Delegate;
         spec.origin = "agents".into();
-        spec.unreachable = !self.available();
-        spec.offered = !spec.unreachable;
+        if !self.available() {
+            spec.offer = Offer::Unreachable;
+        }
         spec
     }
 }
@@ -82,8 +83,8 @@ pub struct Task {
     /// Ends when the task is no longer wanted. Where it has ended from the start, the run that does the task is only
     /// brought to its end, if it has begun: nobody worked on it while the run that handed it over was being stopped.
     pub cancel: CancellationToken,
-    /// Whether a person let the run go on that hands it over ([`DriveOptions::by_hand`]).
-    pub by_hand: bool,
+    /// Who let the run go on that hands it over ([`DriveOptions::resumed_by`]).
+    pub resumed_by: ResumedBy,
     /// Ends when this process is to end: work is stopped, the run that does the task stays as it is, and the task ends as
     /// [`TaskEnd::Left`].
     pub leave: CancellationToken,
@@ -156,7 +157,7 @@ impl Delegate for AgentDelegate {
             match carry_on(&agent, &task, Box::pin(begin)).await {
                 Ok(Some(run)) if is_left(&task, &run) => TaskEnd::Left,
                 Ok(Some(run)) => end_of(&agent, &run),
-                Ok(None) => failed(CallOutcome::Interrupted { abandoned: false }),
+                Ok(None) => failed(CallOutcome::Interrupted),
                 Err(error) => {
                     let message = crate::error::in_full(&error).into();
                     cannot_go_on(&agent, &task, error, CallOutcome::Error { kind: None, message }).await
@@ -175,8 +176,8 @@ pub(crate) async fn carry_on(
 ) -> Result<Option<Run>, Error> {
     // Nobody is asked here: questions go up to the root, however deep they come from.
     // A run that is only brought to its end asks no model.
-    let by_hand = task.by_hand || task.cancel.is_cancelled();
-    let options = DriveOptions { by_hand, ..DriveOptions::default() };
+    let resumed_by = if task.cancel.is_cancelled() { ResumedBy::Person } else { task.resumed_by };
+    let options = DriveOptions { resumed_by, ..DriveOptions::default() };
     let known = match agent.log().summary(task.run).await {
         Ok(_) => true,
         Err(StoreError::UnknownRun { .. }) => false,
@@ -248,7 +249,7 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
     let Some(end) = state.ended() else {
         return match state.questions().first() {
             Some(question) => TaskEnd::Asks(Box::new(question.clone())),
-            None => spent(CallOutcome::Interrupted { abandoned: false }, state),
+            None => spent(CallOutcome::Interrupted, state),
         };
     };
     let text = || end.text.as_deref().unwrap_or_default();
@@ -259,7 +260,7 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
                 None => text().into(),
             },
         },
-        Status::Cancelled => CallOutcome::Interrupted { abandoned: false },
+        Status::Cancelled => CallOutcome::Interrupted,
         status => {
             let why = end.error.as_deref().unwrap_or_else(text);
             let message = format!("Agent {} ended as {status}: {why}", agent.name());
@@ -308,9 +309,9 @@ pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outco
 /// The messages that go along with a task: the last ones before the unfinished step, without instructions, as text where
 /// the parent's wire is text.
 pub(crate) fn context_of(state: &State) -> Vec<Message> {
-    let Some(memory) = &state.policy().memory else { return Vec::new() };
+    let Some(memory) = state.policy().past.memory.bounds() else { return Vec::new() };
     let finished = state.history().len() - 1;
-    let results = state.policy().results;
+    let results = &state.policy().wording.results;
     let said = |at: usize| state.history().get(at).filter(|said| !said.instructs());
     let places = (0..finished).rev().filter_map(said).take(memory.context_limit as usize);
     let mut messages: Vec<_> = places.map(|message| fenced_message(message, results).into_owned()).collect();

@@ -16,8 +16,8 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, InputKind, InvalidInput, OpenCall, RunId, RunState, Share, State, ToolKind, ToolSpec,
-    evolve, narrate, overshot, pending,
+    Event, Fact, Hooks, InputKind, InvalidInput, LogLevel, OpenCall, ResumedBy, RunId, RunState, Share, State,
+    ToolKind, ToolSpec, evolve, narrate, overshot, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
@@ -64,7 +64,7 @@ pub(crate) struct Driver {
     wait_for_timers: bool,
     clock: RunClock,
     /// Whether a person lets it go on: so do the runs that it handed tasks to.
-    pub(crate) by_hand: bool,
+    pub(crate) resumed_by: ResumedBy,
     publisher: Publisher,
     prefix: PrefixCell,
     slots: Slots,
@@ -124,7 +124,7 @@ impl Driver {
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
             clock: RunClock::default(),
-            by_hand: options.by_hand,
+            resumed_by: options.resumed_by,
             publisher: Publisher::default(),
             prefix: PrefixCell::default(),
             slots: Slots::default(),
@@ -224,7 +224,7 @@ impl Driver {
 
     /// Where the run shares its limits, or draws on those of another one: the account for its model calls.
     async fn open_account(&mut self) -> Result<(), Error> {
-        let shares = self.state.policy().share == Share::Shared || self.state.budget().account.is_some();
+        let shares = self.state.policy().bounds.share == Share::Shared || self.state.budget().account.is_some();
         if shares {
             let given = self.account.take();
             self.account = Box::pin(account_of(&**self.agent.log(), &self.state, given)).await?;
@@ -282,7 +282,7 @@ impl Driver {
     /// The tools that a run knows are those that the agent has now (E24, E47).
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
-        let hooks = self.state.policy().hooks;
+        let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;
         let fresh = self.agent.refresh();
         let kept = hooks || fresh.iter().any(|tool| tool.kind == ToolKind::Delegate);
         let tools = if kept { as_offered(&fresh, known, hooks) } else { fresh };
@@ -319,7 +319,7 @@ impl Driver {
             return Ok(true);
         }
         let Fence { holder, epoch } = self.lease.fence().clone();
-        self.take(InputKind::Resumed { holder: holder.0, epoch, by_hand: false }, None)
+        self.take(InputKind::Resumed { holder: holder.0, epoch, by: ResumedBy::Runtime }, None)
             .await?
             .map_err(Error::Refused)?;
         Ok(false)
@@ -411,7 +411,7 @@ impl Driver {
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
                 for line in narrate(&state, event).into_iter().chain(over) {
-                    if line.warning {
+                    if line.level == LogLevel::Warning {
                         tracing::warn!(run = %after.run(), "{}", line.text);
                     } else {
                         tracing::info!(run = %after.run(), "{}", line.text);
@@ -490,7 +490,7 @@ fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Ar
         let mut tool = tool.clone();
         let before = known.iter().find(|other| other.name == tool.name);
         if let Some(before) = before.filter(|_| hooks || tool.kind == ToolKind::Delegate) {
-            (tool.offered, tool.unreachable) = (before.offered, before.unreachable);
+            tool.offer = before.offer;
         }
         tool
     });

@@ -1,11 +1,13 @@
 //! What can go wrong with agents and runs.
 
 use thiserror::Error;
-use windlass_core::{InvalidInput, LOST_ATTEMPTS, PolicyError, RunId, SessionId, Status, Text};
+
+use windlass_core::{InvalidInput, LOST_ATTEMPTS, RunId, SessionId, Status, Text};
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
 use crate::branches::MAX_BRANCH_DEPTH;
+use crate::settings::SettingsError;
 
 /// What can go wrong with agents and runs. How a run *ended* is no error: see [`Run`](crate::Run).
 #[derive(Debug, Error)]
@@ -18,7 +20,7 @@ pub enum Error {
         agent: String,
         /// Why.
         #[source]
-        source: PolicyError,
+        source: SettingsError,
     },
     /// The agent cannot be built: its tools.
     #[error("agent `{agent}` cannot be built")]

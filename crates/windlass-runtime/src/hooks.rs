@@ -11,7 +11,7 @@ use futures_core::future::BoxFuture;
 use serde_json::{Map, Value};
 use windlass_core::{
     Adjusted, Branched, CallId, CallOutcome, Content, HookEnd, Input, InputKind, Merge, Message, Millis,
-    ModelChoice, Prices, Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, decide,
+    ModelChoice, Offer, Prices, Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, decide,
 };
 
 /// Somebody who is asked after the tools of each step.
@@ -56,7 +56,7 @@ impl Step {
         Self {
             counter: state.step().unwrap_or_default(),
             model: first.name,
-            temperature: first.temperature.or(state.policy().temperature),
+            temperature: first.temperature.or(state.policy().request.temperature),
             max_tokens: first.max_tokens,
             instructions,
             history: state.history().iter().cloned().collect(),
@@ -69,7 +69,7 @@ impl Step {
 
     /// The names of the tools that are offered.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().filter(|tool| tool.offered).map(|tool| &*tool.name)
+        self.tools.iter().filter(|tool| tool.is_offered()).map(|tool| &*tool.name)
     }
 
     /// The model's reply of this step: its text as the model wrote it, with calls that were read from it, and its calls.
@@ -120,7 +120,7 @@ impl Step {
 
     fn offer(&mut self, name: &str, offered: bool) -> bool {
         let tool = self.tools.iter_mut().find(|tool| *tool.name == *name);
-        tool.map(|tool| tool.offered = offered).is_some()
+        tool.map(|tool| tool.offer = Offer::when(offered)).is_some()
     }
 
     /// Adds a message at the end of the conversation.

@@ -117,7 +117,9 @@ impl Agent {
                 to_xml(XML_ROOT, &object, schema)
             }
             // acorn gives the fields as they are where there is no schema.
-            None if self.policy().stop == Stop::FinishTool => Value::Object(object.clone()).to_string(),
+            None if self.policy().replies.stop == Stop::FinishTool => {
+                Value::Object(object.clone()).to_string()
+            }
             None => {
                 let fault = "it is an object, but the agent has no input schema";
                 return Err(self.bad_input(fault.to_owned()));

@@ -34,6 +34,7 @@ mod run;
 mod schemas;
 mod searching;
 mod serving;
+mod settings;
 mod slots;
 mod source;
 mod spill;
@@ -80,6 +81,7 @@ pub use partial::Partially;
 pub use people::People;
 pub use resume::Resume;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream};
+pub use settings::SettingsError;
 pub use source::ToolSource;
 #[cfg(feature = "otel")]
 pub use telemetry::set_telemetry;

@@ -1,6 +1,6 @@
 //! Runs whose model calls are lost with their processes, again and again.
 
-use windlass_core::{RunId, State};
+use windlass_core::{ResumedBy, RunId, State};
 use windlass_store::{EventLog, StoreError};
 
 use crate::branches::summary_of;
@@ -54,8 +54,12 @@ async fn summary_to_look_at(log: &dyn EventLog, branch: RunId) -> Result<Option<
 }
 
 /// Refuses a run that only a person should let go on, unless one does.
-pub(crate) async fn refuse_given_up(log: &dyn EventLog, state: &State, by_hand: bool) -> Result<(), Error> {
-    if by_hand {
+pub(crate) async fn refuse_given_up(
+    log: &dyn EventLog,
+    state: &State,
+    resumed_by: ResumedBy,
+) -> Result<(), Error> {
+    if resumed_by == ResumedBy::Person {
         return Ok(());
     }
     match given_up(log, state).await? {

@@ -80,7 +80,8 @@ fn mask_outcome(outcome: &mut CallOutcome) {
         CallOutcome::Denied { reason, .. } => reason.iter_mut().for_each(hide),
         CallOutcome::TimedOut { .. }
         | CallOutcome::UnknownTool { .. }
-        | CallOutcome::Interrupted { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
         | CallOutcome::Unknown => {}
     }
 }

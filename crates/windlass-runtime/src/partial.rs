@@ -50,7 +50,9 @@ impl Partial {
     pub(crate) fn of(state: &State) -> Option<Self> {
         let source = match state.finish_tool() {
             Some(tool) => Source::Finish(tool.name.clone(), tool.kind == ToolKind::Finish(OutputForm::Value)),
-            None if state.policy().stop == Stop::Text && state.output_schema().is_some() => Source::Text,
+            None if state.policy().replies.stop == Stop::Text && state.output_schema().is_some() => {
+                Source::Text
+            }
             None => return None,
         };
         Some(Self { source, reader: Reader::default(), read: 0, shown: 0 })

@@ -32,7 +32,7 @@ pub(crate) fn check_prices<'m>(
     policy: &Policy,
     mut models: impl Iterator<Item = &'m ModelChoice>,
 ) -> Result<(), Error> {
-    let limited = policy.limits.contains_key(&LimitKind::CostUsd);
+    let limited = policy.bounds.limits.contains_key(&LimitKind::CostUsd);
     match models.find(|model| limited && model.prices.is_none()) {
         Some(model) => Err(Error::UnknownPrice { agent: agent.to_owned(), model: model.name.clone() }),
         None => Ok(()),
@@ -56,7 +56,7 @@ pub(crate) fn check_prices_below(
     delegates: &[Arc<dyn Delegate>],
     branches: &[OwnBranch],
 ) -> Result<(), Error> {
-    if !policy.limits.contains_key(&LimitKind::CostUsd) {
+    if !policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
         return Ok(());
     }
     let delegates = delegates.iter().map(|delegate| (delegate.name(), delegate.unpriced()));

@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::RunId;
+use windlass_core::{ResumedBy, RunId};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -51,7 +51,7 @@ impl Resume<'_> {
     /// A person asks for this: the run goes on however often its model call was lost with its process
     /// ([`Error::LostAttempts`]).
     pub fn by_hand(mut self) -> Self {
-        self.options.by_hand = true;
+        self.options.resumed_by = ResumedBy::Person;
         self
     }
 

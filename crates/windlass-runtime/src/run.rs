@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    AgentRef, Answer, Budget, InputKind, InvalidInput, LimitKind, Message, OpenQuestion, QuestionId, RunId,
-    RunInput, RunState, SessionId, State, Status, Text, Usage,
+    AgentRef, Answer, Budget, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId,
+    ResumedBy, RunId, RunInput, RunState, SessionId, State, Status, Text, Usage,
 };
 use windlass_store::{Fence, StoreError};
 
@@ -109,7 +109,7 @@ pub struct DriveOptions {
     /// The session that the run belongs to and goes on with.
     pub session: Option<SessionId>,
     /// Whether a person lets the run go on, however often its model call was lost ([`given_up`](crate::given_up)).
-    pub by_hand: bool,
+    pub resumed_by: ResumedBy,
 }
 
 /// A run that is about to be driven: subscribe, take handles, then [`drive`](Self::drive).
@@ -254,7 +254,7 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let base = match &options.session {
-            Some(session) if !self.policy().forgets => self.session_end(session).await?,
+            Some(session) if self.policy().past.memory != Memory::Off => self.session_end(session).await?,
             _ => None,
         };
         self.begin(input.into(), base, options, Self::prepare_at_once).await
@@ -299,7 +299,7 @@ impl Agent {
         }
         let run = self.environment().new_run();
         // Without a memory there is no session to belong to.
-        let session = options.session.clone().filter(|_| !self.policy().forgets);
+        let session = options.session.clone().filter(|_| self.policy().past.memory != Memory::Off);
         let start = self.start(run, input, session, base)?;
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))

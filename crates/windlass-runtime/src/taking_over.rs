@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Adjusted, AgentRef, InputKind, InvalidInput, RunId, RunInput, State};
+use windlass_core::{Adjusted, AgentRef, InputKind, InvalidInput, ResumedBy, RunId, RunInput, State};
 use windlass_store::Fence;
 
 use crate::agent::Agent;
@@ -18,8 +18,8 @@ struct TakeOver {
     run: RunId,
     /// Whether its agent may be another one than it began with.
     changed: bool,
-    /// Whether a person asks for it ([`DriveOptions::by_hand`]).
-    by_hand: bool,
+    /// Who asks for it ([`DriveOptions::resumed_by`]).
+    resumed_by: ResumedBy,
 }
 
 impl Agent {
@@ -31,7 +31,7 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let fence = self.log().hold(run, self.holder()).await?;
-        let which = TakeOver { run, changed, by_hand: options.by_hand };
+        let which = TakeOver { run, changed, resumed_by: options.resumed_by };
         match self.taken_over(which, &fence).await {
             Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),
             Err(error) => {
@@ -44,17 +44,17 @@ impl Agent {
     /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
     /// and instructions apply.
     async fn taken_over(&self, which: TakeOver, fence: &Fence) -> Result<(State, InputKind), Error> {
-        let TakeOver { run, changed, by_hand } = which;
+        let TakeOver { run, changed, resumed_by } = which;
         let state = self.checked_state(run, changed).await?;
-        refuse_given_up(&**self.log(), &state, by_hand).await?;
+        refuse_given_up(&**self.log(), &state, resumed_by).await?;
         let (holder, epoch) = (fence.holder.0.clone(), fence.epoch);
         if !state.agent().is_some_and(AgentRef::is_imported) {
             // What has changed must be known before anything begins again that was allowed as it was.
             let first = match self.changed_since(&state) {
                 Some(ChangedTools { tools, seals }) => {
-                    InputKind::ResumedWithTools { holder, epoch, tools, seals, by_hand }
+                    InputKind::ResumedWithTools { holder, epoch, tools, seals, by: resumed_by }
                 }
-                None => InputKind::Resumed { holder, epoch, by_hand },
+                None => InputKind::Resumed { holder, epoch, by: resumed_by },
             };
             return Ok((state, first));
         }
@@ -72,7 +72,7 @@ impl Agent {
             models: Some(self.known_models(None)),
             prompt: Some(if given { self.instructed(own.prompt, &input) } else { own.prompt }),
         };
-        Ok((state, InputKind::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by_hand }))
+        Ok((state, InputKind::Adopted { holder, epoch, agent, adjusted: Box::new(adjusted), by: resumed_by }))
     }
 
     /// The state of a run that this agent may resume: `changed` allows another agent than the run began with.

@@ -66,7 +66,7 @@ impl ToolWork {
         let cancelled = context.cancelled.clone();
         if cancelled.is_cancelled() {
             // It was stopped before it began: nothing of it is done.
-            return InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } };
+            return InputKind::CallEnded { action, outcome: CallOutcome::Interrupted };
         }
         let call = AssertUnwindSafe(async {
             // The process may have been stopped since the start was made durable, and the run taken over.
@@ -92,8 +92,8 @@ impl ToolWork {
                 {
                     // It came to its end all the same: its result is kept, since it happened.
                     Either::Left((Ok(Ok(content)), _)) => CallOutcome::Ok { content },
-                    Either::Left(_) => CallOutcome::Interrupted { abandoned: false },
-                    Either::Right(_) => CallOutcome::Interrupted { abandoned: true },
+                    Either::Left(_) => CallOutcome::Interrupted,
+                    Either::Right(_) => CallOutcome::Abandoned,
                 }
             }
         };

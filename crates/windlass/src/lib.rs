@@ -84,7 +84,8 @@ pub mod message {
 
 /// Loop settings: presets, limits, and what else an agent file says under `loop`.
 pub mod policy {
-    pub use windlass_core::{AtLimit, Limit, LimitKind, Policy, PolicyError, Preset};
+    pub use windlass_core::{AtLimit, Limit, LimitKind, Policy, Preset};
+    pub use windlass_runtime::SettingsError;
 }
 
 /// The loop as a pure state machine: [`accept`](machine::accept) an input, [`evolve`](machine::evolve) the state by its

@@ -12,7 +12,7 @@ use windlass::models::{Assembler, Delta, ModelRequest, PrefixCell};
 use windlass::runtime::{DriveOptions, RunMessages, yaml};
 use windlass::{Agent, Tour};
 use windlass_core::{
-    AssistantMessage, Checker, History, Masker, Message, ModelChoice, Purpose, Results, ToolCall, ToolChoice,
+    AssistantMessage, Checker, History, Masker, Message, ModelChoice, Purpose, ToolCall, ToolChoice,
     ToolSpec, check_args, found_tools, from_xml, mask, nearest, plain_schema, transcript,
 };
 
@@ -252,7 +252,7 @@ fn request(history: History) -> ModelRequest {
         choice: ToolChoice::Auto,
         response_schema: None,
         cache: Vec::new(),
-        fenced: None::<Results>,
+        fenced: None,
         stream: true,
         prefix: PrefixCell::default(),
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::{RunId, RunState, SessionId, Usage};
+use windlass_core::{ResumedBy, RunId, RunState, SessionId, Usage};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
 use windlass_store::RunFilter;
 
@@ -228,7 +228,7 @@ impl Chat {
         }
         let state = load(&**self.agent.log(), last.run).await?;
         // Somebody sits here and wants to go on.
-        let options = DriveOptions { by_hand: true, ..self.options() };
+        let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
         let prepared = self.agent.resume(last.run).options(options).prepare().await?;
         self.going_on(last.run);
         match self.drive(prepared, Some(&state)).await {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::SessionId;
+use windlass_core::{Memory, SessionId};
 use windlass_runtime::{DriveOptions, People, RunMessages};
 
 use crate::agents;
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let people = if args.view.json { None } else { people() };
     let input = RunMessages::from(input);
     let named = args.session.is_some();
-    if named && assembly.agent.policy().forgets {
+    if named && assembly.agent.policy().past.memory == Memory::Off {
         view.remark("session: null-session (`memory` is off: nothing is remembered)");
     }
     let session = Some(args.session.map_or_else(new_session, SessionId::from));

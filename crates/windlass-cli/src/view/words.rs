@@ -1,6 +1,6 @@
 //! Things in words, short enough for a line.
 
-use windlass_core::{CallOutcome, Content, Fact, LimitReached, Part, Usage};
+use windlass_core::{CallOutcome, Content, DeniedBy, Fact, LimitReached, Part, Usage};
 
 use crate::out;
 
@@ -39,13 +39,13 @@ pub(crate) fn outcome(outcome: &CallOutcome) -> String {
         CallOutcome::UnknownTool { nearest } => {
             format!("there is no such tool; near: {}", nearest.join(", "))
         }
-        CallOutcome::Denied { reason, by_policy } => {
-            let by = if *by_policy { "forbidden" } else { "denied" };
+        CallOutcome::Denied { reason, by } => {
+            let by = if *by == DeniedBy::Policy { "forbidden" } else { "denied" };
             reason.as_ref().map_or_else(|| by.to_owned(), |reason| format!("{by}: {reason}"))
         }
         CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
-        CallOutcome::Interrupted { abandoned: false } => "interrupted".to_owned(),
-        CallOutcome::Interrupted { abandoned: true } => "interrupted, and left behind".to_owned(),
+        CallOutcome::Interrupted => "interrupted".to_owned(),
+        CallOutcome::Abandoned => "interrupted, and left behind".to_owned(),
         CallOutcome::Unknown => "nobody knows whether it happened".to_owned(),
     }
 }

@@ -16,10 +16,7 @@ pub(super) fn replied(decision: &mut Decision, ask: &Ask, reply: Reply) {
 
 /// A closing call that failed is the end of the closing; any other one is the end of the run.
 pub(super) fn failed(decision: &mut Decision, ask: &Ask, failure: ModelFailure) {
-    let kind = match failure.kind {
-        FailureKind::TooLarge => FailKind::TooLarge,
-        _ => FailKind::Model,
-    };
+    let kind = if failure.kind == FailureKind::TooLarge { FailKind::TooLarge } else { FailKind::Model };
     let error = failure.to_string().into();
     decision.record(TurnFailed::last(ask, failure));
     if decision.state.ending.closing().is_some() {

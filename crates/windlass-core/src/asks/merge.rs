@@ -1,7 +1,7 @@
 //! Merge: the model sums a branch up for the run that it goes back to. The summary is the answer of a run of its own.
 
 use super::{Place, Rules, act};
-use crate::view;
+use crate::view::transcript;
 
 pub(super) const RULES: Rules =
-    Rules { place: Place::Turn, view: view::of_policy, replied: act::replied, failed: act::failed };
+    Rules { place: Place::Turn, view: transcript::view, replied: act::replied, failed: act::failed };

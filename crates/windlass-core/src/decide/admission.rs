@@ -10,7 +10,7 @@ use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::Text;
 use crate::ledger::{Ledger, METERED};
 use crate::outcome::FailKind;
-use crate::policy::LimitKind;
+use crate::policy::{LimitKind, Turns};
 use crate::reply::{ModelFailure, Usage};
 use crate::state::Closing;
 
@@ -74,7 +74,7 @@ impl Decision {
     fn admits(&self, ledger: &Ledger, next: &TurnStarted) -> Result<(), Refusal> {
         let state = &self.state;
         let Some(model) = state.setup.models.get(next.model as usize) else { return Ok(()) };
-        if model.prices.is_none() && state.setup.policy.limits.contains_key(&LimitKind::CostUsd) {
+        if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
         let need = state.need(next.purpose, model, self.entering(next));
@@ -87,10 +87,10 @@ impl Decision {
             let reached = if repeat { u64::from(cut.repeat) } else { self.reached(cut.limit) };
             return Err(Refusal::used_up(cut.limit, reached));
         }
-        if state.setup.policy.single_turn && state.turn.accepted > 0 {
+        if state.setup.policy.bounds.turns == Turns::One && state.turn.accepted > 0 {
             return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
         }
-        let mut limits = state.setup.policy.limits.iter();
+        let mut limits = state.setup.policy.bounds.limits.iter();
         limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, &call))
     }
 
@@ -106,15 +106,11 @@ impl Decision {
             if let Some(lent) = self.state.budget().get(kind) {
                 self.metered(kind, lent, call)?;
             }
-            match &closing.beyond {
-                Some(beyond)
-                    if call.next.turn == self.state.turn.number
-                        && !call.ledger.fits_beyond(kind, beyond, &call.need.sure) =>
-                {
-                    Err(Refusal::used_up(kind, call.ledger.committed().of(kind)))
-                }
-                _ => Ok(()),
+            let begun = closing.beyond.as_ref().filter(|_| call.next.turn == self.state.turn.number);
+            if begun.is_none_or(|beyond| call.ledger.fits_beyond(kind, beyond, &call.need.sure)) {
+                return Ok(());
             }
+            Err(Refusal::used_up(kind, call.ledger.committed().of(kind)))
         })
     }
 
@@ -141,11 +137,7 @@ impl Decision {
             // 0 rounds or calls: the model is asked all the same, without tools.
             LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
             // These are checked where the thing that they count is about to happen.
-            LimitKind::ToolCalls
-            | LimitKind::Retries
-            | LimitKind::Iterations
-            | LimitKind::PlanSteps
-            | LimitKind::Repetition => false,
+            LimitKind::ToolCalls | LimitKind::Retries | LimitKind::Repetition => false,
             LimitKind::ModelCalls | LimitKind::Seconds => self.reached(kind) >= max,
         };
         if used_up { Err(Refusal::used_up(kind, self.reached(kind))) } else { Ok(()) }
@@ -176,9 +168,13 @@ impl Decision {
         }
         // After a take-over: the attempt that was lost is not made again. What it may have cost is reserved.
         self.abandon_turn("the process died during the call, and no other one is admitted", Usage::default());
+        if late {
+            return self.after_stop();
+        }
+        if self.state.ending.closing().is_some() {
+            return self.finish_closing(None);
+        }
         match refusal {
-            _ if late => self.after_stop(),
-            _ if self.state.ending.closing().is_some() => self.finish_closing(None),
             Refusal::Limit { limit, reached, needed } => self.reach(limit, reached, needed),
             Refusal::Unpriced(model) => {
                 let error = format!("the run has a limit on cost, and the price of model {model} is unknown");

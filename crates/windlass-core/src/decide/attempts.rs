@@ -67,7 +67,8 @@ impl Decision {
     /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again (K41).
     /// It happens once a model at most, because what was learnt closes the slot.
     fn tools_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
-        let offers = ask.choice != ToolChoice::None && self.state.toolbox.all.iter().any(|tool| tool.offered);
+        let offers =
+            ask.choice != ToolChoice::None && self.state.toolbox.all.iter().any(|tool| tool.is_offered());
         if !offers || self.state.wire() != Wire::Auto || !failure.refuses_tools() {
             return false;
         }

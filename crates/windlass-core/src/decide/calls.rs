@@ -14,8 +14,8 @@ use crate::ids::{ActionId, CallId, Text};
 use crate::message::ToolCall;
 use crate::nearest::Comparing;
 use crate::open_call::{OpenCall, Stage};
-use crate::outcome::{CallOutcome, Status};
-use crate::policy::{Batch, LimitKind, Repetition};
+use crate::outcome::{CallOutcome, DeniedBy, Status};
+use crate::policy::{Batch, LimitKind, Watched};
 use crate::question::QuestionKind;
 use crate::shown::{shown_name, shown_value};
 use crate::state::{Phase, State};
@@ -71,7 +71,7 @@ impl Decision {
             let id = open.call.id.clone();
             if self.is_finish(&open.call) {
                 self.finish_call(id, finish.outcome(&open.call.id));
-            } else if place > 0 && self.state.setup.policy.batch == Batch::First {
+            } else if place > 0 && self.state.setup.policy.calls.batch == Batch::First {
                 self.skip(id, "only the first call of a reply is run", None);
             } else if let Some((_, outcome)) = faults.iter().find(|(call, _)| *call == id) {
                 if !matches!(outcome, CallOutcome::UnknownTool { .. }) || !self.stops_repeating(&open) {
@@ -96,7 +96,7 @@ impl Decision {
             return Some(CallOutcome::Malformed { message: fault.clone() });
         }
         let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
-        let known = |tool: &&ToolSpec| tool.offered || tool.unreachable;
+        let known = |tool: &&ToolSpec| tool.is_known();
         if open.call.delegate {
             // KAOS names all agents, not the nearest ones.
             return match state.tool(&open.call.name).filter(delegates).filter(known) {
@@ -150,33 +150,33 @@ impl Decision {
                 decision: Verdict::Forbidden { pattern: pattern.clone() },
             });
             let reason = (**pattern != **name).then(|| pattern.clone());
-            self.finish_call(id, CallOutcome::Denied { reason, by_policy: true });
+            self.finish_call(id, CallOutcome::Denied { reason, by: DeniedBy::Policy });
             return false;
         }
         let Some(tool) = self.state.target(open) else { return false };
         let (kind, approve) = (tool.kind, tool.approve || policy.wants_approval(own));
-        match kind {
-            ToolKind::Ask => self.ask_person(open),
-            ToolKind::Finish(_) => {}
-            _ if approve || policy.wants_approval(name) => {
-                self.hold(open);
-                return false;
-            }
-            // It stays queued, and starts as soon as there is room.
-            ToolKind::Run
-            | ToolKind::Read
-            | ToolKind::Search
-            | ToolKind::Delegate
-            | ToolKind::Branch
-            | ToolKind::Parent => {}
+        if kind == ToolKind::Ask {
+            self.ask_person(open);
+            return true;
         }
-        true
+        // Else it stays queued, and starts as soon as there is room.
+        let held = !matches!(kind, ToolKind::Finish(_)) && (approve || policy.wants_approval(name));
+        if held {
+            self.hold(open);
+        }
+        !held
     }
 
     /// Skips a call that came too often in a row, whatever would become of it. Says whether it did.
     fn stops_repeating(&mut self, open: &OpenCall) -> bool {
-        let stops =
-            self.state.setup.policy.repetition.is_some_and(|repetition| open.repeat >= repetition.stop_at);
+        let stops = self
+            .state
+            .setup
+            .policy
+            .calls
+            .repetition
+            .watched()
+            .is_some_and(|repetition| open.repeat >= repetition.stop_at);
         if stops {
             let reason = format!("the same call came {} times in a row", open.repeat);
             self.skip(open.call.id.clone(), &reason, Some(LimitKind::Repetition));
@@ -210,10 +210,7 @@ impl Decision {
     }
 
     pub(super) fn open_calls(&self) -> &[OpenCall] {
-        match &self.state.phase {
-            Phase::Acting(calls) => calls,
-            _ => &[],
-        }
+        if let Phase::Acting(calls) = &self.state.phase { calls } else { &[] }
     }
 
     /// Starts what may run now; if nothing is left of the turn, the loop goes on.
@@ -237,7 +234,7 @@ impl Decision {
     }
 
     pub(super) fn is_finish(&self, call: &ToolCall) -> bool {
-        let finish = |tool: &ToolSpec| tool.offered && matches!(tool.kind, ToolKind::Finish(_));
+        let finish = |tool: &ToolSpec| tool.is_offered() && matches!(tool.kind, ToolKind::Finish(_));
         call.fault.is_none() && self.state.tool(&call.name).is_some_and(finish)
     }
 
@@ -250,10 +247,12 @@ impl Decision {
         }
         let delegate = self.state.target(&open).is_some_and(|tool| tool.kind == ToolKind::Delegate);
         if matches!(open.stage, Stage::Queued) {
-            match open.known().map(|known| &known.outcome) {
-                Some(Some(outcome)) => return self.finish_call(call, outcome.clone()),
-                Some(None) if !delegate && self.effect(&open).0 == Effect::Once => return self.doubt(&open),
-                _ => {}
+            let known = open.known().map(|known| &known.outcome);
+            if let Some(Some(outcome)) = known {
+                return self.finish_call(call, outcome.clone());
+            }
+            if known.is_some() && !delegate && self.effect(&open).0 == Effect::Once {
+                return self.doubt(&open);
             }
         }
         if let Some(message) = self.cannot_branch(&open) {
@@ -268,11 +267,10 @@ impl Decision {
     fn running(&self, action: ActionId) -> Option<OpenCall> {
         self.open_calls()
             .iter()
-            .find(|open| match open.stage {
-                Stage::Running { seq } | Stage::Doubted { seq, asked: false } => {
-                    self.state.action(seq) == action
-                }
-                _ => false,
+            .find(|open| {
+                let going_on = matches!(open.stage, Stage::Running { seq } | Stage::Doubted { seq, asked: false }
+                    if self.state.action(seq) == action);
+                going_on
             })
             .cloned()
     }
@@ -290,7 +288,7 @@ impl Decision {
         }
         if self.state.stopping() && outcome.may_retry() {
             // What a tool says when it is made to stop is no failure of its own (E19).
-            outcome = CallOutcome::Interrupted { abandoned: false };
+            outcome = CallOutcome::Interrupted;
         }
         if !self.state.stopping() && outcome.may_retry() && self.try_again(&open, &outcome) {
             return Ok(());
@@ -304,7 +302,7 @@ impl Decision {
     fn try_again(&mut self, open: &OpenCall, outcome: &CallOutcome) -> bool {
         let policy = &self.state.setup.policy;
         let tool = self.state.target(open);
-        let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.retries);
+        let most = tool.and_then(|tool| tool.retries).unwrap_or(policy.calls.retries);
         // A call with an effect that ran out of time may have happened: it is not run again blindly.
         let doubtful = matches!(outcome, CallOutcome::TimedOut { .. })
             && tool.is_none_or(|tool| tool.effect == Effect::Once);
@@ -318,7 +316,7 @@ impl Decision {
             self.go_on();
             return true;
         }
-        let retry_at = self.at.saturating_add(policy.retry_wait_ms);
+        let retry_at = self.at.saturating_add(policy.calls.retry_wait_ms);
         let call = open.call.id.clone();
         self.record(CallRetried {
             call: call.clone(),
@@ -337,8 +335,8 @@ impl Decision {
         else {
             return Err(self.unknown(action));
         };
+        let found = if self.state.stopping() { Found::Happened(CallOutcome::Unknown) } else { found };
         match found {
-            _ if self.state.stopping() => self.finish_call(open.call.id, CallOutcome::Unknown),
             Found::Happened(outcome) => self.finish_call(open.call.id, outcome),
             Found::NotHappened => self.start_call(open.call.id),
             Found::Unsure => self.ask_outcome(&open),
@@ -364,9 +362,9 @@ impl Decision {
         let note = self.state.open_call(&call).and_then(|open| {
             let refused = matches!(outcome, CallOutcome::UnknownTool { .. } | CallOutcome::Denied { .. });
             let answered = refused || open.attempt > 0 || open.ran_below(&outcome);
-            let noted = |repetition: &Repetition| open.repeat == repetition.note_at && answered;
-            let repetition = policy.repetition.filter(noted)?;
-            let text = fill(&policy.texts.repeated, "{n}", &repetition.note_at.to_string());
+            let noted = |watched: &Watched| open.repeat == watched.note_at && answered;
+            let repetition = policy.calls.repetition.watched().filter(noted)?;
+            let text = fill(&policy.wording.texts.repeated, "{n}", &repetition.note_at.to_string());
             Some(text.replace("{tool}", open.target_name()).into())
         });
         self.record(CallFinished { call, outcome, note, limit: None });
@@ -417,8 +415,7 @@ impl Decision {
         for call in idle {
             let doubted =
                 self.state.open_call(&call).is_some_and(|open| matches!(open.stage, Stage::Doubted { .. }));
-            let outcome =
-                if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted { abandoned: false } };
+            let outcome = if doubted { CallOutcome::Unknown } else { CallOutcome::Interrupted };
             self.finish_call(call, outcome);
         }
     }
@@ -450,7 +447,7 @@ fn outcome_text(open: &OpenCall) -> String {
 
 /// The offered tools whose names come nearest.
 fn near(state: &State, name: &str, comparing: &mut Comparing) -> Vec<Text> {
-    let offered = state.toolbox.all.iter().filter(|tool| tool.offered).map(|tool| &*tool.name);
+    let offered = state.toolbox.all.iter().filter(|tool| tool.is_offered()).map(|tool| &*tool.name);
     comparing.nearest_or_any(name, offered).into_iter().map(Into::into).collect()
 }
 
@@ -469,7 +466,7 @@ fn next_to_start(state: &State) -> Option<CallId> {
     let open = calls.get(place)?;
     let before = calls.get(..place).unwrap_or_default();
     let once = |open: &OpenCall| state.target(open).is_none_or(|tool| tool.effect == Effect::Once);
-    let free = match state.setup.policy.batch {
+    let free = match state.setup.policy.calls.batch {
         Batch::Concurrent(most) => running < most as usize,
         Batch::First | Batch::Serial => !before.iter().any(unfinished),
         Batch::Staged if once(open) => !before.iter().any(unfinished) && running == 0,

@@ -36,7 +36,7 @@ impl Decision {
     /// a limit of this run but by that of one above, it draws on the same account.
     fn lend(&self) -> Budget {
         let state = &self.state;
-        let share = state.setup.policy.share;
+        let share = state.setup.policy.bounds.share;
         let waits = |open: &&OpenCall| {
             open.attempt == 0
                 && !matches!(open.stage, Stage::Done(_))
@@ -70,10 +70,9 @@ impl Decision {
     }
 
     pub(super) fn delegated(&self, action: ActionId) -> Option<OpenCall> {
-        let open = self.open_calls().iter().find(|open| match open.stage {
-            Stage::Delegated { seq, .. } => self.state.action(seq) == action,
-            _ => false,
-        });
+        let open = self.open_calls().iter().find(
+            |open| matches!(open.stage, Stage::Delegated { seq, .. } if self.state.action(seq) == action),
+        );
         open.cloned()
     }
 
@@ -86,7 +85,7 @@ impl Decision {
                 self.stop_delegate(&open);
                 return Ok(());
             }
-            let outcome = CallOutcome::Interrupted { abandoned: false };
+            let outcome = CallOutcome::Interrupted;
             return self.delegation_ended(action, Done::unpaid(outcome));
         }
         let (question, child) = (self.next_question(), Some(asked.question));
@@ -107,7 +106,7 @@ impl Decision {
         let Done { outcome, usage, cost, reserved } = done;
         // What a delegate says when it is made to stop is no failure of its own (E19).
         let interrupted = self.state.stopping() && outcome.may_retry();
-        let outcome = if interrupted { CallOutcome::Interrupted { abandoned: false } } else { outcome };
+        let outcome = if interrupted { CallOutcome::Interrupted } else { outcome };
         self.record(DelegationFinished { call: open.call.id, outcome, usage, cost, reserved });
         self.go_on();
         Ok(())

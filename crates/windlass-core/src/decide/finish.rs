@@ -88,10 +88,11 @@ impl Decision {
             let outcome = if id == *call {
                 CallOutcome::Ok { content: "The run finished.".into() }
             } else {
-                match self.is_finish(&open.call).then(|| self.output_of(&open.call)) {
-                    Some(Err(message)) => CallOutcome::Rejected { message: message.into() },
-                    _ => CallOutcome::Skipped { reason: RUN_FINISHED.into() },
-                }
+                let wrong = self.is_finish(&open.call).then(|| self.output_of(&open.call).err()).flatten();
+                wrong.map_or_else(
+                    || CallOutcome::Skipped { reason: RUN_FINISHED.into() },
+                    |message| CallOutcome::Rejected { message: message.into() },
+                )
             };
             self.finish_call(id, outcome);
         }
@@ -111,7 +112,7 @@ impl Decision {
         if call.as_ref().and_then(|id| self.state.open_call(id)).is_some_and(|open| open.rejected) {
             return true;
         }
-        let most = self.state.setup.policy.parse_retries;
+        let most = self.state.setup.policy.replies.parse_retries;
         if self.no_try_is_left() {
             let error =
                 format!("Failed to validate output after {most} retries: {message}{}", self.raw_output(call));
@@ -119,12 +120,15 @@ impl Decision {
             self.fail(FailKind::Parse, error.into());
             return false;
         }
-        let texts = &self.state.setup.policy.texts;
+        let texts = &self.state.setup.policy.wording.texts;
         let note = if call.is_some() {
             message.into()
         } else {
-            let form =
-                if self.state.setup.policy.stop == Stop::Text { &texts.json_again } else { &texts.xml_again };
+            let form = if self.state.setup.policy.replies.stop == Stop::Text {
+                &texts.json_again
+            } else {
+                &texts.xml_again
+            };
             fill(form, "{error}", message).into()
         };
         self.record(OutputRejected { reason: Rejection::Invalid, note, call });
@@ -142,14 +146,12 @@ impl Decision {
 
     /// One more call that must finish: the tool choice is forced, the conversation stays as it is.
     pub(super) fn force_finish(&mut self) {
-        let native = !matches!(self.state.wire(), Wire::Fenced | Wire::Xml);
-        match self.state.finish_tool() {
-            Some(finish) if native => {
-                let choice = ToolChoice::Named(finish.name.clone());
-                self.begin_turn(choice, None);
-            }
-            _ => self.ask_for_xml(),
-        }
+        let native = self.state.wire() != Wire::Fenced;
+        let Some(finish) = self.state.finish_tool().filter(|_| native) else {
+            return self.ask_for_xml();
+        };
+        let choice = ToolChoice::Named(finish.name.clone());
+        self.begin_turn(choice, None);
     }
 
     /// Where a forced call is not to be had: the output as text.
@@ -159,7 +161,7 @@ impl Decision {
             return;
         };
         let form = xml_form(XML_ROOT, &schema);
-        let note = fill(&self.state.setup.policy.texts.xml_form, "{form}", &form);
+        let note = fill(&self.state.setup.policy.wording.texts.xml_form, "{form}", &form);
         self.begin_turn(ToolChoice::None, Some(note.into()));
     }
 
@@ -220,12 +222,10 @@ impl Decision {
             let Some(tool) = self.state.finish_tool() else { return Ok(args) };
             let mut args = check_args(tool, &args.to_string())?;
             self.objected()?;
-            match tool.kind {
-                ToolKind::Finish(OutputForm::Value) => {
-                    Ok(args.get_mut(OUTPUT_FIELD).map(Value::take).unwrap_or_default())
-                }
-                _ => Ok(args),
+            if tool.kind == ToolKind::Finish(OutputForm::Value) {
+                return Ok(args.get_mut(OUTPUT_FIELD).map(Value::take).unwrap_or_default());
             }
+            Ok(args)
         });
         match read {
             Ok(output) => self.end_with(status, None, Some(output), None),
@@ -251,7 +251,7 @@ impl Decision {
 
     /// Whether an answer in text must be an output: the schema goes to the provider as the reply's format.
     pub(super) fn takes_text_output(&self) -> bool {
-        self.state.setup.policy.stop == Stop::Text && self.state.setup.output.is_some()
+        self.state.setup.policy.replies.stop == Stop::Text && self.state.setup.output.is_some()
     }
 
     /// The reply of a closing call without tools: where an output is wanted, it must be one.
@@ -274,7 +274,7 @@ impl Decision {
     }
 
     fn no_try_is_left(&self) -> bool {
-        self.state.streaks.rejected >= self.state.setup.policy.parse_retries
+        self.state.streaks.rejected >= self.state.setup.policy.replies.parse_retries
     }
 
     /// The output that a reply in text is.

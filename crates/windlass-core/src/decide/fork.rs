@@ -78,15 +78,22 @@ impl Decision {
             self.state.open_calls().filter(|open| open.attempt > 0).cloned().collect();
         for open in started {
             let ended = open.known().and_then(|known| known.outcome.clone());
-            match (&open.stage, ended) {
-                (Stage::Running { .. } | Stage::Delegated { .. }, Some(outcome)) => {
-                    self.finish_call(open.call.id, outcome);
-                }
-                (Stage::Running { .. } | Stage::Delegated { .. }, None) => self.take_up(&open),
+            let stopping = self.state.stopping();
+            match &open.stage {
+                Stage::Running { .. } | Stage::Delegated { .. } => match ended {
+                    Some(outcome) => self.finish_call(open.call.id, outcome),
+                    None => self.take_up(&open),
+                },
                 // The try had failed, and the next one begins at once.
-                (Stage::Retrying { .. }, _) if !self.state.stopping() => self.start_call(open.call.id),
-                (Stage::Doubted { asked: false, .. }, _) if self.state.stopping() => self.take_up(&open),
-                _ => {}
+                Stage::Retrying { .. } if !stopping => self.start_call(open.call.id),
+                Stage::Doubted { asked: false, .. } if stopping => self.take_up(&open),
+                Stage::Retrying { .. }
+                | Stage::Doubted { .. }
+                | Stage::Queued
+                | Stage::Held { .. }
+                | Stage::Asking
+                | Stage::DelegateAsks { .. }
+                | Stage::Done(_) => {}
             }
         }
     }
@@ -107,11 +114,16 @@ impl Decision {
         let last = self.state.conversation.history.last().cloned().filter(|_| self.state.turn.number > 0);
         let replied = matches!(last.as_deref(), Some(Message::Assistant(_)));
         let acted = matches!(last.as_deref(), Some(Message::Tool(_)));
-        match self.cut(self.state.turn.stop) {
-            Some((reason, kind, note)) if replied || acted => self.ask_again_after_cut(reason, kind, note),
-            _ if replied => self.talked(),
-            _ if acted && (self.malformed_ends(&[]) || self.finished()) => {}
-            _ => self.next_turn(),
+        let cut = self.cut(self.state.turn.stop).filter(|_| replied || acted);
+        if let Some((reason, kind, note)) = cut {
+            return self.ask_again_after_cut(reason, kind, note);
+        }
+        if replied {
+            return self.talked();
+        }
+        let over = acted && (self.malformed_ends(&[]) || self.finished());
+        if !over {
+            self.next_turn();
         }
     }
 

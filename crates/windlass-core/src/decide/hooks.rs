@@ -18,9 +18,8 @@ use crate::tool::{OutputForm, ToolKind};
 
 impl Decision {
     pub(super) fn stepped(&mut self, action: ActionId, edits: StepEdits) -> Decided {
-        match self.state.phase {
-            Phase::Stepping { seq } if self.state.action(seq) == action => {}
-            _ => return Err(self.unknown(action)),
+        if !matches!(self.state.phase, Phase::Stepping { seq } if self.state.action(seq) == action) {
+            return Err(self.unknown(action));
         }
         if !edits.branches.is_empty() {
             self.branch_off(edits.branches);
@@ -86,11 +85,12 @@ impl Decision {
         }
         let args: Value = serde_json::from_str(&open.call.args).unwrap_or_default();
         let name = args.get("name").cloned().unwrap_or_default();
-        match (self.state.tool(BRANCH_TOOL), self.state.target(open).filter(|_| open.reaches())) {
-            (Some(_), Some(branch)) => check_args(branch, open.args()).err(),
-            (Some(tool), None) if tool.kind == ToolKind::Branch => Some(not_there(tool, &name)),
-            _ => Some("the agent has no branches".to_owned()),
+        let tool = self.state.tool(BRANCH_TOOL);
+        if let Some(branch) = self.state.target(open).filter(|_| tool.is_some() && open.reaches()) {
+            return check_args(branch, open.args()).err();
         }
+        let tool = tool.filter(|tool| tool.kind == ToolKind::Branch);
+        Some(tool.map_or_else(|| "the agent has no branches".to_owned(), |tool| not_there(tool, &name)))
     }
 
     fn finished_by_hook(&mut self, output: Value) {
@@ -101,11 +101,13 @@ impl Decision {
         match checked {
             Ok(()) => {
                 // Without an output of its own form, a run that is finished with a text is answered with it.
-                let (text, output) = match output {
-                    Value::String(text) if self.state.setup.output.is_none() => (Some(text.into()), None),
-                    output => (None, self.state.has_output().then_some(output)),
-                };
-                self.end_with(Status::Answered, text, output, None);
+                if let Value::String(text) = &output
+                    && self.state.setup.output.is_none()
+                {
+                    return self.end_with(Status::Answered, Some(text.as_str().into()), None, None);
+                }
+                let output = self.state.has_output().then_some(output);
+                self.end_with(Status::Answered, None, output, None);
             }
             Err(fault) => {
                 let error =

@@ -5,7 +5,7 @@ use crate::event::{InputRequested, LimitReached, ToolChoice};
 use crate::ids::{QuestionId, Text};
 use crate::ledger::METERED;
 use crate::outcome::Status;
-use crate::policy::{AtLimit, LimitKind, Stop};
+use crate::policy::{AtLimit, LimitKind, Stop, Turns};
 use crate::question::QuestionKind;
 
 impl Decision {
@@ -24,7 +24,6 @@ impl Decision {
             LimitKind::Repetition => {
                 state.streaks.repeated.as_ref().map_or(0, |repeated| u64::from(repeated.times))
             }
-            LimitKind::Iterations | LimitKind::PlanSteps => 0,
         }
     }
 
@@ -46,19 +45,15 @@ impl Decision {
 
     fn limit_fact(&self, limit: LimitKind, reached: u64) -> LimitReached {
         let policy = &self.state.setup.policy;
-        let max = match limit {
-            LimitKind::ModelCalls if policy.single_turn => 1,
-            LimitKind::Repetition => policy.repetition.map_or(0, |repetition| u64::from(repetition.stop_at)),
-            _ => policy.limit(limit).unwrap_or(0),
-        };
-        let single = policy.single_turn && limit == LimitKind::ModelCalls;
+        let single = policy.bounds.turns == Turns::One && limit == LimitKind::ModelCalls;
+        let max = if single { 1 } else { policy.most(limit).unwrap_or(0) };
         let then = if single { AtLimit::None } else { policy.at_limit(limit).clone() };
         // A forced finish leaves the conversation as it is, so that the provider's cache of it holds (acorn).
         let noted = matches!(then, AtLimit::WrapUp)
-            || matches!(then, AtLimit::ForceFinish) && policy.stop != Stop::FinishTool;
+            || matches!(then, AtLimit::ForceFinish) && policy.replies.stop != Stop::FinishTool;
         let note = (noted && max > 0).then(|| {
             let words = limit.name().replace('_', " ");
-            fill(&policy.texts.wrap_up, "{n}", &limit.show(max)).replace("{limit}", &words).into()
+            fill(&policy.wording.texts.wrap_up, "{n}", &limit.show(max)).replace("{limit}", &words).into()
         });
         let reserved = self.state.ledger.reserved().of(limit);
         LimitReached { limit, max, reached, reserved, needed: 0, then, note }
@@ -80,7 +75,7 @@ impl Decision {
                 self.force_finish();
             }
             // Where there is no output to give, none is forced (acorn).
-            AtLimit::ForceFinish if self.state.setup.policy.stop == Stop::FinishTool => {
+            AtLimit::ForceFinish if self.state.setup.policy.replies.stop == Stop::FinishTool => {
                 self.end(status, None, None);
             }
             AtLimit::WrapUp | AtLimit::ForceFinish if reached.max > 0 => {

@@ -81,19 +81,19 @@ impl Decision {
                 }
                 Ok(())
             }
-            InputKind::Resumed { holder, epoch, by_hand } => {
-                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
+            InputKind::Resumed { holder, epoch, by } => {
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
                 self.resume();
                 Ok(())
             }
-            InputKind::ResumedWithTools { holder, epoch, tools, seals, by_hand } => {
-                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
+            InputKind::ResumedWithTools { holder, epoch, tools, seals, by } => {
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
                 self.record(Adjusted { tools: Some(tools), seals, ..Adjusted::default() });
                 self.resume();
                 Ok(())
             }
-            InputKind::Adopted { holder, epoch, agent, adjusted, by_hand } => {
-                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by_hand });
+            InputKind::Adopted { holder, epoch, agent, adjusted, by } => {
+                self.record(RunResumed { holder, epoch, clock_behind_ms: self.behind, by });
                 self.record(Adjusted { agent: Some(agent), ..*adjusted });
                 self.go_on_from_base();
                 Ok(())
@@ -133,21 +133,23 @@ impl Decision {
 
     fn check_stage(&self, what: &InputKind) -> Decided {
         let run = self.state.run;
-        match (&self.state.phase, what) {
-            (Phase::New, InputKind::Start(start)) => match (&start.input, &self.state.below) {
-                (RunInput::Fork(_), None) => Err(InvalidInput::NothingToFork { run }),
-                (RunInput::Fork(_), Some(base)) if base.is_finished() || base.version == 0 => {
-                    Err(InvalidInput::NothingToFork { run: base.run })
-                }
-                _ => Ok(()),
-            },
-            (Phase::New, _) => Err(InvalidInput::NotStarted { run }),
-            (Phase::Ended(end), _) => {
-                Err(InvalidInput::Ended { run, status: end.status, found: name_of(what) })
-            }
-            (_, InputKind::Start(_)) => Err(InvalidInput::AlreadyStarted { run }),
-            _ => Ok(()),
+        if let Phase::Ended(end) = &self.state.phase {
+            return Err(InvalidInput::Ended { run, status: end.status, found: name_of(what) });
         }
+        let new = self.state.phase == Phase::New;
+        let InputKind::Start(start) = what else {
+            return if new { Err(InvalidInput::NotStarted { run }) } else { Ok(()) };
+        };
+        if !new {
+            return Err(InvalidInput::AlreadyStarted { run });
+        }
+        let base = self.state.below.as_ref();
+        if matches!(start.input, RunInput::Fork(_))
+            && base.is_none_or(|base| base.is_finished() || base.version == 0)
+        {
+            return Err(InvalidInput::NothingToFork { run: base.map_or(run, |base| base.run) });
+        }
+        Ok(())
     }
 
     /// Adds a fact and folds it, so that what follows is decided on the state after it.
@@ -180,9 +182,9 @@ impl Decision {
             self.begin(next);
             return Ok(());
         }
-        let retrying = self.open_calls().iter().find_map(|open| match open.stage {
-            Stage::Retrying { seq, at } if seq == action.seq => Some((open.call.id.clone(), at)),
-            _ => None,
+        let retrying = self.open_calls().iter().find_map(|open| {
+            let Stage::Retrying { seq, at } = open.stage else { return None };
+            (seq == action.seq).then(|| (open.call.id.clone(), at))
         });
         if let Some((call, at)) = retrying {
             due(at, now)?;
@@ -193,27 +195,27 @@ impl Decision {
             return Err(self.unknown(action));
         }
         let calling = self.state.phase == Phase::Asking;
-        match (self.state.ending.closing(), self.state.deadline()) {
-            (Some(closing), _) if closing.reached.limit == LimitKind::Seconds => {
-                if action.seq != closing.seq || !calling {
-                    return Err(self.unknown(action));
-                }
-                due(closing.at.saturating_add(self.state.setup.policy.grace_ms), now)?;
-                self.closing_overdue();
-                Ok(())
+        let closing = self.state.ending.closing();
+        if let Some(closing) = closing.filter(|closing| closing.reached.limit == LimitKind::Seconds) {
+            if action.seq != closing.seq || !calling {
+                return Err(self.unknown(action));
             }
-            (closing, Some(at)) if action.seq == self.state.clock.deadline_seq => {
-                due(at, now)?;
-                // The closing call of another limit ends here; that limit stays the run's status.
-                if closing.is_some() && calling {
-                    self.closing_overdue();
-                } else {
-                    self.deadline_passed();
-                }
-                Ok(())
-            }
-            _ => Err(self.unknown(action)),
+            due(closing.at.saturating_add(self.state.setup.policy.bounds.grace_ms), now)?;
+            self.closing_overdue();
+            return Ok(());
         }
+        let closes = closing.is_some();
+        let Some(at) = self.state.deadline().filter(|_| action.seq == self.state.clock.deadline_seq) else {
+            return Err(self.unknown(action));
+        };
+        due(at, now)?;
+        // The closing call of another limit ends here; that limit stays the run's status.
+        if closes && calling {
+            self.closing_overdue();
+        } else {
+            self.deadline_passed();
+        }
+        Ok(())
     }
 
     fn unknown(&self, found: ActionId) -> InvalidInput {

@@ -9,7 +9,7 @@ use crate::ids::QuestionId;
 use crate::invalid_input::InvalidInput;
 use crate::message::Content;
 use crate::open_call::{OpenCall, Stage};
-use crate::outcome::{CallOutcome, Status};
+use crate::outcome::{CallOutcome, DeniedBy, Status};
 use crate::policy::LimitKind;
 use crate::question::{Answer, QuestionKind};
 use crate::state::OpenQuestion;
@@ -63,7 +63,7 @@ impl Decision {
             Answer::Deny { reason } => {
                 let decision = Verdict::Denied { reason: reason.clone() };
                 self.record(CallDecided { call: id.clone(), decision });
-                self.finish_call(id, CallOutcome::Denied { reason, by_policy: false });
+                self.finish_call(id, CallOutcome::Denied { reason, by: DeniedBy::Person });
             }
             Answer::Text(text) | Answer::Result(text) => {
                 self.finish_call(id, CallOutcome::Ok { content: Content::Text(text) });
@@ -88,31 +88,25 @@ impl Decision {
     }
 
     fn limit_answered(&mut self, question: QuestionId, limit: LimitKind, answer: Answer) -> Decided {
-        let raised = match &answer {
-            Answer::Raise(number) => {
-                let when_asked = self.state.ending.closing().map_or(0, |closing| closing.reached.reached);
-                let reached = self.reached(limit).max(when_asked);
-                let max = limit.keep(*number).filter(|max| *max > reached);
-                let Some(max) = max else {
-                    let (reached, found) = (limit.show(reached), number.to_string());
-                    return Err(InvalidInput::NotRaised { limit, reached, found });
-                };
-                if let Some(lent) = self.state.budget().get(limit).filter(|lent| max > *lent) {
-                    let (lent, found) = (limit.show(lent), number.to_string());
-                    return Err(InvalidInput::BeyondBudget { limit, lent, found });
-                }
-                Some(max)
+        if let Answer::Raise(number) = answer {
+            let when_asked = self.state.ending.closing().map_or(0, |closing| closing.reached.reached);
+            let reached = self.reached(limit).max(when_asked);
+            let Some(max) = limit.keep(number).filter(|max| *max > reached) else {
+                let (reached, found) = (limit.show(reached), number.to_string());
+                return Err(InvalidInput::NotRaised { limit, reached, found });
+            };
+            if let Some(lent) = self.state.budget().get(limit).filter(|lent| max > *lent) {
+                let (lent, found) = (limit.show(lent), number.to_string());
+                return Err(InvalidInput::BeyondBudget { limit, lent, found });
             }
-            _ => None,
-        };
+            self.record(InputReceived { question, answer });
+            self.record(LimitRaised { limit, max });
+            self.next_turn();
+            return Ok(());
+        }
         self.record(InputReceived { question, answer: answer.clone() });
-        match (raised, answer) {
-            (Some(max), _) => {
-                self.record(LimitRaised { limit, max });
-                self.next_turn();
-            }
-            (None, Answer::Conclude(text)) => self.end(Status::Concluded, Some(text), None),
-            (None, _) => {}
+        if let Answer::Conclude(text) = answer {
+            self.end(Status::Concluded, Some(text), None);
         }
         Ok(())
     }

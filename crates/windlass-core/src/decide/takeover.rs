@@ -23,9 +23,10 @@ impl Decision {
             .cloned()
             .collect();
         for open in lost {
-            match open.stage {
-                Stage::Delegated { .. } if self.state.stopping() => self.stop_delegate(&open),
-                _ => self.take_up(&open),
+            if matches!(open.stage, Stage::Delegated { .. }) && self.state.stopping() {
+                self.stop_delegate(&open);
+            } else {
+                self.take_up(&open);
             }
         }
         if self.state.stopping() {
@@ -44,12 +45,17 @@ impl Decision {
     /// Goes on with a call that was lost while it ran.
     pub(super) fn take_up(&mut self, open: &OpenCall) {
         let id = open.call.id.clone();
+        if self.state.stopping() {
+            let outcome = match self.effect(open).0 {
+                Effect::Once => CallOutcome::Unknown,
+                Effect::ReadOnly | Effect::Idempotent => CallOutcome::Interrupted,
+            };
+            return self.finish_call(id, outcome);
+        }
+        if matches!(open.stage, Stage::Delegated { .. }) {
+            return self.delegate(open);
+        }
         match self.effect(open).0 {
-            _ if matches!(open.stage, Stage::Delegated { .. }) && !self.state.stopping() => {
-                self.delegate(open);
-            }
-            Effect::Once if self.state.stopping() => self.finish_call(id, CallOutcome::Unknown),
-            _ if self.state.stopping() => self.finish_call(id, CallOutcome::Interrupted { abandoned: false }),
             Effect::ReadOnly | Effect::Idempotent => self.start_call(id),
             Effect::Once => self.doubt(open),
         }

@@ -15,7 +15,7 @@ use crate::ids::{CallId, Text};
 use crate::message::{AssistantMessage, Message, ToolCall};
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, FailKind, Status};
-use crate::policy::{LimitKind, Malformed, Talk, Wire};
+use crate::policy::{LimitKind, Malformed, Talk, Turns, Wire};
 use crate::reply::{Reply, StopReason, Usage};
 use crate::said;
 use crate::steps::Steps;
@@ -43,7 +43,7 @@ impl Decision {
 
     pub(super) fn begin_turn(&mut self, choice: ToolChoice, note: Option<Text>) {
         let turn = self.state.turn.number + 1;
-        let purpose = self.state.setup.policy.purpose;
+        let purpose = self.state.setup.policy.request.purpose;
         let about = None;
         self.begin(TurnStarted { turn, purpose, about, model: 0, attempt: 1, again: false, choice, note });
     }
@@ -89,7 +89,7 @@ impl Decision {
             (Wire::Fenced, _) if offered && calls.is_empty() => {
                 calls = reply.text.as_ref().map_or_else(Vec::new, |text| fenced::blocks_in(text, &steps));
             }
-            (Wire::Auto | Wire::Fenced | Wire::Native | Wire::Xml, _) => {}
+            (Wire::Auto | Wire::Fenced | Wire::Native, _) => {}
         }
         // One too many says that there were more.
         calls.truncate(MAX_CALLS + 1);
@@ -137,7 +137,7 @@ impl Decision {
     }
 
     pub(super) fn cut(&self, stop: StopReason) -> Option<(Rejection, FailKind, Text)> {
-        let texts = &self.state.setup.policy.texts;
+        let texts = &self.state.setup.policy.wording.texts;
         match stop {
             StopReason::Length => Some((Rejection::Truncated, FailKind::Truncated, texts.truncated.clone())),
             StopReason::Refused => Some((Rejection::Refused, FailKind::Refused, texts.refused.clone())),
@@ -148,10 +148,12 @@ impl Decision {
 
     pub(super) fn ask_again_after_cut(&mut self, reason: Rejection, kind: FailKind, note: Text) {
         if self.state.streaks.cut >= CUT_RETRIES {
-            let error = match kind {
-                FailKind::Truncated => "the model's replies were cut off at the token limit",
-                FailKind::Refused => "the model declined to answer",
-                _ => "the provider's content filter stopped the replies",
+            let error = if kind == FailKind::Truncated {
+                "the model's replies were cut off at the token limit"
+            } else if kind == FailKind::Refused {
+                "the model declined to answer"
+            } else {
+                "the provider's content filter stopped the replies"
             };
             self.fail(kind, error.into());
         } else {
@@ -168,22 +170,22 @@ impl Decision {
             return;
         }
         let policy = &self.state.setup.policy;
-        let prompt = match policy.talk {
+        let prompt = match policy.replies.talk {
             Talk::Answer => None,
-            Talk::Remind(most) => Some((most, policy.texts.reminder.clone())),
+            Talk::Remind(most) => Some((most, policy.wording.texts.reminder.clone())),
             Talk::Clarify(most) => text
                 .as_deref()
                 .is_none_or(|text| text.trim().is_empty())
-                .then(|| (most, policy.texts.clarification.clone())),
-            Talk::Correct(most) => {
-                (self.state.conversation.outputs == 0).then(|| (most, policy.texts.correction.clone()))
-            }
+                .then(|| (most, policy.wording.texts.clarification.clone())),
+            Talk::Correct(most) => (self.state.conversation.outputs == 0)
+                .then(|| (most, policy.wording.texts.correction.clone())),
         };
         match prompt {
             None => self.answered_with(text),
             Some((most, _)) if self.state.streaks.prompts >= most => {
-                let texts = &policy.texts;
-                let error = if policy.single_turn { &texts.no_call_at_once } else { &texts.no_call };
+                let texts = &policy.wording.texts;
+                let error =
+                    if policy.bounds.turns == Turns::One { &texts.no_call_at_once } else { &texts.no_call };
                 let error = fill(error, "{n}", &most.to_string());
                 self.fail(FailKind::NoCall, error.into());
             }
@@ -196,18 +198,14 @@ impl Decision {
 
     /// The last reply of the conversation, if at most its results follow it.
     pub(super) fn last_reply(&self) -> Option<&AssistantMessage> {
-        match self.state.conversation.history.last_said().map(|last| &**last) {
-            Some(Message::Assistant(said)) => Some(said),
-            _ => None,
-        }
+        let last = self.state.conversation.history.last_said();
+        last.and_then(|last| if let Message::Assistant(said) = &**last { Some(said) } else { None })
     }
 
     /// The text of the reply that the conversation ends with, beside its calls.
     pub(super) fn said(&self) -> Option<Text> {
-        match self.state.conversation.history.last().map(|last| &**last) {
-            Some(Message::Assistant(said)) => said.beside_calls(),
-            _ => None,
-        }
+        let Message::Assistant(said) = &**self.state.conversation.history.last()? else { return None };
+        said.beside_calls()
     }
 
     fn answered_with(&mut self, text: Option<Text>) {
@@ -224,7 +222,7 @@ impl Decision {
         // In a fork some of the turn's faults may have been recorded already.
         let some = self.state.turn.malformed > 0;
         let before = self.state.streaks.malformed.saturating_sub(u32::from(some));
-        let verdict = match self.state.setup.policy.malformed {
+        let verdict = match self.state.setup.policy.replies.malformed {
             Malformed::FeedBack(most) => before >= most,
             Malformed::Answer => before >= READABLE_RETRIES || self.open_calls().iter().any(unreadable),
             Malformed::Fail => true,
@@ -238,12 +236,11 @@ impl Decision {
             self.finish_call(call.clone(), outcome.clone());
         }
         self.skip_all("the run ended");
-        if self.state.setup.policy.malformed == Malformed::Answer {
+        if self.state.setup.policy.replies.malformed == Malformed::Answer {
             self.answered_with(raw);
         } else {
-            let first = faults.iter().find_map(|(_, outcome)| match outcome {
-                CallOutcome::Malformed { message } => Some(message.clone()),
-                _ => None,
+            let first = faults.iter().find_map(|(_, outcome)| {
+                if let CallOutcome::Malformed { message } = outcome { Some(message.clone()) } else { None }
             });
             self.fail(
                 FailKind::Malformed,
@@ -296,7 +293,7 @@ impl Decision {
     pub(super) fn closing_overdue(&mut self) {
         let why = "stopped: the closing call did not end within the grace after the deadline";
         // Nobody waits for what was paid; the request had gone out (E41).
-        let input = self.state.estimated_input(self.state.setup.policy.purpose, self.state.wire(), 0);
+        let input = self.state.estimated_input(self.state.setup.policy.request.purpose, self.state.wire(), 0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached.limit);
         let text = self.state.conversation.last_text.clone();

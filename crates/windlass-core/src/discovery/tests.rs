@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::{MOST_STEPS, NOTHING, found_tools, score, search_tools, words};
 use crate::policy::{Discovery, Policy, Preset};
-use crate::tool::{ToolKind, ToolSpec};
+use crate::tool::{Offer, ToolKind, ToolSpec};
 use crate::{RunId, State};
 
 fn tool(name: &str, about: &str) -> ToolSpec {
@@ -63,7 +63,7 @@ fn a40_nothing_fits_and_the_text_says_so() {
 #[test]
 fn a40_what_cannot_be_called_or_is_shown_is_not_found() {
     let mut removed = tool("send_fax", "Sends a fax.");
-    removed.offered = false;
+    removed.offer = Offer::Withheld;
     let tools = [removed, tool("__send", "Inner."), ToolSpec::finish(None), search_tools().clone()];
     assert!(names(&tools, &json!({ "query": "send fax search tools finish" })).is_empty());
 }
@@ -82,8 +82,8 @@ fn a40_only_what_finds_tools_and_ends_the_run_is_shown() {
     writer.kind = ToolKind::Delegate;
     let own = vec![tool("add", "Adds."), ask, writer, ToolSpec::finish(None)];
     let mut state = State::new(RunId::from_number(1));
-    let mut policy: Policy = Policy::preset(Preset::Typed).unwrap();
-    policy.discovery = Discovery::Search;
+    let mut policy: Policy = Preset::TYPED.policy();
+    policy.request.discovery = Discovery::Search;
     state.setup.policy = policy.into();
     state.offer_tools(own.clone().into());
     let shown: Vec<&str> = state.shown_tools().iter().map(|tool| &*tool.name).collect();

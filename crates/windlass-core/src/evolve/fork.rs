@@ -6,8 +6,17 @@ use crate::budget::Reservation;
 use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
 use crate::open_call::{InBase, OpenCall, Origin, Stage};
-use crate::policy::{LimitKind, Policy};
+use crate::policy::{Hooks, LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
+
+/// Who began what was going on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Began {
+    /// The same agent.
+    Here,
+    /// Another agent: its word on what may run does not count here.
+    Elsewhere,
+}
 
 /// The event with which everything that was going on begins anew.
 #[derive(Clone, Copy)]
@@ -16,8 +25,8 @@ struct NewBeginning {
     at: Millis,
     /// Its number.
     seq: u64,
-    /// Another agent began what was going on: its word on what may run does not count here.
-    foreign: bool,
+    /// Who began what was going on.
+    began: Began,
 }
 
 impl State {
@@ -36,7 +45,8 @@ impl State {
         self.conversation.steering.extend(fork.say.clone());
         self.phase = base.phase.clone();
         self.asks = base.asks.clone();
-        let begun = NewBeginning { at, seq, foreign: self.setup.agent != base.setup.agent };
+        let began = if self.setup.agent == base.setup.agent { Began::Here } else { Began::Elsewhere };
+        let begun = NewBeginning { at, seq, began };
         self.go_on_anew(&base.setup.policy, fork, base.run, begun);
     }
 
@@ -46,12 +56,17 @@ impl State {
         self.questions.open.clear();
         // Whoever adopts a run does so by hand.
         self.ledger.lost = 0;
-        self.go_on_anew(policy, &Fork::default(), self.run, NewBeginning { at, seq, foreign: true });
+        self.go_on_anew(
+            policy,
+            &Fork::default(),
+            self.run,
+            NewBeginning { at, seq, began: Began::Elsewhere },
+        );
     }
 
     /// Makes everything that was going on wait for its new beginning.
     fn go_on_anew(&mut self, old: &Policy, fork: &Fork, base: RunId, begun: NewBeginning) {
-        let NewBeginning { at, seq, foreign } = begun;
+        let NewBeginning { at, seq, began } = begun;
         let policy = self.setup.policy.clone();
         let holds = |kind| not_raised(kind, old, &policy);
         self.turn.cut = self.turn.cut.filter(|cut| holds(cut.limit));
@@ -60,7 +75,7 @@ impl State {
         };
         self.ending = std::mem::take(&mut self.ending).with_closing(closing);
         let stopping = self.stopping();
-        let again = foreign && !stopping;
+        let again = began == Began::Elsewhere && !stopping;
         if stopping {
             self.asks.clear();
         }
@@ -76,7 +91,7 @@ impl State {
             // What a hook over there has asked for, the hook here is asked again.
             Phase::Acting(calls) if again && calls.iter().any(|open| open.origin == Origin::Hook) => {
                 self.turn.branched.clear();
-                if policy.hooks { Phase::Stepping { seq } } else { Phase::Between }
+                if policy.calls.hooks == Hooks::AfterSteps { Phase::Stepping { seq } } else { Phase::Between }
             }
             Phase::Acting(calls) => {
                 // Questions are asked anew, and counted then.
@@ -88,8 +103,12 @@ impl State {
                 });
                 Phase::Acting(taken.collect())
             }
-            Phase::Stepping { .. } if policy.hooks && !stopping => Phase::Stepping { seq },
-            _ => Phase::Between,
+            Phase::Stepping { .. } if policy.calls.hooks == Hooks::AfterSteps && !stopping => {
+                Phase::Stepping { seq }
+            }
+            Phase::Asking | Phase::Stepping { .. } | Phase::Between | Phase::New | Phase::Ended(_) => {
+                Phase::Between
+            }
         };
     }
 }
@@ -103,10 +122,8 @@ fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
         return open;
     }
     if lost {
-        let child = match open.stage {
-            Stage::Delegated { run, .. } => Some(run),
-            _ => open.known().and_then(|known| known.child),
-        };
+        let begun = if let Stage::Delegated { run, .. } = open.stage { Some(run) } else { None };
+        let child = begun.or_else(|| open.known().and_then(|known| known.child));
         let (run, edited) = (open.keyed_by(own), open.edited.clone());
         open.in_base = Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None }));
     }
@@ -143,17 +160,22 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         // It was to begin once more, but has not.
         Stage::Queued | Stage::Held { .. } => Stage::Queued,
-        _ if started => Stage::Running { seq },
-        _ => Stage::Queued,
+        Stage::Asking
+        | Stage::Running { .. }
+        | Stage::Retrying { .. }
+        | Stage::Doubted { .. }
+        | Stage::Done(_) => {
+            if started {
+                Stage::Running { seq }
+            } else {
+                Stage::Queued
+            }
+        }
     };
     open
 }
 
 /// Whether a limit that was reached under the old policy is no higher under the new one.
 fn not_raised(kind: LimitKind, old: &Policy, new: &Policy) -> bool {
-    let max = |policy: &Policy| match kind {
-        LimitKind::Repetition => policy.repetition.map(|repetition| u64::from(repetition.stop_at)),
-        _ => policy.limit(kind),
-    };
-    max(new).is_some_and(|new| max(old).is_none_or(|old| new <= old))
+    new.most(kind).is_some_and(|new| old.most(kind).is_none_or(|old| new <= old))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::message::Message;
+use crate::policy::CallersSystem;
 use crate::start::{RunInput, RunStarted};
 use crate::state::{Phase, State};
 
@@ -33,7 +34,7 @@ impl State {
                 }
             }
             RunInput::Messages(messages) => {
-                let merges = self.setup.policy.merges_system;
+                let merges = self.setup.policy.request.callers_system == CallersSystem::WithInstructions;
                 if merges {
                     self.setup.prompt = start.input.instruct(&self.setup.prompt);
                 }

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::{blocks_in, fenced_message, fenced_prompt};
 use crate::message::{AssistantMessage, Message, ToolCall};
-use crate::policy::Results;
+use crate::policy::{Preset, Results};
 use crate::steps::{Shape, Steps, doubling};
-use crate::tool::{ToolKind, ToolSpec};
+use crate::tool::{Offer, ToolKind, ToolSpec};
 
 fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
     let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
@@ -97,9 +97,9 @@ fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
     let mut agent = ToolSpec::new("researcher", "Finds things.", json!({ "type": "object" }));
     agent.kind = ToolKind::Delegate;
     let mut gone = agent.clone();
-    (gone.name, gone.offered, gone.unreachable) = ("writer".into(), false, true);
+    (gone.name, gone.offer) = ("writer".into(), Offer::Unreachable);
     let prompt = [Arc::new(Message::system("Be brief.")), Arc::new(Message::user("example"))];
-    let written = fenced_prompt(&prompt, &[tool, agent, gone], Results::Kaos);
+    let written = fenced_prompt(&prompt, &[tool, agent, gone], &Preset::TEXT.policy().wording.results);
     let Message::System { text } = &*written[0] else { panic!("{written:?}") };
     assert_eq!(
         &**text,
@@ -113,7 +113,7 @@ fn k4_k5_the_prompt_has_instructions_tools_and_agents() {
          Wait for the agent's response before providing your final answer."
     );
     assert_eq!(*written[1], Message::user("example"));
-    assert_eq!(fenced_prompt(&prompt[1..], &[], Results::Kaos), prompt[1..]);
+    assert_eq!(fenced_prompt(&prompt[1..], &[], &Results::default()), prompt[1..]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_native_call_is_written_as_its_block() {
     let call = ToolCall { name: "add".into(), args: "{\"a\":1}".into(), ..ToolCall::default() };
     let said =
         AssistantMessage { text: Some("So:".into()), calls: vec![call], ..AssistantMessage::default() };
-    let written = fenced_message(&Message::Assistant(said), Results::Plain).into_owned();
+    let written = fenced_message(&Message::Assistant(said), &Results::default()).into_owned();
     let block = "So:\n\n```tool_call\n{\"tool\":\"add\",\"arguments\":{\"a\":1}}\n```";
     assert_eq!(written, Message::assistant(block));
 }
@@ -174,6 +174,6 @@ fn a_native_call_with_more_values_than_may_be_read_is_written_without_them() {
     let args = format!("{{\"list\":[{}0]}}", "0,".repeat(600_000));
     let call = crate::message::ToolCall { name: "add".into(), args: args.into(), ..Default::default() };
     let said = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
-    let written = fenced_message(&Message::Assistant(said), Results::Plain).into_owned();
+    let written = fenced_message(&Message::Assistant(said), &Results::default()).into_owned();
     assert_eq!(written, Message::assistant("```tool_call\n{\"tool\":\"add\",\"arguments\":null}\n```"));
 }

@@ -1,3 +1,4 @@
+use crate::tool::Offer;
 use serde_json::{Value, json};
 
 use super::*;
@@ -7,7 +8,7 @@ use crate::steps::{Shape, doubling};
 
 fn tools() -> Vec<ToolSpec> {
     let mut hidden = ToolSpec::new("hidden", "", json!({ "type": "object" }));
-    hidden.offered = false;
+    hidden.offer = Offer::Withheld;
     vec![
         ToolSpec::new("search", "", json!({ "type": "object" })),
         ToolSpec::new("files__read-all.v2", "", json!({ "type": "object" })),

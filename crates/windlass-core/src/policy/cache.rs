@@ -1,22 +1,25 @@
 //! Where requests carry markers up to which a provider is to keep its work (prompt caching): acorn's `cache`, whose points are
 //! LiteLLM's `cache_control_injection_points`.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::PolicyError;
 use crate::ids::Text;
+use crate::settings::refusal;
 
 /// Messages of a request that are marked.
 ///
 /// With an index it is that message, whatever its role; else all messages of the role; with neither, none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "WrittenPoint")]
 pub struct CachePoint {
     /// The role as the provider sees it: `system`, `user`, `assistant` or `tool`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Text>,
     /// The place among all messages of the request, from 0; below 0 from the end, -1 being the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<i64>,
 }
 
@@ -37,23 +40,83 @@ impl CachePoint {
     }
 }
 
+/// The messages of a request that are marked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CachePoints(pub Vec<CachePoint>);
+
+impl Serialize for CachePoints {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // An empty list is refused, as acorn refuses it.
+        if self.0.is_empty() { serializer.serialize_bool(false) } else { self.0.serialize(serializer) }
+    }
+}
+
+impl<'de> Deserialize<'de> for CachePoints {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        points(&value).map(Self).map_err(|words| D::Error::custom(refusal("policy.cache", &words, HELP)))
+    }
+}
+
+/// What to do about a refusal.
+const HELP: &str = "`cache` is true, or a list such as [{ location: message, role: system }]";
+
+impl JsonSchema for CachePoints {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "cache".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let point = generator.subschema_for::<WrittenPoint>();
+        let points = json_schema!({ "type": "array", "minItems": 1, "items": point });
+        json_schema!({ "oneOf": [{ "enum": [true, false, null] }, points] })
+    }
+}
+
+/// Messages that are marked.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "cachePoint")]
+struct WrittenPoint {
+    /// What is marked.
+    location: Location,
+    /// All messages of this role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    role: Option<Text>,
+    /// The message at this place; below 0 from the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<i64>,
+}
+
+impl From<CachePoint> for WrittenPoint {
+    fn from(CachePoint { role, index }: CachePoint) -> Self {
+        Self { location: Location::Message, role, index }
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Location {
+    Message,
+}
+
 /// The value of `cache`: `true`, `false`, or a list of `{ location: message, role?, index? }`. Refusals are in acorn's words.
-pub(super) fn points(path: &str, value: &Value) -> Result<Vec<CachePoint>, PolicyError> {
-    let refused = |words: String| PolicyError::Cache { path: path.to_owned(), words };
+fn points(value: &Value) -> Result<Vec<CachePoint>, String> {
     let items = match value {
         Value::Null | Value::Bool(false) => return Ok(Vec::new()),
         Value::Bool(true) => return Ok(CachePoint::usual()),
-        Value::Array(items) if items.is_empty() => {
-            return Err(refused("cache list cannot be empty".to_owned()));
-        }
+        Value::Array(items) if items.is_empty() => return Err("cache list cannot be empty".to_owned()),
         Value::Array(items) => items,
-        other => {
-            return Err(refused(format!("cache must be None, bool, or list[dict], got: {}", kind(other))));
-        }
+        other => return Err(format!("cache must be None, bool, or list[dict], got: {}", kind(other))),
     };
     let points = items.iter().enumerate().map(|(place, item)| match item {
-        Value::Object(map) => point(place, map).map_err(refused),
-        other => Err(refused(format!("cache[{place}] must be a dict, got: {}", kind(other)))),
+        Value::Object(map) => point(place, map),
+        other => Err(format!("cache[{place}] must be a dict, got: {}", kind(other))),
     });
     points.collect()
 }
@@ -73,19 +136,14 @@ fn point(place: usize, map: &Map<String, Value>) -> Result<CachePoint, String> {
         let (more, allowed) = (more.join(", "), "{'location', 'role', 'index'}");
         return Err(format!("cache[{place}] has invalid keys: {{{more}}}. Allowed: {allowed}"));
     }
-    let role = match map.get("role") {
-        None => None,
-        Some(Value::String(role)) => Some(role.as_str().into()),
-        Some(other) => return Err(format!("cache[{place}]['role'] must be a string, got: {}", kind(other))),
-    };
-    let index = match map.get("index") {
-        None => None,
-        Some(index) => Some(
-            index
-                .as_i64()
-                .ok_or_else(|| format!("cache[{place}]['index'] must be an int, got: {}", kind(index)))?,
-        ),
-    };
+    if let Some(other) = map.get("role").filter(|role| !role.is_string()) {
+        return Err(format!("cache[{place}]['role'] must be a string, got: {}", kind(other)));
+    }
+    if let Some(other) = map.get("index").filter(|index| !index.is_i64()) {
+        return Err(format!("cache[{place}]['index'] must be an int, got: {}", kind(other)));
+    }
+    let point = serde_json::from_value(Value::Object(map.clone())).map_err(|error| error.to_string())?;
+    let WrittenPoint { location: Location::Message, role, index } = point;
     Ok(CachePoint { role, index })
 }
 
@@ -109,17 +167,14 @@ mod tests {
     use super::{CachePoint, points};
 
     fn refusal(value: &Value) -> String {
-        points("loop.cache", value).unwrap_err().to_string()
+        points(value).unwrap_err()
     }
 
     #[test]
     fn a33_true_is_the_system_message_and_the_first_one() {
-        assert_eq!(
-            points("loop.cache", &json!(true)).unwrap(),
-            [CachePoint::role("system"), CachePoint::at(0)]
-        );
-        assert_eq!(points("loop.cache", &json!(false)).unwrap(), []);
-        assert_eq!(points("loop.cache", &Value::Null).unwrap(), []);
+        assert_eq!(points(&json!(true)).unwrap(), [CachePoint::role("system"), CachePoint::at(0)]);
+        assert_eq!(points(&json!(false)).unwrap(), []);
+        assert_eq!(points(&Value::Null).unwrap(), []);
     }
 
     #[test]
@@ -132,7 +187,7 @@ mod tests {
         ]);
         let both = CachePoint { role: Some("user".into()), index: Some(2) };
         let expected = [CachePoint::role("system"), CachePoint::at(-1), both, CachePoint::default()];
-        assert_eq!(points("loop.cache", &list).unwrap(), expected);
+        assert_eq!(points(&list).unwrap(), expected);
     }
 
     #[test]

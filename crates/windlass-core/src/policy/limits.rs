@@ -2,24 +2,23 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
+use crate::settings::{Word, Written};
+use crate::written;
 
 /// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
     /// Accepted model calls that act; retries of the transport do not count.
     ModelCalls,
-    /// Iterations: inner loops up to an answer.
-    Iterations,
     /// Turns whose calls were run.
     ToolRounds,
     /// Calls that were let run; further tries of one call do not count.
     ToolCalls,
-    /// Executed plan steps.
-    PlanSteps,
     /// Further tries of failed calls.
     Retries,
     /// Input and output tokens.
@@ -28,22 +27,21 @@ pub enum LimitKind {
     InputTokens,
     /// Output tokens.
     OutputTokens,
-    /// Time since the start; kept in milliseconds.
+    /// Seconds since the start.
     Seconds,
-    /// Cost; kept in pico-dollars.
+    /// Cost in USD. Every model needs `prices`.
     CostUsd,
     /// Equal calls in a row: set by `repetition`, not by `limits`.
+    #[schemars(skip)]
     Repetition,
 }
 
 impl LimitKind {
     /// All that `limits` may name, in the order of the documentation.
-    pub const SETTABLE: [Self; 11] = [
+    pub const SETTABLE: [Self; 9] = [
         Self::ModelCalls,
-        Self::Iterations,
         Self::ToolRounds,
         Self::ToolCalls,
-        Self::PlanSteps,
         Self::Retries,
         Self::Tokens,
         Self::InputTokens,
@@ -56,10 +54,8 @@ impl LimitKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::ModelCalls => "model_calls",
-            Self::Iterations => "iterations",
             Self::ToolRounds => "tool_rounds",
             Self::ToolCalls => "tool_calls",
-            Self::PlanSteps => "plan_steps",
             Self::Retries => "retries",
             Self::Tokens => "tokens",
             Self::InputTokens => "input_tokens",
@@ -75,19 +71,13 @@ impl LimitKind {
         Self::SETTABLE.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The unit in which values are kept.
+    /// The unit in which values are kept: milliseconds for seconds, pico-dollars for cost.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Seconds => "ms",
             Self::CostUsd => "pico-dollars",
             Self::Tokens | Self::InputTokens | Self::OutputTokens => "tokens",
-            Self::ModelCalls
-            | Self::Iterations
-            | Self::ToolRounds
-            | Self::ToolCalls
-            | Self::PlanSteps
-            | Self::Retries
-            | Self::Repetition => "",
+            Self::ModelCalls | Self::ToolRounds | Self::ToolCalls | Self::Retries | Self::Repetition => "",
         }
     }
 
@@ -96,7 +86,14 @@ impl LimitKind {
         match self {
             Self::Seconds => 1e3,
             Self::CostUsd => 1e12,
-            _ => 1.0,
+            Self::ModelCalls
+            | Self::ToolRounds
+            | Self::ToolCalls
+            | Self::Retries
+            | Self::Tokens
+            | Self::InputTokens
+            | Self::OutputTokens
+            | Self::Repetition => 1.0,
         }
     }
 
@@ -130,7 +127,7 @@ pub struct Limit {
 }
 
 /// What follows when a limit is reached. The run's status is `limit(which)` in every case but a person's conclusion.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtLimit {
     /// This text; `{n}` is the limit.
@@ -148,3 +145,41 @@ pub enum AtLimit {
     /// No text and no output.
     None,
 }
+
+#[doc(hidden)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AtLimitMap {
+    /// This text; `{n}` is the limit.
+    Text(Text),
+    /// The last text of the model in this run, else this one.
+    LastText(Option<Text>),
+}
+
+impl From<AtLimitMap> for AtLimit {
+    fn from(map: AtLimitMap) -> Self {
+        match map {
+            AtLimitMap::Text(text) => Self::Text(text),
+            AtLimitMap::LastText(text) => Self::LastText(text),
+        }
+    }
+}
+
+impl Written for AtLimit {
+    const EXPECTED: &'static str =
+        "{text: \"...\"}, last_text, {last_text: \"...\"}, wrap_up, force_finish, ask, fail or none";
+    type Map = AtLimitMap;
+
+    fn words() -> Vec<(Word<'static>, Self)> {
+        vec![
+            (Word::Text("last_text"), Self::LastText(None)),
+            (Word::Text("wrap_up"), Self::WrapUp),
+            (Word::Text("force_finish"), Self::ForceFinish),
+            (Word::Text("ask"), Self::Ask),
+            (Word::Text("fail"), Self::Fail),
+            (Word::Text("none"), Self::None),
+        ]
+    }
+}
+
+written!(AtLimit);

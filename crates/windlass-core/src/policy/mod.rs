@@ -1,320 +1,190 @@
 //! Policy: the values of every slot of the loop, as plain data.
 //!
-//! A preset is a function that returns a [`Policy`]; nothing behind [`Policy::preset`] ever asks which preset it was.
-//! The slots and their values are the table "The `loop` keys of an agent file" of the loops reference.
+//! A preset is a full set of values ([`Preset`]); nothing behind [`Preset::policy`] ever asks which preset it was. A slot
+//! that agent files can set is a *key*: one entry of the table below gives its place in the [`Policy`], its usual value,
+//! its reader, its JSON Schema and its documentation.
 
 mod cache;
+mod later;
+mod limit_keys;
 mod limits;
 mod presets;
-mod settings;
+mod results;
 mod share;
+mod table;
 mod texts;
+mod values;
 
-pub use cache::CachePoint;
+pub use cache::{CachePoint, CachePoints};
+pub use later::{LATER, Later, Named};
+pub use limit_keys::{LimitKey, LimitKeys};
 pub use limits::{AtLimit, Limit, LimitKind};
 pub use presets::Preset;
-pub use settings::PolicyError;
+pub use results::{Results, ResultsKey};
 pub use share::Share;
+pub(crate) use texts::filled;
 pub use texts::{LogTexts, Texts};
+pub use values::{
+    Batch, CallersSystem, Context, Discovery, Hooks, Malformed, Memory, MemoryBounds, Repetition, Stop, Talk,
+    Transport, Turns, View, Watched, Wire,
+};
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::ModelChoice;
 use crate::event::Purpose;
 use crate::glob::covers;
 use crate::ids::Text;
-use crate::stored::SPILL_BYTES;
+use table::policy;
 
-/// The values of all policy slots of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Policy {
-    /// The preset's name, for people; nothing depends on it.
-    pub preset: Text,
-    /// How calls are read from a reply.
-    pub wire: Wire,
-    /// How much of the history a request holds.
-    pub view: View,
-    /// What its model calls are for.
-    #[serde(default, skip_serializing_if = "Purpose::is_act")]
-    pub purpose: Purpose,
-    /// What ends the loop.
-    pub stop: Stop,
-    /// Whether the loop ends after the first turn that is accepted (acorn's single turn); a limit on model calls lifts it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub single_turn: bool,
-    /// Whether a hook is asked after the tools of each step, before the next model call.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub hooks: bool,
-    /// Which tools a request shows.
-    #[serde(default, skip_serializing_if = "Discovery::is_all")]
-    pub discovery: Discovery,
-    /// Where requests carry markers for the provider's cache, where its wire knows them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cache: Vec<CachePoint>,
-    /// The sampling temperature of models that name none of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// What follows a turn without a call.
-    pub talk: Talk,
-    /// What follows a call that cannot be understood.
-    pub malformed: Malformed,
-    /// How the calls of one turn run.
-    pub batch: Batch,
-    /// How results are put to the model.
-    pub results: Results,
-    /// How often a failed call is tried again, after the first try.
-    pub retries: u32,
-    /// The wait before each such try, in milliseconds.
-    pub retry_wait_ms: u64,
-    /// How often a reply that does not fit the output schema is sent back.
-    pub parse_retries: u32,
-    /// Whether another iteration follows an answer.
-    pub another: Another,
-    /// The confidence below which a checked call does not run; `None`: calls are not checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verify: Option<f64>,
-    /// What follows equal calls in a row; `None`: nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repetition: Option<Repetition>,
-    /// How the plan loop plans.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<Strategy>,
-    /// Whether a person is asked before a new plan version.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ask_on_replan: bool,
-    /// The limits that are set.
-    pub limits: BTreeMap<LimitKind, Limit>,
-    /// What follows a limit that names no outcome of its own.
-    pub at_limit: AtLimit,
-    /// How what is left of the limits on tokens and cost is shared out among those that do tasks of the run.
-    #[serde(default, skip_serializing_if = "Share::is_equal")]
-    pub share: Share,
-    /// Tools that a person must allow: patterns with `*` and `?`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub approve: Vec<Text>,
-    /// Tools that must not run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deny: Vec<Text>,
-    /// The context budget; `None`: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<ContextBudget>,
-    /// Session memory; `None`: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Memory>,
-    /// Whether runs belong to no session and remember none (`memory: off`, KAOS' no-op memory).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub forgets: bool,
-    /// Whether the caller's system messages stand with the agent's instructions, and not where they were given (KAOS).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub merges_system: bool,
-    /// How long a stopped action has to end by itself, in milliseconds.
-    pub grace_ms: u64,
-    /// How long one try of a tool may take, in milliseconds, where the tool does not say.
-    pub tool_ms: u64,
-    /// Retries of the transport: they use up no model calls.
-    pub transport: Transport,
-    /// The fixed texts.
-    #[serde(default, skip_serializing_if = "Texts::is_default")]
-    pub texts: Texts,
-}
+policy! {
+    /// What a model call sends, and how its reply is read.
+    request: Request {
+        /// How calls are read from a reply.
+        wire: Wire = Wire::Auto,
+        /// How much of the history a request holds.
+        view: View = View::Full,
+        /// Which tools a request shows. All can be called in either case.
+        discovery: Discovery = Discovery::All,
+        /// Which messages are marked for the provider's cache. `true`: the system message and the first one.
+        cache: CachePoints = CachePoints::default(),
+    } beside {
+        /// What the loop's model calls are for.
+        purpose: Purpose = Purpose::Act,
+        /// The sampling temperature of models that name none of their own.
+        temperature: Option<f64> = None,
+        /// Where the caller's system messages stand.
+        callers_system: CallersSystem = CallersSystem::InPlace,
+    }
 
-/// How calls are read from a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wire {
-    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again with
-    /// fenced blocks, and from then on.
-    Auto,
-    /// Native calls only.
-    Native,
-    /// Fenced JSON blocks in the text.
-    Fenced,
-    /// XML in the text.
-    Xml,
-}
+    /// What follows a reply.
+    replies: Replies {
+        /// What ends the loop.
+        stop: Stop = Stop::Text,
+        /// What follows a turn without a call. Each number bounds the prompts in a row.
+        talk: Talk = Talk::Answer,
+        /// What follows a call that cannot be understood: the model is told in so many turns in a row, it is the answer, or
+        /// the run fails.
+        malformed: Malformed = Malformed::FeedBack(3),
+        /// How often a reply that does not fit the output schema is sent back.
+        parse_retries: u32 = 2,
+    } beside {}
 
-/// How much of the history a request holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum View {
-    /// Everything.
-    Full,
-    /// All calls and results.
-    Progressive,
-    /// The last round only.
-    Minimal,
-    /// Everything, reasoning and failed attempts included.
-    KitchenSink,
-    /// A structured summary in place of the history.
-    Blackboard,
-    /// The plan, failures and memories.
-    Plan,
-    /// The whole conversation as one text: for whoever sums it up.
-    Transcript,
-}
+    /// How calls run.
+    calls: Calls {
+        /// How the calls of one turn run: at most so many at once, only the first one, one after another, or read-only and
+        /// idempotent ones together and those with an effect alone. Results always enter the history in call order.
+        batch: Batch = Batch::Concurrent(10),
+        /// How often a failed call is tried again, after the first try.
+        retries: u32 = 0,
+        /// The wait before each such try, in milliseconds.
+        retry_wait_ms: u64 = 1_000,
+        /// What follows equal calls in a row: a note to the model, then the end of the run.
+        repetition: Repetition = Repetition::ON,
+    } beside {
+        /// How long one try of a tool may take, in milliseconds, where the tool does not say.
+        tool_ms: u64 = 300_000,
+        /// Whether a hook is asked between steps.
+        hooks: Hooks = Hooks::None,
+    }
 
-/// Which tools a request shows. All can be called in either case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Discovery {
-    /// All that are offered.
-    #[default]
-    All,
-    /// Only what finds them ([`SEARCH_TOOLS`](crate::SEARCH_TOOLS)), the finish tool and other agents (acorn's
-    /// `tool_discovery = "search"`).
-    Search,
-}
+    /// Which tools may run.
+    tools: ToolRules {
+        /// Tools that a person must allow: patterns with `*` and `?`.
+        approve: Vec<Text> = Vec::new(),
+        /// Tools that must not run: patterns with `*` and `?`.
+        deny: Vec<Text> = Vec::new(),
+    } beside {}
 
-impl Discovery {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
-    fn is_all(&self) -> bool {
-        *self == Self::All
+    /// What ends a run from outside.
+    bounds: Bounds {
+        /// Limits, each exact: 0 is a limit like any other.
+        limits: BTreeMap<LimitKind, Limit> as LimitKeys = BTreeMap::new(),
+        /// What follows when a limit is reached that names no outcome of its own. The run's status is `limit` in every case.
+        at_limit: AtLimit = AtLimit::LastText(None),
+        /// How what is left of the limits on tokens and cost is shared out among the agents and branches that do tasks of the run:
+        /// in equal parts, this share for each, or first come first served.
+        share: Share = Share::Equal,
+        /// How long a stopped action has to end by itself, in milliseconds.
+        grace_ms: u64 = 2_000,
+    } beside {
+        /// How many turns a run has.
+        turns: Turns = Turns::Many,
+    }
+
+    /// What goes with a run of what was before.
+    past: Past {
+        /// The context budget.
+        context: Context = Context::default(),
+        /// Session memory: what is shown of past conversations, and how much is kept.
+        memory: Memory = Memory::Unbounded,
+    } beside {}
+
+    /// What the model, people and the log are told.
+    wording: Wording {
+        /// How results are put to the model: as they are, announced, or as a preset words them.
+        results: Results as ResultsKey = Results::default(),
+    } beside {
+        /// What the model is told at fixed places.
+        texts: Texts = Texts::default(),
+        /// Lines that go to the log.
+        #[serde(skip_serializing_if = "LogTexts::is_default")]
+        log: LogTexts = LogTexts::default(),
     }
 }
 
-/// What ends the loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// A turn without calls.
-    Text,
-    /// A valid call of the finish tool.
-    FinishTool,
-    /// The judge's verdict.
-    Judge,
+/// What a key's written value does to its place: mostly it takes it.
+pub trait Put<T> {
+    /// Puts the value into its place.
+    fn put(self, place: &mut T);
 }
 
-/// What follows a turn without a call. Each number bounds the prompts in a row; then the run is `failed(no_call)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Talk {
-    /// It is the answer, even if empty.
-    Answer,
-    /// The model is reminded to call a tool.
-    Remind(u32),
-    /// A turn with nothing at all is asked about; text is the answer.
-    Clarify(u32),
-    /// Talk before any tool output is corrected; afterwards it is the answer.
-    Correct(u32),
+impl<T> Put<T> for T {
+    fn put(self, place: &mut T) {
+        *place = self;
+    }
 }
 
-/// What follows a call that cannot be understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Malformed {
-    /// The model is told what is wrong, in this many turns in a row; then the run is `failed(malformed)`.
-    FeedBack(u32),
-    /// A reply with a call that is no JSON is taken as the answer; of other faults the model is told (KAOS).
-    Answer,
-    /// The run fails at once.
-    Fail,
+impl Put<BTreeMap<LimitKind, Limit>> for LimitKeys {
+    fn put(self, place: &mut BTreeMap<LimitKind, Limit>) {
+        // Those that are not named stay.
+        place.extend(self.0);
+    }
 }
 
-/// How the calls of one turn run. Results always enter the history in call order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Batch {
-    /// At most this many at once.
-    Concurrent(u32),
-    /// Only the first; the others are skipped.
-    First,
-    /// One after another.
-    Serial,
-    /// Read-only and idempotent ones together, those with an effect alone, in call order.
-    Staged,
-}
-
-/// How results are put to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Results {
-    /// As they are.
-    Plain,
-    /// In SwiftAgentKit's wrapper texts.
-    Announced,
-    /// Results as they are, failures in acorn's words.
-    Acorn,
-    /// In KAOS' words.
-    Kaos,
-}
-
-/// Whether another iteration follows an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Another {
-    /// No.
-    Never,
-    /// As long as the iterations last.
-    Always,
-    /// If a judge is not satisfied.
-    Judge,
-}
-
-/// How the plan loop plans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// Try several ways.
-    Exploratory,
-    /// One sure step at a time.
-    Conservative,
-}
-
-/// What follows equal calls in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repetition {
-    /// At this one, a note to the model follows its result.
-    pub note_at: u32,
-    /// This one does not run, and the run ends.
-    pub stop_at: u32,
-}
-
-/// The context budget.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ContextBudget {
-    /// The most tokens that a request should have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    /// The share of `max_tokens` at which a warning is logged.
-    pub warn_at: f64,
-    /// Results above this many bytes are stored once and read by ranges.
-    pub spill_bytes: u64,
-}
-
-/// Session memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
-    /// How many messages go with a delegation.
-    pub context_limit: u32,
-    /// How many sessions are kept.
-    pub max_sessions: u32,
-    /// How many events are kept of each.
-    pub max_session_events: u32,
-}
-
-/// Retries of the transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Transport {
-    /// How many, after the first try, for each model of the list.
-    pub retries: u32,
-    /// The first wait, in milliseconds; it doubles each time.
-    pub wait_ms: u64,
-    /// The longest wait, in milliseconds. A server that asks for more is taken at its word: the model has failed.
-    pub max_wait_ms: u64,
-}
-
-impl Default for Transport {
-    fn default() -> Self {
-        Self { retries: 3, wait_ms: 500, max_wait_ms: 30_000 }
+impl LoopKeys {
+    /// The policy: the preset's values with these over them. An agent that names no preset gets the usual one.
+    pub fn policy(self, usual: Preset) -> Policy {
+        let mut policy = self.preset.unwrap_or(usual).policy();
+        let counted = |limits: &LimitKeys| limits.0.contains_key(&LimitKind::ModelCalls);
+        let lifted = self.limits.as_ref().is_some_and(counted);
+        self.put_into(&mut policy);
+        if lifted {
+            policy.bounds.turns = Turns::Many;
+        }
+        policy
     }
 }
 
 impl Policy {
+    /// The values of the keys of agent files, as they are written there.
+    pub fn keys(&self) -> Vec<(&'static str, serde_json::Value)> {
+        let mut keys = self.stored_keys();
+        for (key, value) in &mut keys {
+            // Files name a wording, runs keep its words.
+            if *key == "results" {
+                *value = self.wording.results.name().into();
+            }
+        }
+        keys
+    }
+
     /// How calls go to a model and come from it: what was learnt of it, where the slot leaves that open.
     pub fn wire_of(&self, model: &ModelChoice) -> Wire {
-        match (self.wire, model.wire) {
+        match (self.request.wire, model.wire) {
             (Wire::Auto, Some(learnt)) => learnt,
             (wire, _) => wire,
         }
@@ -322,34 +192,42 @@ impl Policy {
 
     /// The value of a limit, if it is set.
     pub fn limit(&self, kind: LimitKind) -> Option<u64> {
-        self.limits.get(&kind).map(|limit| limit.max)
+        self.bounds.limits.get(&kind).map(|limit| limit.max)
+    }
+
+    /// The number that a limit is reached at, of equal calls in a row too.
+    pub(crate) fn most(&self, kind: LimitKind) -> Option<u64> {
+        let repetition = self.calls.repetition.watched().filter(|_| kind == LimitKind::Repetition);
+        repetition.map(|repetition| u64::from(repetition.stop_at)).or_else(|| self.limit(kind))
     }
 
     /// Sets a limit, in its kept unit; what follows when it is reached stays as it was.
     pub fn set_limit_value(&mut self, kind: LimitKind, max: u64) {
-        let at_limit = self.limits.get(&kind).and_then(|limit| limit.at_limit.clone());
-        self.limits.insert(kind, Limit { max, at_limit });
+        self.bounds.limits.entry(kind).or_insert(Limit { max, at_limit: None }).max = max;
         // Whoever says how many model calls there may be wants more than one turn.
-        self.single_turn &= kind != LimitKind::ModelCalls;
+        if kind == LimitKind::ModelCalls {
+            self.bounds.turns = Turns::Many;
+        }
     }
 
     /// What follows when this limit is reached.
     pub fn at_limit(&self, kind: LimitKind) -> &AtLimit {
-        self.limits.get(&kind).and_then(|limit| limit.at_limit.as_ref()).unwrap_or(&self.at_limit)
+        let own = self.bounds.limits.get(&kind).and_then(|limit| limit.at_limit.as_ref());
+        own.unwrap_or(&self.bounds.at_limit)
     }
 
     /// Above how many bytes a result or an input is stored apart and read by ranges.
     pub fn spill_bytes(&self) -> u64 {
-        self.context.as_ref().map_or(SPILL_BYTES, |context| context.spill_bytes)
+        self.past.context.spill_bytes
     }
 
     /// The pattern of `deny` that this tool's name matches.
     pub fn denied(&self, tool: &str) -> Option<&Text> {
-        self.deny.iter().find(|pattern| covers(pattern, tool))
+        self.tools.deny.iter().find(|pattern| covers(pattern, tool))
     }
 
     /// Whether the policy's `approve` list names this tool.
     pub fn wants_approval(&self, tool: &str) -> bool {
-        self.approve.iter().any(|pattern| covers(pattern, tool))
+        self.tools.approve.iter().any(|pattern| covers(pattern, tool))
     }
 }

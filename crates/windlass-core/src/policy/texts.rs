@@ -1,81 +1,82 @@
-//! The fixed texts of a preset: what the model is told, and the lines that go to the log.
+//! Texts as data: templates with named places, such as `{error}`. What a run is given are the preset's.
 
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
 
-macro_rules! texts {
-    ($($(#[$doc:meta])* $name:ident: $default:expr,)+) => {
-        /// What the model is told at fixed places. Stored with a run are only those that are not the usual ones.
+/// Makes a struct of templates. Only those that are not the usual ones are stored with a run, so the usual ones may only
+/// change with [`Fact::SCHEMA`](crate::Fact::SCHEMA): old runs must fold to the same messages.
+macro_rules! templates {
+    ($(#[$about:meta])* $Set:ident { $($(#[$doc:meta])* $name:ident: $usual:expr,)+ }) => {
+        $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
         #[serde(default)]
-        pub struct Texts {
+        pub struct $Set {
             $($(#[$doc])* pub $name: Text,)+
-            /// The preset's log lines.
-            pub log: LogTexts,
         }
 
-        impl Default for Texts {
+        impl Default for $Set {
             fn default() -> Self {
-                Self { $($name: $default.into(),)+ log: LogTexts::swift() }
+                Self { $($name: $usual.into(),)+ }
             }
         }
 
-        impl Serialize for Texts {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl ::serde::Serialize for $Set {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use ::serde::ser::SerializeMap as _;
                 let usual = Self::default();
                 let mut map = serializer.serialize_map(None)?;
                 $(if self.$name != usual.$name {
                     map.serialize_entry(stringify!($name), &self.$name)?;
                 })+
-                if self.log != usual.log {
-                    map.serialize_entry("log", &self.log)?;
-                }
                 map.end()
             }
         }
     };
 }
+pub(super) use templates;
 
-texts! {
-    /// `talk: {remind: n}` (acorn).
-    reminder: "You must respond by calling one of the available tools. Use the provided tools to take action, \
-               or call __finish__ with the appropriate arguments to complete the task.",
-    /// `talk: {clarify: n}` (PromptChain).
-    clarification: "Please either call a tool or provide the final answer.",
-    /// `talk: {correct: n}` (SwiftAgentKit's orchestrator).
-    correction: "You must call a tool or indicate you are done.",
-    /// The error of a run that ends because no prompt helped; `{n}` is how many there were.
-    no_call: "the model neither called a tool nor answered after {n} prompts",
-    /// The same of a run that ends after one accepted turn (`single_turn`).
-    no_call_at_once: "the model neither called a tool nor answered after {n} prompts",
-    /// After a reply that the token limit cut off.
-    truncated: "Your last reply was cut off at the token limit and was not used. \
-                Reply again, and be brief enough to finish.",
-    /// After a reply in which the model declined.
-    refused: "Your last reply was a refusal and was not used. \
-              Answer as far as you can, or say plainly what you cannot do.",
-    /// After a reply that the provider's filter cut off.
-    filtered: "Your last reply was stopped by a content filter and was not used. Reply again in other words.",
-    /// After `note_at` equal calls in a row; `{n}` is their number, `{tool}` the tool.
-    repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
-               The result will not change: use what you have, or do something else.",
-    /// Before the closing call of `wrap_up`; `{limit}` is the limit's name, `{n}` its value.
-    wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
-              Sum up what was done and found, and give the best answer that this allows.",
-    /// Where a forced call of the finish tool is not to be had (acorn's fallback); `{form}` is what to fill in.
-    xml_form: "You must provide your final answer now. Respond with your answer in the following XML structure:\n\n\
-               {form}\n\nFill in the values. Do not repeat the descriptions.",
-    /// After such an answer that does not fit; `{error}` says why.
-    xml_again: "Error: Output validation failed: {error}\n\n\
-                Please respond again with the XML structure, filled in with valid values.",
-    /// After an answer that is to be JSON and does not fit; `{error}` says why.
-    json_again: "Error: Output validation failed: {error}\n\nReply again with JSON that fits the schema.",
+templates! {
+    /// What the model is told at fixed places.
+    Texts {
+        /// `talk: {remind: n}`.
+        reminder: "You must respond by calling one of the available tools. Use the provided tools to take action, \
+                   or call __finish__ with the appropriate arguments to complete the task.",
+        /// `talk: {clarify: n}`.
+        clarification: "Please either call a tool or provide the final answer.",
+        /// `talk: {correct: n}`.
+        correction: "You must call a tool or indicate you are done.",
+        /// The error of a run that ends because no prompt helped; `{n}` is how many there were.
+        no_call: "the model neither called a tool nor answered after {n} prompts",
+        /// The same of a run that ends after one accepted turn ([`Turns::One`](super::Turns::One)).
+        no_call_at_once: "the model neither called a tool nor answered after {n} prompts",
+        /// After a reply that the token limit cut off.
+        truncated: "Your last reply was cut off at the token limit and was not used. \
+                    Reply again, and be brief enough to finish.",
+        /// After a reply in which the model declined.
+        refused: "Your last reply was a refusal and was not used. \
+                  Answer as far as you can, or say plainly what you cannot do.",
+        /// After a reply that the provider's filter cut off.
+        filtered: "Your last reply was stopped by a content filter and was not used. Reply again in other words.",
+        /// After `note_at` equal calls in a row; `{n}` is their number, `{tool}` the tool.
+        repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
+                   The result will not change: use what you have, or do something else.",
+        /// Before the closing call of `wrap_up`; `{limit}` is the limit's name, `{n}` its value.
+        wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
+                  Sum up what was done and found, and give the best answer that this allows.",
+        /// Where a forced call of the finish tool is not to be had; `{form}` is what to fill in.
+        xml_form: "You must provide your final answer now. Respond with your answer in the following XML structure:\n\n\
+                   {form}\n\nFill in the values. Do not repeat the descriptions.",
+        /// After such an answer that does not fit; `{error}` says why.
+        xml_again: "Error: Output validation failed: {error}\n\n\
+                    Please respond again with the XML structure, filled in with valid values.",
+        /// After an answer that is to be JSON and does not fit; `{error}` says why.
+        json_again: "Error: Output validation failed: {error}\n\nReply again with JSON that fits the schema.",
+    }
 }
 
-/// Lines that a preset logs; `None`: nothing is logged there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Lines that go to the log at fixed places; `None`: none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogTexts {
     /// At each model call that acts: `{i}` is its number, `{max}` the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,17 +92,19 @@ pub struct LogTexts {
     pub limit: Option<Text>,
 }
 
-impl Texts {
-    /// Whether these are the texts that every run has that names no others; such texts are not stored with the run.
-    /// They may only change with [`Fact::SCHEMA`](crate::Fact::SCHEMA): old runs must fold to the same messages.
-    pub fn is_default(&self) -> bool {
+impl LogTexts {
+    /// No lines.
+    pub fn silent() -> Self {
+        Self { turn: None, calls: None, answer: None, limit: None }
+    }
+
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl LogTexts {
-    /// SwiftAgentKit's four lines.
-    fn swift() -> Self {
+impl Default for LogTexts {
+    fn default() -> Self {
         Self {
             turn: Some("Agentic iteration {i}/{max}".into()),
             calls: Some("Executing {k} tool call(s)".into()),
@@ -109,4 +112,29 @@ impl LogTexts {
             limit: Some("Max agentic iterations reached without final response".into()),
         }
     }
+}
+
+/// A template with its places filled in, in one pass: a value that looks like a place stays as it is.
+pub(crate) fn filled(template: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let value = values.iter().find_map(|(name, value)| {
+            let tail = after.strip_prefix(name)?.strip_prefix('}')?;
+            Some((*value, tail))
+        });
+        match value {
+            Some((value, tail)) => {
+                out.push_str(value);
+                rest = tail;
+            }
+            None => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }

@@ -43,7 +43,7 @@ fn spend(value: &Value, depth: usize, values: &mut usize, bytes: &mut usize) -> 
                 spend(value, below, values, bytes)?;
             }
         }
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ impl InPlace<'_> {
         }
         let own = node.own.saturating_add(node.edges.len() as u64);
         // What was looked at is gathered by a second walk.
-        let weight = own.saturating_add(weight.saturating_mul(if node.again { 2 } else { 1 }));
+        let weight = own.saturating_add(weight.saturating_mul(1 + node.again));
         self.set(number, Weight::Known(weight, height));
         Ok((weight, height))
     }

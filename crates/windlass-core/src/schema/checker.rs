@@ -219,7 +219,7 @@ fn weight(value: &Value) -> u64 {
         Value::String(text) => text.len() as u64,
         Value::Array(items) => items.iter().map(weight).sum(),
         Value::Object(map) => map.iter().map(|(key, value)| key.len() as u64 + 1 + weight(value)).sum(),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     };
     1 + inner
 }

@@ -18,7 +18,7 @@ const KEEPING_STEPS: u64 = 8;
 /// How many bytes of a text are looked at in one step.
 const BYTES_PER_STEP: usize = 256;
 /// Up to so many items of an array are compared in pairs.
-const COMPARED_IN_PAIRS: usize = 15;
+pub(super) const COMPARED_IN_PAIRS: usize = 15;
 
 /// How many steps a check takes at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,8 +77,7 @@ impl Rates<'_> {
         }
         let node = self.graph.nodes.get(number).filter(|_| depth < MAX_CHECK_DEPTH)?;
         let patterns = node.pattern.map_or(0, PatternCost::steps_per_byte);
-        let unique = if node.unique { COMPARED_IN_PAIRS as u64 } else { 0 };
-        let mut own = node.own.saturating_add(patterns).saturating_add(unique).saturating_add(1);
+        let mut own = node.own.saturating_add(patterns).saturating_add(node.pairs).saturating_add(1);
         let mut below = Cost::default();
         for edge in &node.edges {
             if let Part::Properties(Some(pattern)) = &edge.part {
@@ -106,7 +105,7 @@ impl Cost {
 
     /// The cost of a node whose parts cost this. To say what is wrong it is first checked and then its parts are asked.
     fn on_top(self, own: u64, node: &Node) -> Self {
-        let again = if node.again { self.faults } else { 0 };
+        let again = self.faults.saturating_mul(node.again);
         let fits = own.saturating_add(self.fits).saturating_add(again);
         Self { fits, faults: fits.saturating_add(self.faults), depth: self.depth + 1 }
     }
@@ -153,7 +152,7 @@ impl<'g> Counter<'g> {
         self.spend(if kept { KEEPING_STEPS } else { 1 })?;
         let mut own = node.own.saturating_add(breadth(checked));
         own = own.saturating_add(pattern_steps(node.pattern, checked));
-        if node.unique
+        if node.pairs > 0
             && let Checked::Value(Value::Array(items)) = checked
         {
             own = own.saturating_add(self.comparing(items)?);
@@ -234,7 +233,7 @@ impl<'g> Counter<'g> {
             Value::Object(map) => {
                 map.values().try_fold(own, |all, item| Ok(all.saturating_add(self.size(item)?)))
             }
-            _ => Ok(own),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(own),
         }
     }
 
@@ -256,9 +255,9 @@ fn breadth(checked: Checked<'_>) -> u64 {
 }
 
 fn pattern_steps(pattern: Option<PatternCost>, checked: Checked<'_>) -> u64 {
-    match (pattern, checked) {
-        (Some(pattern), Checked::Name(text)) => pattern.steps(text.len()),
-        (Some(pattern), Checked::Value(Value::String(text))) => pattern.steps(text.len()),
-        _ => 0,
-    }
+    let text = match checked {
+        Checked::Name(text) => Some(text.len()),
+        Checked::Value(value) => value.as_str().map(str::len),
+    };
+    pattern.zip(text).map_or(0, |(pattern, length)| pattern.steps(length))
 }

@@ -18,6 +18,15 @@ const NO_ID: &str = "json-schema:///";
 /// The longest address of a schema, in bytes: each one is resolved against the one around it.
 const MAX_ADDRESS_BYTES: usize = 2_048;
 
+/// What references of a document lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Places of one schema.
+    Single,
+    /// A schema within it has an address, another version of JSON Schema, or a dynamic reference.
+    Bundle,
+}
+
 /// A schema with the targets of its references.
 #[derive(Debug)]
 pub(super) struct Document<'s> {
@@ -29,8 +38,8 @@ pub(super) struct Document<'s> {
     anchors: BTreeMap<(usize, &'s str), &'s Value>,
     /// How many dynamic anchors there are of a name.
     dynamic: BTreeMap<&'s str, usize>,
-    /// Whether a schema within it has an address, another version of JSON Schema, or a dynamic reference.
-    pub(super) is_bundle: bool,
+    /// Whether its references stay within one schema.
+    pub(super) form: Form,
 }
 
 #[derive(Debug)]
@@ -58,7 +67,7 @@ impl<'s> Document<'s> {
             by_address: BTreeMap::new(),
             anchors: BTreeMap::new(),
             dynamic: BTreeMap::new(),
-            is_bundle: false,
+            form: Form::Single,
         };
         let id = root.get("$id").and_then(Value::as_str).unwrap_or(NO_ID);
         let base = address(id, uri::from_str)?;
@@ -74,7 +83,7 @@ impl<'s> Document<'s> {
 
     /// The resource that references within a schema start from: itself if it has an address.
     pub(super) fn within(&self, schema: &Map<String, Value>, outer: usize) -> usize {
-        let id = schema.get("$id").and_then(Value::as_str).filter(|_| self.is_bundle);
+        let id = schema.get("$id").and_then(Value::as_str).filter(|_| self.form == Form::Bundle);
         id.and_then(|id| self.at(outer, id)).unwrap_or(outer)
     }
 
@@ -86,7 +95,7 @@ impl<'s> Document<'s> {
         &self,
         reference: &str,
         from: usize,
-        dynamic: bool,
+        keyword: &str,
     ) -> Result<Place<'s>, SchemaFault> {
         let missing = || SchemaFault::Reference { reference: reference.to_owned() };
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -100,7 +109,7 @@ impl<'s> Document<'s> {
         if fragment.starts_with('/') {
             return self.pointed(value, &fragment, resource).ok_or_else(missing);
         }
-        if dynamic && self.dynamic.get(&*fragment).is_some_and(|many| *many > 1) {
+        if keyword == "$dynamicRef" && self.dynamic.get(&*fragment).is_some_and(|many| *many > 1) {
             return Err(SchemaFault::Dynamic { reference: reference.to_owned() });
         }
         let value = *self.anchors.get(&(resource, &*fragment)).ok_or_else(missing)?;
@@ -132,7 +141,7 @@ impl<'s> Document<'s> {
             value = match value {
                 Value::Object(map) => map.get(&token)?,
                 Value::Array(items) => items.get(token.parse::<usize>().ok()?)?,
-                _ => return None,
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
             if let Value::Object(map) = value {
                 resource = self.within(map, resource);
@@ -153,7 +162,7 @@ impl<'s> Document<'s> {
                 let mut inner = map.iter().filter(|(key, _)| !DATA.contains(&key.as_str()));
                 inner.try_for_each(|(key, value)| self.scan(value, resource, NAMED.contains(&key.as_str())))
             }
-            _ => Ok(()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }
     }
 
@@ -174,7 +183,9 @@ impl<'s> Document<'s> {
             resource = self.add(base, value);
         }
         let inner = !is_root && (text("$id").is_some() || text("$schema").is_some());
-        self.is_bundle |= inner || text("$dynamicRef").is_some() || text("$recursiveRef").is_some();
+        if inner || text("$dynamicRef").is_some() || text("$recursiveRef").is_some() {
+            self.form = Form::Bundle;
+        }
         for key in ["$anchor", "$dynamicAnchor"] {
             if let Some(name) = text(key) {
                 self.anchors.entry((resource, name)).or_insert(value);
@@ -221,6 +232,6 @@ pub(super) fn pointer_to(root: &Value, wanted: usize) -> Option<String> {
             .iter()
             .enumerate()
             .find_map(|(place, value)| Some(format!("/{place}{}", pointer_to(value, wanted)?))),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }

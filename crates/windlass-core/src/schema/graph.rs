@@ -42,10 +42,10 @@ pub(super) struct Node {
     pub(super) own: u64,
     pub(super) edges: Vec<Edge>,
     pub(super) pattern: Option<PatternCost>,
-    /// It compares the items of an array with one another.
-    pub(super) unique: bool,
-    /// It asks what those that it applies have looked at, which checks them once more.
-    pub(super) again: bool,
+    /// With how many others each item of an array is compared.
+    pub(super) pairs: u64,
+    /// How often its parts are checked beyond the first time: it asks what those that it applies have looked at.
+    pub(super) again: u64,
 }
 
 /// All subschemas that can apply to a value; the first one is the schema itself.
@@ -84,9 +84,10 @@ pub(super) fn read<'s>(document: &Document<'s>) -> Result<(Graph, Found<'s>), Sc
     let mut nodes = Vec::new();
     // Each subschema is queued once; nodes are numbered in the order of the queue.
     while let Some(place) = reader.queue.get(nodes.len()).copied() {
-        let node = match place.value {
-            Value::Object(map) => reader.read(nodes.len(), place, map)?,
-            _ => Node { own: 1, ..Node::default() },
+        let node = if let Value::Object(map) = place.value {
+            reader.read(nodes.len(), place, map)?
+        } else {
+            Node { own: 1, ..Node::default() }
         };
         nodes.push(node);
     }
@@ -126,7 +127,7 @@ impl<'s> Reader<'_, 's> {
         for keyword in REFERENCES {
             let Some(reference) = map.get(keyword).and_then(Value::as_str) else { continue };
             let reference = if keyword == "$recursiveRef" { "#" } else { reference };
-            let target = self.document.target(reference, resource, keyword == "$dynamicRef")?;
+            let target = self.document.target(reference, resource, keyword)?;
             self.found.targets.insert((place_of(place.value), keyword), target.value);
             self.edge(&mut node, Part::Same, target);
         }
@@ -156,12 +157,12 @@ impl<'s> Reader<'_, 's> {
             }
             ("items" | "additionalItems" | "contains", _) => self.edge(node, Part::Items, place),
             ("unevaluatedProperties" | "unevaluatedItems", _) => {
-                node.again = true;
+                node.again = 1;
                 let part = if key == "unevaluatedItems" { Part::Items } else { Part::Properties(None) };
                 self.edge(node, part, place);
             }
             ("pattern", Value::String(text)) => node.pattern = self.pattern(number, text),
-            ("uniqueItems", Value::Bool(true)) => node.unique = true,
+            ("uniqueItems", Value::Bool(true)) => node.pairs = super::cost::COMPARED_IN_PAIRS as u64,
             ("enum" | "const" | "required" | "dependentRequired", value) => node.own += size(value),
             _ => node.own += 1,
         }
@@ -180,7 +181,7 @@ impl<'s> Reader<'_, 's> {
                     self.edge(node, part(name), Place { value, ..place });
                 }
             }
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
@@ -238,6 +239,6 @@ pub(super) fn size(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),
         Value::Object(map) => 1 + map.values().map(size).sum::<u64>(),
-        _ => 1,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     }
 }

@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::document::{DATA, Document, NAMED, place_of};
+use super::document::{DATA, Document, Form, NAMED, place_of};
 use super::graph::{Found, Graph, REFERENCES};
 
 /// What the compiled schema is to be; `None`: the one that was given.
 pub(super) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Option<Value> {
-    if !document.is_bundle && found.refused.is_empty() {
+    if document.form == Form::Single && found.refused.is_empty() {
         return None;
     }
     let place = |node: usize| found.values.get(node).map(|value| place_of(value));
     let refused = found.refused.iter().filter_map(|(node, pattern, _)| Some((place(*node)?, *pattern)));
     let lax = graph.leading_to(found.refused.iter().map(|(node, ..)| *node));
     let mut anchors = BTreeMap::new();
-    if document.is_bundle {
+    if document.form == Form::Bundle {
         for target in found.targets.values().filter(|target| target.is_object()) {
             let number = anchors.len();
             anchors.entry(place_of(target)).or_insert(number);
@@ -25,7 +25,7 @@ pub(super) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_
     }
     let rewriter = Rewriter {
         root: place_of(document.root),
-        is_bundle: document.is_bundle,
+        form: document.form,
         found,
         refused: refused.collect(),
         lax: lax.into_iter().filter_map(place).collect(),
@@ -36,7 +36,7 @@ pub(super) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_
 
 struct Rewriter<'f, 's> {
     root: usize,
-    is_bundle: bool,
+    form: Form,
     found: &'f Found<'s>,
     /// Patterns that go unchecked, by the place of their subschema.
     refused: BTreeSet<(usize, &'s str)>,
@@ -50,7 +50,7 @@ impl Rewriter<'_, '_> {
         let map = match value {
             Value::Object(map) => map,
             Value::Array(items) => return items.iter().map(|item| self.schema(item)).collect(),
-            other => return other.clone(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return value.clone(),
         };
         let place = place_of(value);
         let mut out = Map::new();
@@ -59,11 +59,14 @@ impl Rewriter<'_, '_> {
         }
         for (key, value) in map.iter().filter(|(key, _)| !self.is_left_out(key, place, map)) {
             let key = if key == "oneOf" && self.is_lax_in(value) { "anyOf" } else { key };
-            let value = match key {
-                "patternProperties" => self.patterns(place, value),
-                _ if DATA.contains(&key) => value.clone(),
-                _ if NAMED.contains(&key) => self.named(value),
-                _ => self.schema(value),
+            let value = if key == "patternProperties" {
+                self.patterns(place, value)
+            } else if DATA.contains(&key) {
+                value.clone()
+            } else if NAMED.contains(&key) {
+                self.named(value)
+            } else {
+                self.schema(value)
             };
             out.insert(key.to_owned(), value);
         }
@@ -74,6 +77,7 @@ impl Rewriter<'_, '_> {
     /// Whether a keyword is not compiled. What takes less when its schemas take more goes with an unchecked pattern.
     fn is_left_out(&self, key: &str, place: usize, map: &Map<String, Value>) -> bool {
         let lax = |key: &str| map.get(key).is_some_and(|value| self.is_lax_in(value));
+        let bundle = self.form == Form::Bundle;
         match key {
             "pattern" => map
                 .get(key)
@@ -84,28 +88,20 @@ impl Rewriter<'_, '_> {
             "oneOf" => lax("oneOf") && map.contains_key("anyOf"),
             "maxContains" => lax("contains"),
             "unevaluatedProperties" | "unevaluatedItems" => self.lax.contains(&place),
-            "$schema" | "$id" => self.is_bundle && place != self.root,
-            "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" => self.is_bundle,
-            _ => self.is_bundle && REFERENCES.contains(&key),
+            "$schema" | "$id" => bundle && place != self.root,
+            "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" => bundle,
+            _ => bundle && REFERENCES.contains(&key),
         }
     }
 
     fn is_lax_in(&self, value: &Value) -> bool {
-        match value {
-            Value::Array(items) => items.iter().any(|item| self.lax.contains(&place_of(item))),
-            value => self.lax.contains(&place_of(value)),
-        }
+        let Value::Array(items) = value else { return self.lax.contains(&place_of(value)) };
+        items.iter().any(|item| self.lax.contains(&place_of(item)))
     }
 
     fn named(&self, value: &Value) -> Value {
-        match value {
-            Value::Object(map) => map
-                .iter()
-                .map(|(name, value)| (name.clone(), self.schema(value)))
-                .collect::<Map<_, _>>()
-                .into(),
-            other => other.clone(),
-        }
+        let Value::Object(map) = value else { return value.clone() };
+        map.iter().map(|(name, value)| (name.clone(), self.schema(value))).collect::<Map<_, _>>().into()
     }
 
     /// A name that nobody checks may be any name, and its value any value.
@@ -124,7 +120,7 @@ impl Rewriter<'_, '_> {
 
     /// The references of a subschema, as references to anchors.
     fn references(&self, place: usize, out: &mut Map<String, Value>) {
-        if !self.is_bundle {
+        if self.form == Form::Single {
             return;
         }
         let mut more = Vec::new();

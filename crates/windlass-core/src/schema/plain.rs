@@ -18,17 +18,26 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// A type that contains itself cannot be inlined: its reference stays, and with it the definitions. Where references
 /// multiply beyond [`MAX_PLAIN_VALUES`], all of them stay.
 pub fn plain_schema(schema: &Value) -> Value {
-    let mut inlining = Plain { root: schema, inlines: true, within: Vec::new(), left: MAX_PLAIN_VALUES };
+    let mut inlining =
+        Plain { root: schema, references: References::Inlined, within: Vec::new(), left: MAX_PLAIN_VALUES };
     inlining.whole().unwrap_or_else(|| {
-        let mut tidying = Plain { inlines: false, within: Vec::new(), left: usize::MAX, root: schema };
+        let mut tidying =
+            Plain { references: References::Kept, within: Vec::new(), left: usize::MAX, root: schema };
         tidying.whole().unwrap_or_else(|| schema.clone())
     })
+}
+
+/// What becomes of references that could be inlined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum References {
+    Inlined,
+    Kept,
 }
 
 /// The making of a plain schema.
 struct Plain<'s> {
     root: &'s Value,
-    inlines: bool,
+    references: References,
     /// The references that are being inlined.
     within: Vec<String>,
     /// How many more values there may be.
@@ -84,7 +93,7 @@ impl<'s> Plain<'s> {
                 Some(cleaned.into())
             }
             Value::Array(items) => items.iter().map(|item| self.clean(item, false)).collect(),
-            other => Some(other.clone()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value.clone()),
         }
     }
 
@@ -100,7 +109,7 @@ impl<'s> Plain<'s> {
     /// What a reference that is to be inlined stands for.
     fn target(&self, reference: &str) -> Option<&'s Value> {
         let open = self.within.len() >= MOST_NESTED || self.within.iter().any(|outer| outer == reference);
-        if open || !self.inlines {
+        if open || self.references == References::Kept {
             return None;
         }
         self.root.pointer(reference.strip_prefix('#')?)
@@ -127,7 +136,7 @@ fn size(value: &Value) -> usize {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(size).sum(),
         Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value)).sum(),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     };
     BYTES_PER_VALUE + inner
 }
@@ -138,7 +147,7 @@ fn refers(value: &Value) -> bool {
             (key == "$ref" && value.is_string()) || (!DEFINITIONS.contains(&key.as_str()) && refers(value))
         }),
         Value::Array(items) => items.iter().any(refers),
-        _ => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -160,10 +169,8 @@ pub(crate) fn resolved<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
             .flatten()
             .filter(|choice| choice.get("type") != Some(&"null".into()))
             .collect();
-        match real.as_slice() {
-            [only] => schema = only,
-            _ => break,
-        }
+        let [only] = real.as_slice() else { break };
+        schema = only;
     }
     schema
 }

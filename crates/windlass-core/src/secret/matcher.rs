@@ -155,9 +155,10 @@ pub(super) fn union(one: Vec<Range<usize>>, other: Vec<Range<usize>>) -> Vec<Ran
     all.sort_by_key(|range| range.start);
     let mut apart: Vec<Range<usize>> = Vec::with_capacity(all.len());
     for range in all {
-        match apart.last_mut() {
-            Some(last) if last.end > range.start => last.end = last.end.max(range.end),
-            _ => apart.push(range),
+        if let Some(last) = apart.last_mut().filter(|last| last.end > range.start) {
+            last.end = last.end.max(range.end);
+        } else {
+            apart.push(range);
         }
     }
     apart

@@ -48,10 +48,8 @@ impl<'m> StreamMask<'m> {
         let shown = std::mem::replace(&mut self.held, rest);
         self.seen = self.held.len();
         let whole = found.ranges.partition_point(|range| range.end <= open);
-        match found.ranges.get(..whole) {
-            Some(ranges) if !ranges.is_empty() => replaced(&shown, ranges),
-            _ => shown,
-        }
+        let ranges = found.ranges.get(..whole).filter(|ranges| !ranges.is_empty());
+        ranges.map(|ranges| replaced(&shown, ranges)).unwrap_or(shown)
     }
 
     /// What was held back: nothing follows any more.

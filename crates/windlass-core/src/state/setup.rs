@@ -35,7 +35,7 @@ impl Default for Setup {
             agent: None,
             session: None,
             trace: None,
-            policy: FIRST.get_or_init(|| Arc::new(Preset::Chat.first_policy())).clone(),
+            policy: FIRST.get_or_init(|| Arc::new(Preset::CHAT.policy())).clone(),
             models: Arc::default(),
             prompt: Arc::default(),
             output: None,

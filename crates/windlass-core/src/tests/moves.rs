@@ -2,6 +2,7 @@
 
 use super::explore::Node;
 use super::scenarios::Scenario;
+use crate::event::ResumedBy;
 use crate::{
     ActionId, ActionKind, Adjusted, AgentRef, Amount, Answer, CallOutcome, FailureKind, Found, Input,
     InputKind, ModelFailure, QuestionKind, Text, Usage, pending,
@@ -48,20 +49,20 @@ pub(super) fn moves(scenario: &Scenario, node: &Node) -> Vec<Move> {
     }
     let left = node.left;
     if left.crashes > 0 {
-        let what = InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand: false };
+        let what = InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime };
         let input = Input { at: node.now, what };
         let left = Left { crashes: left.crashes - 1, ..left };
         all.found.push(Move { input, left, crash: true });
     }
     if left.adoptions > 0 {
-        let (holder, epoch, by_hand) = (Text::from("elsewhere"), 3, false);
+        let (holder, epoch, by) = (Text::from("elsewhere"), 3, ResumedBy::Runtime);
         let agent = AgentRef { name: "tester".into(), digest: "another".into() };
         let tools = scenario.tools.last().cloned();
         let adjusted = Box::new(Adjusted { tools: tools.clone(), ..Adjusted::default() });
         // Another agent goes on with it, or the same one, whose tools have changed since.
-        let adopted = InputKind::Adopted { holder: holder.clone(), epoch, agent, adjusted, by_hand };
+        let adopted = InputKind::Adopted { holder: holder.clone(), epoch, agent, adjusted, by };
         let resumed =
-            tools.map(|tools| InputKind::ResumedWithTools { holder, epoch, tools, seals: None, by_hand });
+            tools.map(|tools| InputKind::ResumedWithTools { holder, epoch, tools, seals: None, by });
         for what in std::iter::once(adopted).chain(resumed) {
             let left = Left { adoptions: left.adoptions - 1, ..left };
             all.found.push(Move { input: Input { at: node.now, what }, left, crash: true });
@@ -104,7 +105,7 @@ impl Moves<'_> {
                     left,
                 );
                 if !live {
-                    let outcome = CallOutcome::Interrupted { abandoned: true };
+                    let outcome = CallOutcome::Abandoned;
                     self.add(InputKind::CallEnded { action, outcome }, left);
                 }
                 if left.tool_failures > 0 {
@@ -155,7 +156,7 @@ impl Moves<'_> {
         let ended = |outcome| InputKind::Delegated { action, outcome, usage, cost: Some(0), reserved };
         self.add(ended(CallOutcome::Ok { content: "delegated".into() }), left);
         if !live {
-            self.add(ended(CallOutcome::Interrupted { abandoned: false }), left);
+            self.add(ended(CallOutcome::Interrupted), left);
         } else if left.tool_failures > 0 {
             let left = Left { tool_failures: left.tool_failures - 1, ..left };
             self.add(ended(CallOutcome::Error { kind: None, message: "it burns".into() }), left);

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::environment;
 use super::moves::Left;
 use crate::policy::{
-    AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Transport,
+    AtLimit, Batch, Hooks, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Transport,
+    Watched,
 };
 use crate::{
     Effect, HookEnd, InputKind, Reply, RunStarted, StepEdits, StopReason, ToolKind, ToolSpec, Usage,
@@ -113,10 +114,10 @@ fn max(kind: LimitKind, steps: u64) -> u64 {
 }
 
 fn policy(change: impl FnOnce(&mut Policy)) -> Arc<Policy> {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.limits.clear();
-    policy.repetition = None;
-    policy.retry_wait_ms = 20;
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.limits.clear();
+    policy.calls.repetition = Repetition::Off;
+    policy.calls.retry_wait_ms = 20;
     policy.transport = Transport { retries: 1, wait_ms: 10, max_wait_ms: 10 };
     change(&mut policy);
     Arc::new(policy)
@@ -194,10 +195,10 @@ fn orders(depth: Depth) -> Vec<Scenario> {
             found.push(Scenario {
                 name: format!("{batch:?} {pair:?}"),
                 policy: policy(|policy| {
-                    policy.batch = batch;
-                    policy.retries = 1;
+                    policy.calls.batch = batch;
+                    policy.calls.retries = 1;
                     if deep {
-                        policy.results = Results::Announced;
+                        policy.wording.results = Results::announced();
                     }
                 }),
                 tools: tools(),
@@ -237,8 +238,8 @@ fn people(depth: Depth) -> Vec<Scenario> {
             found.push(Scenario {
                 name: format!("people {batch:?} {set:?}"),
                 policy: policy(|policy| {
-                    policy.batch = *batch;
-                    policy.limits.insert(LimitKind::Seconds, Limit { max: 1_000, at_limit: None });
+                    policy.calls.batch = *batch;
+                    policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: 1_000, at_limit: None });
                 }),
                 tools: changing_tools(),
                 replies: vec![vec![calls(Some("Let me."), set)], vec![text("done")]],
@@ -266,9 +267,9 @@ fn doubts(depth: Depth) -> Vec<Scenario> {
             found.push(Scenario {
                 name: format!("doubts {batch:?} {pair:?}"),
                 policy: policy(|policy| {
-                    policy.batch = *batch;
-                    policy.retries = 1;
-                    policy.limits.insert(LimitKind::ToolCalls, Limit { max: 2, at_limit: None });
+                    policy.calls.batch = *batch;
+                    policy.calls.retries = 1;
+                    policy.bounds.limits.insert(LimitKind::ToolCalls, Limit { max: 2, at_limit: None });
                 }),
                 tools: if deep { changing_tools() } else { tools() },
                 replies: vec![vec![calls(None, &pair)], vec![text("done")]],
@@ -310,11 +311,11 @@ fn limited(kind: LimitKind, steps: u64, at_limit: AtLimit, hurry: bool, depth: D
         name: format!("{kind} {steps} {at_limit:?}{}", if hurry { ", in a hurry" } else { "" }),
         policy: policy(|policy| {
             if hurry {
-                policy.limits.insert(LimitKind::Seconds, Limit { max: 500, at_limit: None });
+                policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: 500, at_limit: None });
             }
-            policy.limits.insert(kind, Limit { max: max(kind, steps), at_limit: Some(at_limit) });
-            policy.retries = u32::from(kind == LimitKind::Retries) * 2;
-            policy.at_limit = AtLimit::Ask;
+            policy.bounds.limits.insert(kind, Limit { max: max(kind, steps), at_limit: Some(at_limit) });
+            policy.calls.retries = u32::from(kind == LimitKind::Retries) * 2;
+            policy.bounds.at_limit = AtLimit::Ask;
         }),
         tools: tools(),
         replies: vec![
@@ -354,7 +355,7 @@ fn outputs(depth: Depth) -> Vec<Scenario> {
     let deep = depth == Depth::Deep;
     let batches: &[Batch] = if deep { &BATCHES } else { &[Batch::Concurrent(2), Batch::First] };
     let mut found = Vec::new();
-    for preset in [Preset::Typed, Preset::Text] {
+    for preset in [Preset::TYPED, Preset::TEXT] {
         for batch in batches {
             for parse_retries in if deep { 0..=2 } else { 1..=1 } {
                 for model_calls in
@@ -376,11 +377,14 @@ fn output(
     depth: Depth,
 ) -> Scenario {
     let deep = depth == Depth::Deep;
-    let typed = preset == Preset::Typed;
-    let base = Policy::preset(preset).unwrap();
+    let typed = preset == Preset::TYPED;
+    let base = preset.policy();
     let policy = policy(|policy| {
-        *policy = Policy { transport: policy.transport, batch, parse_retries, hooks: true, ..base };
-        policy.limits.clear();
+        *policy = Policy { transport: policy.transport, ..base };
+        policy.calls.batch = batch;
+        policy.calls.hooks = Hooks::AfterSteps;
+        policy.replies.parse_retries = parse_retries;
+        policy.bounds.limits.clear();
         if let Some(max) = model_calls {
             policy.set_limit_value(LimitKind::ModelCalls, max);
         }
@@ -451,9 +455,9 @@ fn models(depth: Depth) -> Vec<Scenario> {
             found.push(Scenario {
                 name: format!("{talk:?} {malformed:?}"),
                 policy: policy(|policy| {
-                    policy.talk = talk;
-                    policy.malformed = malformed;
-                    policy.repetition = Some(Repetition { note_at: 2, stop_at: 3 });
+                    policy.replies.talk = talk;
+                    policy.replies.malformed = malformed;
+                    policy.calls.repetition = Repetition::Watched(Watched { note_at: 2, stop_at: 3 });
                 }),
                 tools: tools(),
                 replies: rounds,

@@ -13,24 +13,25 @@ use crate::tool::ToolSpec;
 
 pub(super) fn view(state: &State, ask: &Ask) -> View {
     let (setup, policy) = (&state.setup, &state.setup.policy);
-    let wire = setup.models.get(ask.model as usize).map_or(policy.wire, |model| policy.wire_of(model));
+    let wire =
+        setup.models.get(ask.model as usize).map_or(policy.request.wire, |model| policy.wire_of(model));
     let shown = &state.toolbox.shown;
     let (wording, prompt, tools, choice) = if wire == Wire::Fenced {
         // The tools stand in the prompt, and no provider is told of them.
         let offered: &[ToolSpec] = if ask.choice == ToolChoice::None { &[] } else { shown };
-        let prompt = fenced_prompt(&setup.prompt, offered, policy.results);
-        (Some(policy.results), Arc::new(prompt), Arc::default(), ToolChoice::None)
+        let prompt = fenced_prompt(&setup.prompt, offered, &policy.wording.results);
+        (Some(Arc::new(policy.wording.results.clone())), Arc::new(prompt), Arc::default(), ToolChoice::None)
     } else {
         (None, setup.prompt.clone(), shown.clone(), ask.choice.clone())
     };
-    let output_form = setup.output.as_ref().filter(|_| policy.stop == Stop::Text);
+    let output_form = setup.output.as_ref().filter(|_| policy.replies.stop == Stop::Text);
     View {
         prompt,
         messages: Messages::shared(&state.conversation.history, wording),
         tools,
         choice,
         output_form: output_form.map(|schema| Arc::new(plain_schema(schema))),
-        cache_points: policy.cache.clone(),
+        cache_points: policy.request.cache.0.clone(),
         bytes: state.view_bytes(ask.purpose, wire),
     }
 }

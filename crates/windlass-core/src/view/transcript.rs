@@ -15,7 +15,7 @@ pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution conci
                                   taken, and the final result.";
 
 /// The whole conversation as one message: made anew each time, so no prefix of it is kept.
-pub(super) fn view(state: &State, ask: &Ask) -> View {
+pub(crate) fn view(state: &State, ask: &Ask) -> View {
     let message = Arc::new(transcript(&state.conversation.history));
     View { messages: Messages::built([message]), ..full::view(state, ask) }
 }
@@ -53,10 +53,10 @@ fn lines(out: &mut String, message: &Message) {
             for call in &said.calls {
                 let _infallible = write!(out, "\n[Assistant] Called {}({})", call.name, call.args);
             }
-            match said.beside_calls().as_deref() {
-                Some(text) if !text.is_empty() => write!(out, "\n[Assistant] {text}"),
-                _ => Ok(()),
-            }
+            let text = said.beside_calls();
+            text.as_deref()
+                .filter(|text| !text.is_empty())
+                .map_or(Ok(()), |text| write!(out, "\n[Assistant] {text}"))
         }
     };
 }

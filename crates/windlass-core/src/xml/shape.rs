@@ -28,7 +28,7 @@ pub(super) fn check(text: &str, steps: &Steps) -> Result<(), String> {
         }
         let Some(tag) = tag(&mut scan) else { return Ok(()) };
         namespaces += tag.namespaces;
-        depth += usize::from(!tag.closed);
+        depth += tag.opens;
         if depth > MOST_DEPTH {
             return Err(format!("elements nest deeper than {MOST_DEPTH}"));
         }
@@ -46,19 +46,19 @@ pub(super) fn check(text: &str, steps: &Steps) -> Result<(), String> {
 struct Tag {
     attributes: usize,
     namespaces: usize,
-    /// It ends in `/>`.
-    closed: bool,
+    /// How many levels it opens: none if it ends in `/>`.
+    opens: usize,
 }
 
 fn tag(scan: &mut Scan<'_, '_>) -> Option<Tag> {
-    let mut tag = Tag { attributes: 0, namespaces: 0, closed: false };
+    let mut tag = Tag { attributes: 0, namespaces: 0, opens: 1 };
     loop {
         let before = scan.pass_while(|c| !matches!(c, '"' | '\'' | '>'));
         tag.attributes += before.matches('=').count();
         tag.namespaces += before.matches("xmlns").count();
         match scan.peek()? {
             '>' => {
-                tag.closed = before.ends_with('/');
+                tag.opens = usize::from(!before.ends_with('/'));
                 scan.pass(1)?;
                 return Some(tag);
             }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Action, ActionId, ActionKind, Answer, CallOutcome, Event, Fact, Input, InputKind, Policy, Preset, Seals,
-    State, ToolSpec, Usage, accept, evolve, pending, replay,
+    Action, ActionId, ActionKind, Answer, CallOutcome, Event, Fact, Input, InputKind, Preset, ResumedBy,
+    Seals, State, ToolSpec, Usage, accept, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -22,7 +22,7 @@ fn kinds(events: &[Event]) -> Vec<&'static str> {
 /// A run in which the tool `book` waits for a person.
 fn held() -> State {
     let mut state = State::new(environment::run_id());
-    let start = environment::start(Policy::preset(Preset::Chat).unwrap(), &Arc::new(environment::tools()));
+    let start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));
     take(&mut state, start.what);
     let action = ActionId { run: state.run(), seq: 2 };
     let reply = environment::reply(None, vec![("book", "{\"seat\":7}", Some("a"))], Usage::default());
@@ -75,8 +75,7 @@ fn e24_what_has_changed_can_still_be_denied() {
 fn e24_the_digest_depends_on_arguments_and_tool() {
     let digest = |state: &State, args: &str| {
         let mut state = state.clone();
-        let start =
-            environment::start(Policy::preset(Preset::Chat).unwrap(), &Arc::new(environment::tools()));
+        let start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));
         take(&mut state, start.what);
         let action = ActionId { run: state.run(), seq: 2 };
         let reply = environment::reply(None, vec![("book", args, None)], Usage::default());
@@ -120,7 +119,7 @@ fn approved_tools() -> Vec<ToolSpec> {
 /// A run with seals in which that tool waits for a person.
 fn sealed(tool: &str) -> State {
     let mut state = State::new(environment::run_id());
-    let start = environment::start(Policy::preset(Preset::Chat).unwrap(), &Arc::new(approved_tools()));
+    let start = environment::start(Preset::CHAT.policy(), &Arc::new(approved_tools()));
     let InputKind::Start(mut start) = start.what else { unreachable!() };
     start.seals = Some(seals("./good.sh"));
     take(&mut state, InputKind::Start(start));
@@ -137,7 +136,7 @@ fn question(state: &State) -> &str {
 
 fn take_over(command: &str) -> InputKind {
     let (tools, seals) = (Arc::new(approved_tools()), Some(seals(command)));
-    InputKind::ResumedWithTools { holder: "another".into(), epoch: 2, tools, seals, by_hand: false }
+    InputKind::ResumedWithTools { holder: "another".into(), epoch: 2, tools, seals, by: ResumedBy::Runtime }
 }
 
 #[test]

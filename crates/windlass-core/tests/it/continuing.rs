@@ -79,13 +79,13 @@ fn stopped(state: &State, events: &[Event]) -> Option<InputKind> {
         as u64
         + 1;
     let action = ActionId { run: state.run(), seq };
-    Some(InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } })
+    Some(InputKind::CallEnded { action, outcome: CallOutcome::Interrupted })
 }
 
 fn limited(kind: LimitKind, written: f64) -> Policy {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.limits.clear();
-    policy.limits.insert(kind, Limit { max: kind.keep(written).unwrap(), at_limit: None });
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.limits.clear();
+    policy.bounds.limits.insert(kind, Limit { max: kind.keep(written).unwrap(), at_limit: None });
     policy
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    AgentRef, Budget, Effect, Input, InputKind, Message, ModelChoice, Policy, Prices, Reply, ReplyCall,
-    RunId, RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
+    AgentRef, Budget, Effect, Input, InputKind, Message, ModelChoice, Offer, Policy, Prices, Reply, ReplyCall, RunId,
+    RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
 };
 
 /// The time at which runs of tests begin.
@@ -39,7 +39,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         }),
         tool("poll", |tool| tool.poll = true),
         tool("ask", |tool| tool.kind = ToolKind::Ask),
-        tool("hidden", |tool| tool.offered = false),
+        tool("hidden", |tool| tool.offer = Offer::Withheld),
         tool("strict", |tool| tool.parameters = Arc::new(strict)),
         tool("helper", |tool| tool.kind = ToolKind::Delegate),
         ToolSpec::branches(branches()),
@@ -57,7 +57,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
 fn branches() -> Vec<ToolSpec> {
     let input = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     let mut hidden = ToolSpec::one_branch("hidden", "", None);
-    hidden.offered = false;
+    hidden.offer = Offer::Withheld;
     vec![ToolSpec::one_branch("deep", "Looks deeper.", Some(&input)), hidden]
 }
 
@@ -81,7 +81,8 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     };
     let started = RunStarted {
         // An answer in text may have to be an output, too.
-        output: (policy.stop == Stop::FinishTool || policy.parse_retries == 1).then(|| Arc::new(output())),
+        output: (policy.replies.stop == Stop::FinishTool || policy.replies.parse_retries == 1)
+            .then(|| Arc::new(output())),
         run: run_id(),
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,

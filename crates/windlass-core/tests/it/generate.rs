@@ -7,9 +7,9 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::json;
 use windlass_core::{
-    Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Limit, LimitKind,
-    Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Refusal, Repetition, Reply, Results,
-    Splice, StepEdits, Stop, StopReason, Talk, Usage, Wire,
+    Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Hooks, Limit,
+    LimitKind, Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Refusal, Repetition, Reply,
+    Results, Splice, StepEdits, Stop, StopReason, Talk, Turns, Usage, Watched, Wire,
 };
 
 use crate::environment;
@@ -81,28 +81,34 @@ pub(crate) fn policies() -> impl Strategy<Value = Policy> {
         Just(Batch::Serial),
         Just(Batch::Staged),
     ];
-    let repetition = proptest::option::of(
-        (2_u32..4, 2_u32..5).prop_map(|(note_at, stop_at)| Repetition { note_at, stop_at }),
-    );
+    let repetition = prop_oneof![
+        Just(Repetition::Off),
+        (2_u32..4, 2_u32..5).prop_map(|(note_at, stop_at)| Repetition::Watched(Watched { note_at, stop_at })),
+    ];
     let wire = prop_oneof![2 => Just(Wire::Auto), 1 => Just(Wire::Native), 1 => Just(Wire::Fenced)];
-    let results =
-        proptest::sample::select(vec![Results::Plain, Results::Announced, Results::Acorn, Results::Kaos]);
+    let results = proptest::sample::select(vec!["plain", "announced", "typed", "text"]);
     // A run that ends after one turn has no limit on model calls.
     let typed = (wire, results, any::<(bool, bool, bool, bool)>(), 0_u32..3);
     let slots = (talk, malformed, batch, repetition, 0_u32..3, 0_u64..50, any::<(bool, bool)>());
     (slots, limits(), outcomes(), 0_u32..3, typed).prop_map(|(slots, limits, at_limit, transport, typed)| {
         let (talk, malformed, batch, repetition, retries, retry_wait_ms, (approve, deny)) = slots;
-        let mut policy = Policy::preset(Preset::Chat).unwrap();
+        let mut policy = Preset::CHAT.policy();
         let (wire, results, (finish, single, hooks, search), parse_retries) = typed;
-        policy.stop = if finish { Stop::FinishTool } else { Stop::Text };
-        policy.single_turn = finish && single && !limits.contains_key(&LimitKind::ModelCalls);
-        (policy.wire, policy.results, policy.hooks, policy.parse_retries) =
-            (wire, results, hooks, parse_retries);
-        policy.discovery = if search { Discovery::Search } else { Discovery::All };
-        policy.approve = if approve { vec!["p*".into()] } else { Vec::new() };
-        policy.deny = if deny { vec!["read".into()] } else { Vec::new() };
+        policy.replies.stop = if finish { Stop::FinishTool } else { Stop::Text };
+        let once = finish && single && !limits.contains_key(&LimitKind::ModelCalls);
+        policy.bounds.turns = if once { Turns::One } else { Turns::Many };
+        policy.calls.hooks = if hooks { Hooks::AfterSteps } else { Hooks::None };
+        (policy.request.wire, policy.replies.parse_retries) = (wire, parse_retries);
+        policy.wording.results = Results::named(results).unwrap();
+        policy.request.discovery = if search { Discovery::Search } else { Discovery::All };
+        policy.tools.approve = if approve { vec!["p*".into()] } else { Vec::new() };
+        policy.tools.deny = if deny { vec!["read".into()] } else { Vec::new() };
         policy.transport.retries = transport;
-        Policy { talk, malformed, batch, repetition, retries, retry_wait_ms, limits, at_limit, ..policy }
+        (policy.replies.talk, policy.replies.malformed) = (talk, malformed);
+        (policy.calls.batch, policy.calls.repetition) = (batch, repetition);
+        (policy.calls.retries, policy.calls.retry_wait_ms) = (retries, retry_wait_ms);
+        (policy.bounds.limits, policy.bounds.at_limit) = (limits, at_limit);
+        policy
     })
 }
 
@@ -242,7 +248,13 @@ pub(crate) fn outcome(step: Step) -> CallOutcome {
     match step.more % 6 {
         0 => CallOutcome::Error { kind: None, message: "it burns".into() },
         1 => CallOutcome::TimedOut { after_ms: 10 },
-        2 => CallOutcome::Interrupted { abandoned: step.pick.is_multiple_of(2) },
+        2 => {
+            if step.pick.is_multiple_of(2) {
+                CallOutcome::Abandoned
+            } else {
+                CallOutcome::Interrupted
+            }
+        }
         3 => CallOutcome::UnknownTool { nearest: Vec::new() },
         _ => CallOutcome::Ok { content: "done".into() },
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    ActionId, Answer, CallOutcome, Content, Input, InputKind, Message, Part, Policy, Preset, Reasoning,
-    Reply, ReplyCall, State, accept, evolve,
+    ActionId, Answer, CallOutcome, Content, Input, InputKind, Message, Part, Preset, Reasoning, Reply,
+    ReplyCall, State, accept, evolve,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -59,8 +59,8 @@ fn all_that_comes_from_others_counts() {
 /// What a person allows is looked at whole, however short the answer is; and so is what is kept of a reply.
 #[test]
 fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.approve = vec!["read".into()];
+    let mut policy = Preset::CHAT.policy();
+    policy.tools.approve = vec!["read".into()];
     let start = environment::start(policy, &Arc::new(environment::tools()));
     let begun = State::new(environment::run_id());
     let begun = accept(&begun, start).unwrap().iter().fold(begun, evolve);
@@ -77,7 +77,7 @@ fn a_call_that_waits_counts_with_the_answer_that_lets_it_go_on() {
 /// Whoever keeps a fact writes about as many bytes as it has heft.
 #[test]
 fn a_fact_s_heft_is_about_its_length() {
-    let policy = Policy::preset(Preset::Chat).unwrap();
+    let policy = Preset::CHAT.policy();
     let begun = State::new(environment::run_id());
     let mut input = environment::start(policy, &Arc::new(environment::tools()));
     if let InputKind::Start(start) = &mut input.what {

@@ -8,7 +8,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
     ActionId, ActionKind, Amount, CallOutcome, Event, Fact, FailureKind, Found, Input, InputKind, LimitKind,
-    ModelFailure, Policy, Preset, QuestionId, State, ToolSpec, accept, decide, evolve, pending, replay,
+    ModelFailure, Policy, Preset, QuestionId, ResumedBy, State, ToolSpec, accept, decide, evolve, pending,
+    replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -146,7 +147,7 @@ impl Machine {
     /// A restart: everything that was going on is lost.
     fn restarted(&mut self) -> InputKind {
         self.begun.clear();
-        InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand: false }
+        InputKind::Resumed { holder: "another".into(), epoch: 2, by: ResumedBy::Runtime }
     }
 
     fn changed_tools(&mut self, step: Step) -> InputKind {
@@ -239,7 +240,7 @@ impl Machine {
                 question: QuestionId::from(format!("q{}", step.pick % 5)),
                 answer: answer(step),
             },
-            6 => environment::start(Policy::preset(Preset::Chat).unwrap(), &self.tools).what,
+            6 => environment::start(Preset::CHAT.policy(), &self.tools).what,
             7 => InputKind::CallEnded { action: foreign, outcome: outcome(step) },
             _ if step.pick.is_multiple_of(2) => {
                 InputKind::Objected { action: id, reply: Box::new(reply(step)), objection: "no".into() }
@@ -270,7 +271,7 @@ impl Machine {
                     InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
                 }
                 ActionKind::RunTool { .. } | ActionKind::Delegate { .. } => {
-                    InputKind::CallEnded { action, outcome: CallOutcome::Interrupted { abandoned: false } }
+                    InputKind::CallEnded { action, outcome: CallOutcome::Interrupted }
                 }
                 ActionKind::CheckCall { .. } => InputKind::Checked { action, found: Found::Unsure },
                 ActionKind::Ask { .. } | ActionKind::SetTimer { .. } | ActionKind::RunHook => continue,
@@ -364,10 +365,7 @@ fn random_runs_see_every_kind_of_fact_and_end() {
     assert!(refused > 10 && lost > 100, "{refused} calls were too dear, {lost} lost");
     let missing: Vec<_> = Fact::KINDS.iter().filter(|kind| !kinds.contains(**kind)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let limits = LimitKind::SETTABLE
-        .iter()
-        .filter(|kind| !matches!(kind, LimitKind::Iterations | LimitKind::PlanSteps));
-    let expected = limits.map(|kind| format!("limit({kind})")).chain(
+    let expected = LimitKind::SETTABLE.iter().map(|kind| format!("limit({kind})")).chain(
         ["answered", "concluded", "cancelled", "limit(repetition)"].map(str::to_owned).into_iter().chain(
             ["truncated", "refused", "filtered", "no_call", "malformed", "model", "parse", "hook"]
                 .map(|kind| format!("failed({kind})")),
@@ -415,7 +413,7 @@ proptest! {
             _ => None,
         });
         let end = machine.state.ended();
-        let hooked = machine.state.policy().hooks;
+        let hooked = machine.state.policy().calls.hooks == windlass_core::Hooks::AfterSteps;
         let output = end.is_some_and(|end| end.output.is_some());
         prop_assert!(!(output && objected == Some(true)) || hooked, "an output that was objected to is no output");
         let folded = machine.events.iter().fold(State::new(environment::run_id()), evolve);
@@ -442,7 +440,7 @@ proptest! {
 
     #[test]
     fn before_its_start_a_run_takes_nothing_else(steps in steps()) {
-        let machine = Machine::new(Policy::preset(Preset::Chat).unwrap());
+        let machine = Machine::new(Preset::CHAT.policy());
         let fresh = State::new(environment::run_id());
         prop_assert!(pending(&fresh).is_empty());
         for step in steps {
@@ -483,16 +481,16 @@ proptest! {
 /// Found by random runs: the tools changed while one of a hook's branches worked and another waited.
 #[test]
 fn a12_a_branch_of_a_hook_that_has_gone_is_no_tool_call() {
-    let mut policy = windlass_core::Policy::preset(windlass_core::Preset::Chat).unwrap();
-    policy.hooks = true;
-    policy.batch = windlass_core::Batch::First;
-    policy.malformed = windlass_core::Malformed::FeedBack(0);
-    policy.retries = 0;
-    policy.parse_retries = 0;
-    policy.repetition = None;
-    policy.limits.clear();
+    let mut policy = windlass_core::Preset::CHAT.policy();
+    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
+    policy.calls.batch = windlass_core::Batch::First;
+    policy.replies.malformed = windlass_core::Malformed::FeedBack(0);
+    policy.calls.retries = 0;
+    policy.replies.parse_retries = 0;
+    policy.calls.repetition = windlass_core::Repetition::Off;
+    policy.bounds.limits.clear();
     let none = windlass_core::Limit { max: 0, at_limit: None };
-    policy.limits.insert(LimitKind::ToolRounds, none);
+    policy.bounds.limits.insert(LimitKind::ToolRounds, none);
     policy.transport.retries = 0;
     let steps = [(0, 34531, 2746), (0, 0, 57738), (200, 44121, 0), (0, 0, 3221)];
     let steps = steps.map(|(kind, pick, more)| Step { kind, pick, more, waits: 0 }).to_vec();
@@ -502,14 +500,14 @@ fn a12_a_branch_of_a_hook_that_has_gone_is_no_tool_call() {
 /// Found by random runs: an agent was gone when its call began, and was there again when the failed call was tried again.
 #[test]
 fn a_call_that_failed_as_a_tool_is_tried_again_as_the_agent_that_is_there_now() {
-    let mut policy = windlass_core::Policy::preset(windlass_core::Preset::Chat).unwrap();
-    policy.batch = windlass_core::Batch::Serial;
-    policy.malformed = windlass_core::Malformed::FeedBack(0);
-    policy.retries = 1;
-    policy.retry_wait_ms = 1;
-    policy.parse_retries = 0;
-    policy.repetition = None;
-    policy.limits.clear();
+    let mut policy = windlass_core::Preset::CHAT.policy();
+    policy.calls.batch = windlass_core::Batch::Serial;
+    policy.replies.malformed = windlass_core::Malformed::FeedBack(0);
+    policy.calls.retries = 1;
+    policy.calls.retry_wait_ms = 1;
+    policy.replies.parse_retries = 0;
+    policy.calls.repetition = windlass_core::Repetition::Off;
+    policy.bounds.limits.clear();
     policy.transport.retries = 0;
     let steps = [
         (0, 42583, 31719),

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Fact, FailKind, Input, InputKind, MAX_CALLS, Policy, Preset, ReplyCall, State,
-    Status, Usage, accept, evolve, replay,
+    ActionId, CallOutcome, Fact, FailKind, Input, InputKind, MAX_CALLS, Preset, ReplyCall, State, Status,
+    Usage, accept, evolve, replay,
 };
 
 use crate::environment::{self, BEGINNING};
 
 /// What follows from a reply with these calls, after the start.
 fn after(calls: Vec<ReplyCall>) -> (State, Vec<Fact>) {
-    let policy = Policy::preset(Preset::Chat).unwrap();
+    let policy = Preset::CHAT.policy();
     let start = environment::start(policy, &Arc::new(environment::tools()));
     let begun = State::new(environment::run_id());
     let begun = accept(&begun, start).unwrap().iter().fold(begun, evolve);

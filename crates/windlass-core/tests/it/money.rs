@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::{
     ActionId, ActionKind, Adjusted, Amount, AtLimit, CallOutcome, Event, Fact, FailureKind, Input, InputKind,
-    LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy, Preset, Prices, RunId,
-    RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve, pending, replay,
+    LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy, Preset, Prices,
+    ResumedBy, RunId, RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -24,9 +24,9 @@ fn model(name: &str, prices: Option<Prices>, max_tokens: Option<u64>) -> ModelCh
 
 /// A policy with that limit, and three further tries at once.
 fn limited(kind: LimitKind, max: u64, at_limit: AtLimit) -> Policy {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.limits.clear();
-    policy.limits.insert(kind, Limit { max, at_limit: Some(at_limit) });
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.limits.clear();
+    policy.bounds.limits.insert(kind, Limit { max, at_limit: Some(at_limit) });
     policy.transport = Transport { retries: 3, wait_ms: 0, max_wait_ms: 0 };
     policy
 }
@@ -98,8 +98,9 @@ impl Run {
     }
 
     /// The process dies, and another one takes the run over.
-    fn dies(&mut self, by_hand: bool) {
-        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by_hand });
+    fn dies(&mut self, by_person: bool) {
+        let by = if by_person { ResumedBy::Person } else { ResumedBy::Runtime };
+        self.give(InputKind::Resumed { holder: "another".into(), epoch: 2, by });
     }
 
     fn asked(&self) -> usize {
@@ -325,7 +326,7 @@ fn e2_one_closing_call_goes_beyond_its_limit_and_no_more() {
 #[test]
 fn e2_a_closing_call_fits_into_the_other_limits() {
     let mut policy = limited(LimitKind::ModelCalls, 1, AtLimit::WrapUp);
-    policy.limits.insert(LimitKind::CostUsd, Limit { max: USD, at_limit: None });
+    policy.bounds.limits.insert(LimitKind::CostUsd, Limit { max: USD, at_limit: None });
     let mut run = Run::new(policy, vec![model("m", Some(CHEAP), Some(60_000))]);
     run.replies(None, vec![("read", "{}", None)], tokens(500_000, 0));
     run.acts();
@@ -337,7 +338,7 @@ fn e2_a_closing_call_fits_into_the_other_limits() {
 #[test]
 fn e40_a_model_without_a_price_is_not_asked_where_cost_is_limited() {
     let mut policy = dollars(1);
-    policy.hooks = true;
+    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
     let mut run = Run::new(policy, vec![model("m", Some(CHEAP), None)]);
     run.replies(None, vec![("read", "{}", None)], tokens(10, 10));
     run.acts();

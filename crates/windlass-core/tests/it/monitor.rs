@@ -397,9 +397,9 @@ fn spec<'s>(state: &'s State, call: &CallId, name: &str) -> Option<&'s ToolSpec>
 /// A closing call, and its repeats: where it must finish one that asks for text, and where an output is wanted one for each
 /// that does not fit.
 fn closing_calls(state: &State) -> usize {
-    let finishes = state.policy().stop == Stop::FinishTool;
-    let fits = finishes || state.policy().stop == Stop::Text && state.output_schema().is_some();
-    1 + usize::from(finishes) + if fits { state.policy().parse_retries as usize } else { 0 }
+    let finishes = state.policy().replies.stop == Stop::FinishTool;
+    let fits = finishes || state.policy().replies.stop == Stop::Text && state.output_schema().is_some();
+    1 + usize::from(finishes) + if fits { state.policy().replies.parse_retries as usize } else { 0 }
 }
 
 /// Whether a person must allow a call.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, Limit, LimitKind, Policy, Preset, QuestionKind,
-    State, Usage, accept, evolve,
+    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, Limit, LimitKind, Preset, QuestionKind, State,
+    Usage, accept, evolve,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -14,10 +14,10 @@ const SECONDS: u64 = 2_000;
 
 #[test]
 fn e22_the_question_about_another_limit_is_moot() {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.limits.insert(LimitKind::ModelCalls, Limit { max: 1, at_limit: None });
-    policy.limits.insert(LimitKind::Seconds, Limit { max: SECONDS, at_limit: None });
-    policy.at_limit = AtLimit::Ask;
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.limits.insert(LimitKind::ModelCalls, Limit { max: 1, at_limit: None });
+    policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: SECONDS, at_limit: None });
+    policy.bounds.at_limit = AtLimit::Ask;
     let mut state = State::new(environment::run_id());
     let mut take = |at: u64, what: InputKind| {
         let events = accept(&state, Input { at: BEGINNING + at, what })?;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionKind, AtLimit, CallOutcome, FailureKind, Input, InputKind, LimitKind, ModelFailure, Policy, Preset,
-    State, Usage, accept, evolve, narrate, pending,
+    ActionKind, AtLimit, CallOutcome, FailureKind, Input, InputKind, LimitKind, LogLevel, ModelFailure,
+    Policy, Preset, State, Usage, accept, evolve, narrate, pending,
 };
 
 use crate::environment;
@@ -19,10 +19,9 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
     while let Some(input) = inputs.pop() {
         for event in accept(&state, input).unwrap() {
             state = evolve(state, &event);
-            lines.extend(
-                narrate(&state, &event)
-                    .map(|line| format!("{}{}", if line.warning { "warning: " } else { "" }, line.text)),
-            );
+            lines.extend(narrate(&state, &event).map(|line| {
+                format!("{}{}", if line.level == LogLevel::Warning { "warning: " } else { "" }, line.text)
+            }));
         }
         let Some(action) = pending(&state).into_iter().next() else { continue };
         let id = action.id;
@@ -55,7 +54,7 @@ fn lines(policy: Policy, calls: usize, fails_first: bool) -> Vec<String> {
 }
 
 fn chat() -> Policy {
-    Policy::preset(Preset::Chat).unwrap()
+    Preset::CHAT.policy()
 }
 
 #[test]
@@ -79,19 +78,19 @@ fn a_retry_of_the_transport_is_no_iteration() {
 #[test]
 fn the_limit_is_a_warning() {
     let mut policy = chat();
-    policy.limits.get_mut(&LimitKind::ModelCalls).unwrap().max = 1;
+    policy.bounds.limits.get_mut(&LimitKind::ModelCalls).unwrap().max = 1;
     let warning = "warning: Max agentic iterations reached without final response";
     assert_eq!(
         lines(policy.clone(), 5, false),
         ["Agentic iteration 1/1", "Executing 2 tool call(s)", warning]
     );
-    policy.at_limit = AtLimit::WrapUp;
+    policy.bounds.at_limit = AtLimit::WrapUp;
     assert_eq!(lines(policy, 5, false), ["Agentic iteration 1/1", "Executing 2 tool call(s)", warning]);
 }
 
 #[test]
 fn without_a_limit_there_is_no_number() {
     let mut policy = chat();
-    policy.limits.clear();
+    policy.bounds.limits.clear();
     assert_eq!(lines(policy, 0, false), ["Agentic iteration 1", "Final response received (no tool calls)"]);
 }

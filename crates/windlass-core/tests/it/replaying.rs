@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, Preset, Reply, State, accept, evolve,
-    pending, rebuild, replay,
+    ActionKind, CallOutcome, Event, Fact, Input, InputKind, Preset, Reply, State, accept, evolve, pending,
+    rebuild, replay,
 };
 
 use crate::environment::{self, BEGINNING};
 
 /// A run whose model calls `read` and then answers: its appends.
 fn appends() -> Vec<Vec<Event>> {
-    let policy = Policy::preset(Preset::Chat).unwrap();
+    let policy = Preset::CHAT.policy();
     let mut state = State::new(environment::run_id());
     let mut appends = Vec::new();
     let mut input = Some(environment::start(policy, &Arc::new(environment::tools())));

@@ -1,95 +1,42 @@
-//! The `loop` section: every value that is taken, and what is said of every value that is not.
+//! The `loop` section: every value that is taken, and what it does to the preset's. What is said of every other value is
+//! shown by the reader of agent files, which knows places.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use windlass_core::{
-    AtLimit, Batch, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Wire,
+    AtLimit, Batch, LATER, Limit, LimitKind, LoopKeys, Malformed, Memory, MemoryBounds, Policy, Preset,
+    Repetition, Results, Talk, Turns, Watched, Wire,
 };
 
-fn policy(settings: &Value) -> Result<Policy, windlass_core::PolicyError> {
-    let none = Map::new();
-    Policy::from_settings(settings.as_object().unwrap_or(&none))
+fn policy(settings: &Value) -> Result<Policy, serde_json::Error> {
+    let keys: LoopKeys = serde_json::from_value(settings.clone())?;
+    Ok(keys.policy(Preset::CHAT))
 }
 
-#[test]
-fn every_fault_names_the_key_and_what_fits() {
-    let bad = [
-        json!({ "preset": "chatty" }),
-        json!({ "preset": "zzz" }),
-        json!({ "preset": 3 }),
-        json!({ "preset": "plan" }),
-        json!({ "wires": "auto" }),
-        json!({ "zzz": 1 }),
-        json!({ "wire": "smoke" }),
-        json!({ "view": "minimal" }),
-        json!({ "stop": "judge" }),
-        json!({ "talk": "reply" }),
-        json!({ "talk": { "remind": -1 } }),
-        json!({ "talk": { "remind": 1.5 } }),
-        json!({ "talk": { "reminds": 1 } }),
-        json!({ "talk": { "remind": 1, "clarify": 1 } }),
-        json!({ "malformed": "ignore" }),
-        json!({ "malformed": { "feed_back": "often" } }),
-        json!({ "batch": "parallel" }),
-        json!({ "batch": { "concurrent": 0 } }),
-        json!({ "batch": { "serial": 2 } }),
-        json!({ "results": "loud" }),
-        json!({ "retries": -1 }),
-        json!({ "retry_wait_ms": "1s" }),
-        json!({ "parse_retries": null }),
-        json!({ "another": "always" }),
-        json!({ "verify": { "threshold": 0.7 } }),
-        json!({ "repetition": { "note_at": 1 } }),
-        json!({ "repetition": { "stop": 3 } }),
-        json!({ "repetition": 3 }),
-        json!({ "strategy": "exploratory" }),
-        json!({ "ask_on_replan": true }),
-        json!({ "ask_on_replan": "no" }),
-        json!({ "limits": 10 }),
-        json!({ "limits": { "model_call": 10 } }),
-        json!({ "limits": { "model_calls": -1 } }),
-        json!({ "limits": { "model_calls": 1.5 } }),
-        json!({ "limits": { "model_calls": "ten" } }),
-        json!({ "limits": { "model_calls": { "at_limit": "fail" } } }),
-        json!({ "limits": { "model_calls": { "max": 1, "most": 2 } } }),
-        json!({ "limits": { "model_calls": { "max": 1, "at_limit": "stop" } } }),
-        json!({ "limits": { "iterations": 1 } }),
-        json!({ "limits": { "plan_steps": 1 } }),
-        json!({ "limits": { "max_steps": 1 } }),
-        json!({ "limits": { "repetition": 1 } }),
-        json!({ "at_limit": "stop" }),
-        json!({ "at_limit": { "text": 3 } }),
-        json!({ "at_limit": { "words": "x" } }),
-        json!({ "approve": "pay" }),
-        json!({ "deny": [1] }),
-        json!({ "context": { "max_tokens": 100 } }),
-        json!({ "context": 5 }),
-    ];
-    let lines: Vec<String> = bad
-        .iter()
-        .map(|settings| {
-            let error = policy(settings).expect_err(&settings.to_string());
-            format!("{settings}\n  {} at {}: {error}", error.code(), error.path())
-        })
-        .collect();
-    insta::assert_snapshot!(lines.join("\n"));
+fn set(settings: &Value) -> Policy {
+    policy(settings).unwrap_or_else(|error| panic!("{settings}: {error}"))
+}
+
+/// The usual values with a change.
+fn chat(change: impl FnOnce(&mut Policy)) -> Policy {
+    let mut policy = Preset::CHAT.policy();
+    change(&mut policy);
+    policy
 }
 
 #[test]
 fn each_slot_is_set_on_its_own() {
-    let chat = Policy::preset(Preset::Chat).unwrap();
-    let set = |settings: Value| policy(&settings).unwrap();
-    assert_eq!(set(json!({})), chat);
-    assert_eq!(set(json!({ "preset": "chat" })), chat);
-    assert_eq!(set(json!({ "preset": "swiftagent" })), chat, "the system's own name is an alias");
-    let wire = Wire::Native;
-    assert_eq!(set(json!({ "wire": "native" })), Policy { wire, ..chat.clone() });
+    assert_eq!(set(&json!({})), Preset::CHAT.policy());
+    assert_eq!(set(&json!({ "preset": "chat" })), Preset::CHAT.policy());
+    let alias = set(&json!({ "preset": "swiftagent" }));
+    assert_eq!(alias, Preset::CHAT.policy(), "the system's own name is an alias");
+    assert_eq!(set(&json!({ "wire": "native" })), chat(|policy| policy.request.wire = Wire::Native));
     for (value, talk) in [
         (json!("answer"), Talk::Answer),
         (json!({ "remind": 2 }), Talk::Remind(2)),
         (json!({ "clarify": 0 }), Talk::Clarify(0)),
         (json!({ "correct": 1 }), Talk::Correct(1)),
     ] {
-        assert_eq!(set(json!({ "talk": value })), Policy { talk, ..chat.clone() });
+        assert_eq!(set(&json!({ "talk": value })), chat(|policy| policy.replies.talk = talk));
     }
     for (value, malformed) in [
         (json!("answer"), Malformed::Answer),
@@ -97,7 +44,7 @@ fn each_slot_is_set_on_its_own() {
         (json!(2), Malformed::FeedBack(2)),
         (json!({ "feed_back": 0 }), Malformed::FeedBack(0)),
     ] {
-        assert_eq!(set(json!({ "malformed": value })), Policy { malformed, ..chat.clone() });
+        assert_eq!(set(&json!({ "malformed": value })), chat(|policy| policy.replies.malformed = malformed));
     }
     for (value, batch) in [
         (json!("concurrent"), Batch::Concurrent(10)),
@@ -106,20 +53,52 @@ fn each_slot_is_set_on_its_own() {
         (json!("serial"), Batch::Serial),
         (json!("staged"), Batch::Staged),
     ] {
-        assert_eq!(set(json!({ "batch": value })), Policy { batch, ..chat.clone() });
+        assert_eq!(set(&json!({ "batch": value })), chat(|policy| policy.calls.batch = batch));
     }
     for (value, repetition) in [
-        (json!("off"), None),
-        (json!(false), None),
-        (json!(true), Some(Repetition { note_at: 3, stop_at: 6 })),
-        (json!({ "stop_at": 9 }), Some(Repetition { note_at: 3, stop_at: 9 })),
+        (json!("off"), Repetition::Off),
+        (json!(false), Repetition::Off),
+        (json!(true), Repetition::ON),
+        (json!({ "stop_at": 9 }), Repetition::Watched(Watched { note_at: 3, stop_at: 9 })),
     ] {
-        assert_eq!(set(json!({ "repetition": value })), Policy { repetition, ..chat.clone() });
+        assert_eq!(set(&json!({ "repetition": value })), chat(|policy| policy.calls.repetition = repetition));
     }
-    let results = Results::Announced;
-    assert_eq!(set(json!({ "results": "announced" })), Policy { results, ..chat.clone() });
-    let approve = vec!["pay_*".into()];
-    assert_eq!(set(json!({ "approve": ["pay_*"] })), Policy { approve, ..chat });
+    let approve = set(&json!({ "approve": ["pay_*"] }));
+    assert_eq!(approve, chat(|policy| policy.tools.approve = vec!["pay_*".into()]));
+}
+
+#[test]
+fn memory_is_off_unbounded_or_bounded() {
+    for (value, memory) in [
+        (json!("off"), Memory::Off),
+        (json!(false), Memory::Off),
+        (json!("unbounded"), Memory::Unbounded),
+        (
+            json!({ "max_sessions": 3 }),
+            Memory::Bounded(MemoryBounds { max_sessions: 3, ..Default::default() }),
+        ),
+    ] {
+        assert_eq!(set(&json!({ "memory": value })), chat(|policy| policy.past.memory = memory));
+    }
+}
+
+#[test]
+fn results_are_worded_as_a_preset_words_them() {
+    for name in Results::names() {
+        let found = set(&json!({ "results": name })).wording.results;
+        assert_eq!(Some(&found), Results::named(name).as_ref());
+    }
+    assert_eq!(set(&json!({ "results": "kaos" })).wording.results, Preset::TEXT.policy().wording.results);
+    assert_eq!(set(&json!({ "results": "plain" })), Preset::CHAT.policy());
+}
+
+#[test]
+fn a_limit_on_model_calls_lifts_the_single_turn() {
+    assert_eq!(set(&json!({ "preset": "typed" })).bounds.turns, Turns::One);
+    let more = set(&json!({ "preset": "typed", "limits": { "tool_calls": 2 } }));
+    assert_eq!(more.bounds.turns, Turns::One);
+    let lifted = set(&json!({ "preset": "typed", "limits": { "model_calls": 2 } }));
+    assert_eq!(lifted.bounds.turns, Turns::Many);
 }
 
 #[test]
@@ -133,10 +112,10 @@ fn outcomes_of_limits() {
         (json!("fail"), AtLimit::Fail),
         (json!("none"), AtLimit::None),
     ] {
-        let own = policy(&json!({ "limits": { "tool_calls": { "max": 2, "at_limit": value } } })).unwrap();
+        let own = set(&json!({ "limits": { "tool_calls": { "max": 2, "at_limit": value } } }));
         assert_eq!(own.at_limit(LimitKind::ToolCalls), &at_limit);
         assert_ne!(own.at_limit(LimitKind::ModelCalls), &at_limit);
-        let all = policy(&json!({ "at_limit": value })).unwrap();
+        let all = set(&json!({ "at_limit": value }));
         assert_eq!(all.at_limit(LimitKind::ModelCalls), &at_limit);
     }
 }
@@ -144,28 +123,60 @@ fn outcomes_of_limits() {
 #[test]
 fn e1_every_limit_takes_0_1_and_n() {
     for kind in LimitKind::SETTABLE {
-        if matches!(kind, LimitKind::Iterations | LimitKind::PlanSteps) {
-            continue;
-        }
         for written in [0_u32, 1, 7] {
-            let set = policy(&json!({ "limits": { kind.name(): written } })).unwrap();
+            let set = set(&json!({ "limits": { kind.name(): written } }));
             let max = kind.keep(f64::from(written)).unwrap();
-            assert_eq!(set.limits.get(&kind), Some(&Limit { max, at_limit: None }));
+            assert_eq!(set.bounds.limits.get(&kind), Some(&Limit { max, at_limit: None }));
         }
     }
 }
 
 #[test]
-fn the_system_s_name_of_a_limit() {
-    let set = policy(&json!({ "limits": { "maxAgenticIterations": 4 } })).unwrap();
-    assert_eq!(set.limit(LimitKind::ModelCalls), Some(4));
-    let above = policy(&json!({ "maxAgenticIterations": 4 })).unwrap();
-    assert_eq!(above.limit(LimitKind::ModelCalls), Some(4));
+fn limits_that_are_not_named_stay_those_of_the_preset() {
+    let set = set(&json!({ "limits": { "seconds": 2.5 } }));
+    assert_eq!(set.limit(LimitKind::Seconds), Some(2_500));
+    assert_eq!(set.limit(LimitKind::ModelCalls), Some(10));
+}
+
+#[test]
+fn a_policy_is_stored_as_it_is() {
+    let settings = [
+        json!({}),
+        json!({ "preset": "text", "memory": "off", "context": { "spill_bytes": 5 } }),
+        json!({ "preset": "typed", "cache": true, "repetition": { "note_at": 4 }, "results": "announced" }),
+        json!({ "cache": [{ "location": "message", "index": -1 }], "at_limit": "last_text", "malformed": 1 }),
+        json!({ "limits": { "cost_usd": { "max": 9_000.123_456_789, "at_limit": "ask" } }, "memory": {} }),
+    ];
+    for settings in settings {
+        let policy = set(&settings);
+        let stored = serde_json::to_string(&policy).unwrap();
+        assert_eq!(serde_json::from_str::<Policy>(&stored).unwrap(), policy, "{stored}");
+    }
+}
+
+#[test]
+fn a_policy_has_few_parts() {
+    let policy = json!(Preset::TYPED.policy());
+    let parts = policy.as_object().unwrap();
+    assert!(parts.len() <= 14, "{:?}", parts.keys());
+    assert!(parts.values().all(|part| !part.is_boolean()));
+}
+
+#[test]
+fn what_comes_later_is_no_key_and_no_value() {
+    for later in LATER {
+        let value = later.later.first().map_or_else(|| json!({ "zzz": 1 }), |word| json!(word));
+        let settings = match later.path.split_once('.') {
+            Some((section, key)) => json!({ section: { key: value } }),
+            None => json!({ later.path: value }),
+        };
+        assert!(policy(&settings).is_err(), "{} works: take it out of LATER", later.path);
+    }
 }
 
 #[test]
 fn patterns_cover_whole_names() {
-    let set = policy(&json!({ "approve": ["files__write_*", "a?c"], "deny": ["pay"] })).unwrap();
+    let set = set(&json!({ "approve": ["files__write_*", "a?c"], "deny": ["pay"] }));
     for (tool, wanted) in [
         ("files__write_all", true),
         ("files__write_", true),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AssistantMessage, Event, Fact, Input, InputKind, Message, Policy, Preset, RunInput, State, Steered,
-    StopReason, TurnCompleted, Usage, accept, evolve,
+    AssistantMessage, Event, Fact, Input, InputKind, Message, Preset, RunInput, State, Steered, StopReason,
+    TurnCompleted, Usage, accept, evolve,
 };
 
 use crate::environment;
@@ -14,7 +14,7 @@ const MESSAGES: usize = 10_000;
 
 /// A run whose conversation begins with so many messages.
 fn long_run() -> (State, Vec<Arc<Message>>) {
-    let policy = Policy::preset(Preset::Chat).unwrap();
+    let policy = Preset::CHAT.policy();
     let mut input = environment::start(policy, &Arc::new(environment::tools()));
     let messages: Vec<_> = (0..MESSAGES).map(|n| Arc::new(Message::user(format!("message {n}")))).collect();
     if let InputKind::Start(start) = &mut input.what {

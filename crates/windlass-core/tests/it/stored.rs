@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Content, Fact, Input, InputKind, Message, Part, Policy, Preset, READ_RESULT, Ref,
+    ActionId, CallOutcome, Content, Fact, Input, InputKind, Message, Part, Preset, READ_RESULT, Ref, Results,
     RunInput, State, Usage, accept, evolve,
 };
 
@@ -25,8 +25,7 @@ fn offered(state: &State) -> bool {
 
 fn begun(input: Option<Content>) -> State {
     let mut state = State::new(environment::run_id());
-    let mut start =
-        environment::start(Policy::preset(Preset::Chat).unwrap(), &Arc::new(environment::tools()));
+    let mut start = environment::start(Preset::CHAT.policy(), &Arc::new(environment::tools()));
     if let (InputKind::Start(start), Some(content)) = (&mut start.what, input) {
         start.input = RunInput::Messages(vec![Arc::new(Message::User { content })]);
     }
@@ -86,13 +85,10 @@ fn e35_a_fact_says_which_payloads_it_needs() {
 
 #[test]
 fn e35_swiftagentkits_wrapper_keeps_a_stored_result_stored() {
-    let mut settings = serde_json::Map::new();
-    settings.insert("results".to_owned(), "announced".into());
+    let mut policy = Preset::CHAT.policy();
+    policy.wording.results = Results::announced();
     let mut state = State::new(environment::run_id());
-    take(
-        &mut state,
-        environment::start(Policy::from_settings(&settings).unwrap(), &Arc::new(environment::tools())).what,
-    );
+    take(&mut state, environment::start(policy, &Arc::new(environment::tools())).what);
     let reply = environment::reply(None, vec![("read", "{}", Some("a"))], Usage::default());
     let action = ActionId { run: state.run(), seq: 2 };
     take(&mut state, InputKind::Replied { action, reply: Box::new(reply) });

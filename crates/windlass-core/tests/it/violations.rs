@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, InvalidInput, Limit, LimitKind, Policy, Preset,
-    RunId, State, Usage, accept, evolve,
+    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, InvalidInput, Limit, LimitKind, Preset, RunId,
+    State, Usage, accept, evolve,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -44,10 +44,10 @@ fn answered(question: &str, answer: Answer) -> InputKind {
 
 #[test]
 fn e28_every_refusal_says_what_was_found_and_what_was_expected() {
-    let mut policy = Policy::preset(Preset::Chat).unwrap();
-    policy.limits.insert(LimitKind::ModelCalls, Limit { max: 1, at_limit: Some(AtLimit::Ask) });
-    policy.limits.insert(LimitKind::Seconds, Limit { max: 60_000, at_limit: None });
-    policy.approve = vec!["strict".into()];
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.limits.insert(LimitKind::ModelCalls, Limit { max: 1, at_limit: Some(AtLimit::Ask) });
+    policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: 60_000, at_limit: None });
+    policy.tools.approve = vec!["strict".into()];
     let tools = Arc::new(environment::tools());
     let start = environment::start(policy, &tools).what;
     let mut run = Run { state: State::new(environment::run_id()), lines: Vec::new() };

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use windlass_core::{
-    Answer, CallDoubted, CallFinished, CallOutcome, CallStarted, Event, Fact, InputReceived, RunId,
-    RunResumed, State,
+    Answer, CallDoubted, CallFinished, CallOutcome, CallStarted, Event, Fact, InputReceived, ResumedBy,
+    RunId, RunResumed, State,
 };
 use windlass_store::Batch;
 
@@ -47,7 +47,12 @@ fn finished() -> Fact {
 }
 
 fn resumed() -> Fact {
-    Fact::RunResumed(RunResumed { holder: "h".into(), epoch: 2, clock_behind_ms: None, by_hand: false })
+    Fact::RunResumed(RunResumed {
+        holder: "h".into(),
+        epoch: 2,
+        clock_behind_ms: None,
+        by: ResumedBy::Runtime,
+    })
 }
 
 fn doubted() -> Fact {

@@ -25,7 +25,7 @@ pub(super) struct Planned {
 
 /// The offered tool that fits a need best.
 pub(super) fn tool_for(tools: &[ToolSpec], need: Need) -> Option<&ToolSpec> {
-    let offered = tools.iter().filter(|spec| spec.offered);
+    let offered = tools.iter().filter(|spec| spec.is_offered());
     let scored = offered.map(|spec| (score(spec, need), spec)).filter(|(score, _)| *score > 0);
     // Of equal ones the first: `max_by_key` would give the last.
     scored.rev().max_by_key(|(score, _)| *score).map(|(_, spec)| spec)
@@ -168,7 +168,7 @@ fn two_numbers<'t>(tools: &'t [ToolSpec], expression: &str) -> Option<(&'t ToolS
         let all = required.iter().all(|name| matches!(kind(property(spec, name)), "number" | "integer"));
         all && required.len() == 2
     };
-    let mut fitting = tools.iter().filter(|spec| spec.offered && numeric(spec));
+    let mut fitting = tools.iter().filter(|spec| spec.is_offered() && numeric(spec));
     let spec = fitting.find(|spec| words(&spec.name).iter().any(|word| names.contains(&word.as_str())))?;
     let values = [a, b].map(|number| serde_json::from_str::<Value>(number).ok());
     let mut args = Map::new();

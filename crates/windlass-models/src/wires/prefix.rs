@@ -27,7 +27,7 @@ pub(crate) trait Conversation: Send + 'static {
 pub(crate) struct Kept<C> {
     dialect: Dialect,
     prompt: Arc<Vec<Arc<Message>>>,
-    fenced: Option<Results>,
+    fenced: Option<Arc<Results>>,
     edits: u64,
     /// How many messages of the history are in `messages`, and the last of them.
     pub(crate) count: usize,
@@ -71,7 +71,7 @@ impl<C: Conversation> Kept<C> {
         let mut kept = Self {
             dialect: dialect.clone(),
             prompt: request.prompt.clone(),
-            fenced: request.fenced,
+            fenced: request.fenced.clone(),
             edits: request.history.edits(),
             count: 0,
             last: None,

@@ -1,6 +1,10 @@
 //! Code mode's settings.
 
-use crate::yaml::{Field, YamlError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_core::settings::Count;
+
+use super::kinds::Number;
 
 /// Code mode: what code that a model wrote may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,24 +19,40 @@ pub struct CodeSettings {
     pub calls: u32,
 }
 
-impl Default for CodeSettings {
+/// Code mode.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub(super) struct CodeKeys {
+    /// Whether the model may write code.
+    enabled: bool,
+    /// How long a step of code may run, in seconds.
+    seconds: Number,
+    /// How much memory it may use, in MiB.
+    memory_mb: Count<1>,
+    /// How many calls of tools it may make.
+    calls: u32,
+}
+
+impl Default for CodeKeys {
     fn default() -> Self {
-        Self { enabled: false, seconds: 10.0, memory_mb: 64, calls: 50 }
+        Self { enabled: false, seconds: Number(10.0), memory_mb: Count::of(64), calls: 50 }
     }
 }
 
-impl CodeSettings {
-    pub(super) fn decode(field: &Field<'_>) -> Result<Self, YamlError> {
-        let usual = Self::default();
-        let mut map = field.map()?;
-        let code = Self {
-            enabled: map.or("enabled", usual.enabled, |flag| flag.bool())?,
-            seconds: map.or("seconds", usual.seconds, |number| number.f64_from_zero())?,
-            memory_mb: map
-                .or("memory_mb", usual.memory_mb, |number| number.u64_in(1, u64::from(u32::MAX)))?,
-            calls: map.or("calls", usual.calls, |number| number.u32())?,
-        };
-        map.finish()?;
-        Ok(code)
+impl From<CodeKeys> for CodeSettings {
+    fn from(keys: CodeKeys) -> Self {
+        Self {
+            enabled: keys.enabled,
+            seconds: keys.seconds.0,
+            memory_mb: keys.memory_mb.get(),
+            calls: keys.calls,
+        }
+    }
+}
+
+impl Default for CodeSettings {
+    fn default() -> Self {
+        CodeKeys::default().into()
     }
 }

@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use windlass_core::{Merge, Secret};
 
+use super::AgentFile;
 use super::address::Address;
+use super::keys::BranchKeys;
+use super::kinds::{AddressText, Pairs, SecretText, Short, TextOr, ToolName};
 use super::reading::Reading;
-use super::tools::tool_name;
-use super::{AgentFile, keys_of_agent};
-use crate::yaml::{Field, NodeValue, Place, YamlError};
+use crate::yaml::{At, Place, YamlError};
 
 /// Another agent that this one can hand a task to.
 #[derive(Clone, Debug)]
@@ -75,45 +78,60 @@ impl DelegateEntry {
     }
 }
 
-pub(super) fn decode(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<Vec<DelegateEntry>, YamlError> {
-    field.list()?.iter().map(|item| entry(item, reading)).collect()
+/// A remote agent that speaks A2A, or a branch of this agent.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "delegate", extend("oneOf" = [
+    { "required": ["a2a"] },
+    { "required": ["branch"], "properties": { "headers": false } },
+]))]
+pub(super) struct DelegateKeys {
+    /// The name that the model calls it by.
+    name: ToolName,
+    /// What the model is told of it.
+    description: Option<String>,
+    /// Where the remote agent is.
+    a2a: Option<At<AddressText>>,
+    /// More headers for every request to a remote agent.
+    headers: Option<At<Pairs<At<SecretText>>>>,
+    /// A branch: it begins with this agent's conversation and may call its tools.
+    branch: Option<Box<At<BranchKeys>>>,
 }
 
-fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<DelegateEntry, YamlError> {
-    const EXPECTED: &str = "the path of an agent file, { name, a2a } or { name, branch }";
-    let place = field.node.place();
-    if matches!(field.node.value, NodeValue::String(_)) {
-        return Ok(DelegateEntry::File { path: reading.path(field)?, name: None, place });
-    }
-    let mut map = field.map().map_err(|_| field.wrong(EXPECTED))?;
-    let name = tool_name(&map.required("name")?)?;
-    let description = map.maybe("description", |text| text.text().map(str::to_owned))?;
-    let entry = match (map.has("a2a"), map.has("branch")) {
-        (true, false) => {
-            let url = reading.address(&map.required("a2a")?)?;
-            let headers = map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?;
-            DelegateEntry::A2a { name, url, headers, description, place }
+impl Short for DelegateKeys {
+    const EXPECTED: &'static str = "the path of an agent file, { name, a2a } or { name, branch }";
+}
+
+pub(super) fn entry(
+    delegate: At<TextOr<DelegateKeys>>,
+    reading: &mut Reading<'_>,
+) -> Result<DelegateEntry, YamlError> {
+    let place = delegate.place;
+    let keys = match &delegate.value {
+        TextOr::Text(path) => {
+            return Ok(DelegateEntry::File { path: reading.path(&path.0), name: None, place });
         }
-        (false, true) => {
-            let branch = map.required("branch")?;
-            let mut keys = branch.map()?;
-            let merges = [("end_result", Merge::EndResult), ("summarize", Merge::Summarize)];
-            let merge = keys.or("merge", Merge::default(), |merge| merge.choice(&merges))?;
-            if !keys.has("instructions") {
-                return Err(keys.missing("instructions"));
-            }
-            let mut file = keys_of_agent(branch.node, keys, name, reading)?;
+        TextOr::Map(keys) => keys.clone(),
+    };
+    let (name, description) = (keys.name.0, keys.description);
+    match (keys.a2a, keys.branch, keys.headers) {
+        (Some(url), None, headers) => {
+            let url = reading.address(&url)?;
+            let headers = headers.map_or(Ok(Vec::new()), |headers| reading.secrets(&headers.value))?;
+            Ok(DelegateEntry::A2a { name, url, headers, description, place })
+        }
+        (None, Some(_), Some(headers)) => {
+            let message = format!("`{}` has `headers`, which goes with `a2a` only", delegate.path);
+            Err(headers.error("agent.delegate", message))
+        }
+        (None, Some(branch), None) => {
+            let (mut file, merge) = branch.file(name, reading)?;
             file.description = description.unwrap_or(file.description);
-            DelegateEntry::Branch { file: Box::new(file), merge, place }
+            Ok(DelegateEntry::Branch { file: Box::new(file), merge, place })
         }
         _ => {
-            // A misspelt key is said first.
-            map.allow(&["a2a", "branch", "headers"]);
-            map.finish()?;
-            let message = format!("`{}` needs exactly one of `a2a` or `branch`", field.path);
-            return Err(field.error("agent.delegate", message));
+            let message = format!("`{}` needs exactly one of `a2a` or `branch`", delegate.path);
+            Err(delegate.error("agent.delegate", message))
         }
-    };
-    map.finish()?;
-    Ok(entry)
+    }
 }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use windlass_core::PolicyError;
 
-use crate::yaml::{Place, YamlError};
+use crate::yaml::{Place, Problem, YamlError};
 
 /// An agent file that cannot be used. Whatever has a place prints as `FILE:LINE:COL: message`.
 #[derive(Debug, Error)]
@@ -31,16 +30,6 @@ pub enum AgentFileError {
     /// It is no YAML, or something in it does not fit.
     #[error(transparent)]
     Invalid(#[from] YamlError),
-    /// Something in its `loop` section does not fit.
-    #[error("{file}:{}:{}: {policy}", place.line, place.column)]
-    Policy {
-        /// The file.
-        file: String,
-        /// Where.
-        place: Place,
-        /// What.
-        policy: PolicyError,
-    },
     /// An environment that describes an agent lacks a variable.
     #[error("the environment has no {name}")]
     MissingVariable {
@@ -84,7 +73,6 @@ impl AgentFileError {
             Self::Read { .. } => "agent.read",
             Self::NotText { .. } => "agent.not_text",
             Self::Invalid(error) => error.code(),
-            Self::Policy { policy, .. } => policy.code(),
             Self::MissingVariable { .. } | Self::BadVariable { .. } => "agent.environment",
             Self::NetworkAgents { .. } | Self::Later { .. } => "agent.later",
         }
@@ -102,8 +90,10 @@ impl AgentFileError {
                 Some("name their files with `--agent NAME=FILE`".to_owned())
             }
             Self::NotText { .. } => Some("save the file as UTF-8".to_owned()),
-            Self::Invalid(error) => error.help(),
-            Self::Policy { policy, .. } => policy.help(),
+            Self::Invalid(error) => error.help().or_else(|| {
+                let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
+                unknown.then(|| "`windlass agents schema` prints all keys with their values".to_owned())
+            }),
             Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
         }
     }
@@ -117,7 +107,7 @@ impl AgentFileError {
             | Self::BadVariable { .. }
             | Self::NetworkAgents { .. } => None,
             Self::Invalid(error) => Some(error.place()),
-            Self::Policy { place, .. } | Self::Later { place, .. } => Some(*place),
+            Self::Later { place, .. } => Some(*place),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! Worked examples: they become messages before the input.
 
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use windlass_core::{AssistantMessage, CallId, Content, Message, ToolCall, ToolMessage};
 
-use crate::yaml::{Field, YamlError};
+use super::kinds::{Filled, LooseText};
+use crate::yaml::{At, YamlError};
 
 /// A worked example.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,38 +30,57 @@ pub struct ExampleCall {
     pub result: String,
 }
 
-pub(super) fn decode(field: &Field<'_>) -> Result<Vec<Example>, YamlError> {
-    field.list()?.iter().map(example).collect()
+/// A worked example.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "example", extend("anyOf" = [
+    { "required": ["assistant"] },
+    { "required": ["calls"], "properties": { "calls": { "minItems": 1 } } },
+]))]
+pub(super) struct ExampleKeys {
+    /// What the user says: text, or JSON.
+    user: Value,
+    /// The calls that follow, in one turn.
+    #[serde(default)]
+    calls: Vec<CallKeys>,
+    /// The answer.
+    assistant: Option<LooseText>,
 }
 
-fn example(field: &Field<'_>) -> Result<Example, YamlError> {
-    let mut map = field.map()?;
-    let user = text_or_json(&map.required("user")?);
-    let calls = map.or("calls", Vec::new(), |calls| calls.list()?.iter().map(call).collect())?;
-    let assistant = map.maybe("assistant", |text| text.loose_text())?;
-    map.finish()?;
-    if calls.is_empty() && assistant.is_none() {
-        return Err(
-            field.error("agent.example", format!("`{}` has neither `calls` nor `assistant`", field.path))
-        );
+/// A call with its result.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct CallKeys {
+    /// The tool.
+    name: Filled,
+    /// Its arguments.
+    #[serde(default)]
+    args: Map<String, Value>,
+    /// Its result: text, or JSON.
+    result: Value,
+}
+
+pub(super) fn example(keys: At<ExampleKeys>) -> Result<Example, YamlError> {
+    if keys.value.calls.is_empty() && keys.value.assistant.is_none() {
+        let message = format!("`{}` has neither `calls` nor `assistant`", keys.path);
+        return Err(keys.error("agent.example", message));
     }
-    Ok(Example { user, calls, assistant })
-}
-
-fn call(field: &Field<'_>) -> Result<ExampleCall, YamlError> {
-    let mut map = field.map()?;
-    let call = ExampleCall {
-        name: map.required("name")?.filled_text()?.to_owned(),
-        args: Value::Object(map.or("args", serde_json::Map::new(), |args| args.json_object())?),
-        result: text_or_json(&map.required("result")?),
-    };
-    map.finish()?;
-    Ok(call)
+    let ExampleKeys { user, calls, assistant } = keys.value;
+    let calls = calls.into_iter().map(|call| ExampleCall {
+        name: call.name.0,
+        args: Value::Object(call.args),
+        result: text_or_json(call.result),
+    });
+    Ok(Example { user: text_or_json(user), calls: calls.collect(), assistant: assistant.map(|text| text.0) })
 }
 
 /// A text as it is, anything else as compact JSON.
-fn text_or_json(field: &Field<'_>) -> String {
-    field.node.as_str().map_or_else(|| field.json().to_string(), str::to_owned)
+fn text_or_json(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
 }
 
 /// The examples as a conversation. Call ids are `example_1_1`, …: no provider makes such.

@@ -1,10 +1,16 @@
 //! The instructions: text or a file, checked as a template and not yet rendered.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::SeqAccess;
+use serde::{Deserialize, Deserializer};
+
+use super::kinds::Filled;
 use super::reading::Reading;
 use crate::template::{Fault, check};
-use crate::yaml::{Field, NodeValue, Place, Problem, YamlError};
+use crate::yaml::{At, Kind, OfKind, Place, Problem, Valued, YamlError, of_kind};
 
 /// The largest file of instructions, in bytes (1 MiB).
 pub const MAX_INSTRUCTIONS_BYTES: u64 = 1024 * 1024;
@@ -37,41 +43,89 @@ impl Instructions {
         }
     }
 
-    pub(super) fn decode(field: &Field<'_>, reading: &Reading<'_>) -> Result<Self, YamlError> {
-        match &field.node.value {
-            NodeValue::String(text) => {
+    pub(super) fn read(keys: &At<InstructionKeys>, reading: &Reading<'_>) -> Result<Self, YamlError> {
+        match &keys.value {
+            InstructionKeys::Text(text) => {
                 check(text).map_err(|Fault { line, reason }| {
                     // Only in literal style does a line of the template stand in a line of the file.
-                    let literal = field.node.literal;
-                    let place = if literal {
-                        Place { line: field.node.line + line - 1, column: 1 }
+                    let place = if keys.literal {
+                        Place { line: keys.place.line + line - 1, column: 1 }
                     } else {
-                        field.node.place()
+                        keys.place
                     };
-                    let within = if literal { String::new() } else { format!(" (line {line} of the text)") };
+                    let within =
+                        if keys.literal { String::new() } else { format!(" (line {line} of the text)") };
                     invalid(place, format!("The instructions are no valid template: {reason}{within}"))
                 })?;
                 Ok(Self::Text(text.clone()))
             }
-            NodeValue::Map(_) => {
-                let mut map = field.map()?;
-                let file = map.required("file")?;
-                map.finish()?;
-                let path = reading.path(&file)?;
+            InstructionKeys::File(InstructionFile { file }) => {
+                let path = reading.path(&file.value.0);
+                let shown = reading.shown(&file.value.0);
                 let text = crate::files::read_text(&path, MAX_INSTRUCTIONS_BYTES).map_err(|reason| {
-                    file.error(
-                        "agent.instructions",
-                        format!("{} cannot be read: {reason}", reading.shown(&file)),
-                    )
+                    file.error("agent.instructions", format!("{shown} cannot be read: {reason}"))
                 })?;
                 check(&text).map_err(|Fault { line, reason }| {
                     let message = format!("The instructions are no valid template: {reason}");
-                    invalid(Place { line, column: 1 }, message).in_file(&reading.shown(&file))
+                    invalid(Place { line, column: 1 }, message).in_file(&shown)
                 })?;
                 Ok(Self::File { path, text })
             }
-            _ => Err(field.wrong("a text or { file: PATH }")),
         }
+    }
+}
+
+/// Instructions as a file says them.
+#[derive(Clone, Debug)]
+pub(super) enum InstructionKeys {
+    Text(String),
+    File(InstructionFile),
+}
+
+impl Default for InstructionKeys {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+/// Instructions from a file.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(super) struct InstructionFile {
+    /// The template's file.
+    file: At<Filled>,
+}
+
+impl OfKind for InstructionKeys {
+    const EXPECTED: &'static str = "a text or { file: PATH }";
+
+    fn of_kind<'de, A: SeqAccess<'de>>(kind: Kind, value: Valued<A>) -> Option<Result<Self, A::Error>> {
+        match kind {
+            Kind::Text => Some(value.read().map(Self::Text)),
+            Kind::Map => Some(value.read().map(Self::File)),
+            Kind::Nothing | Kind::Flag | Kind::Number | Kind::List => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for InstructionKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        of_kind(deserializer)
+    }
+}
+
+impl JsonSchema for InstructionKeys {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "instructions".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "oneOf": [{ "type": "string" }, generator.subschema_for::<InstructionFile>()] })
     }
 }
 

@@ -1,23 +1,43 @@
 //! JSON Schemas in agent files: of tools' parameters, inputs and outputs.
 
-use serde_json::Value;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use windlass_core::{Checker, SchemaFault, UncheckedPattern};
 
-use crate::yaml::{Field, MapReader, Problem, YamlError};
+use super::reading::Reading;
+use crate::yaml::{At, Problem, YamlError};
 
-/// A map with a JSON Schema under `schema`.
-pub(super) fn schema_of(field: &Field<'_>) -> Result<Value, YamlError> {
-    let mut map = field.map()?;
-    let schema = json_schema(&mut map, "schema")?.ok_or_else(|| map.missing("schema"))?;
-    map.finish()?;
-    Ok(schema)
+/// A JSON Schema.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct SchemaText(Map<String, Value>);
+
+impl JsonSchema for SchemaText {
+    fn schema_name() -> Cow<'static, str> {
+        "jsonSchema".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "description": "A JSON Schema (2020-12)." })
+    }
 }
 
-/// A key that holds a JSON Schema, which must be a valid one that costs little to check. The author of a file can change a
-/// pattern that would go unchecked, so it is an error here.
-pub(super) fn json_schema(map: &mut MapReader<'_>, key: &str) -> Result<Option<Value>, YamlError> {
-    let Some(field) = map.optional(key) else { return Ok(None) };
-    let schema = Value::Object(field.json_object()?);
+/// A JSON Schema under `schema`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(super) struct SchemaKeys {
+    /// The JSON Schema.
+    pub(super) schema: At<SchemaText>,
+}
+
+/// The schema, which must be a valid one that costs little to check. The author of a file can change a pattern that would
+/// go unchecked, so it is an error here.
+pub(super) fn checked(written: &At<SchemaText>, reading: &Reading<'_>) -> Result<Value, YamlError> {
+    let schema = Value::Object(written.value.0.clone());
     let checker = match Checker::new(&schema) {
         Ok(checker) => checker,
         Err(fault) => {
@@ -25,7 +45,7 @@ pub(super) fn json_schema(map: &mut MapReader<'_>, key: &str) -> Result<Option<V
                 SchemaFault::Invalid(_) => "is no valid JSON Schema",
                 _ => "cannot be used",
             };
-            let error = field.error("agent.schema", format!("`{}` {what}: {fault}", field.path));
+            let error = written.error("agent.schema", format!("`{}` {what}: {fault}", written.path));
             return Err(match fault.help() {
                 Some(help) => error.with_help(help),
                 None => error,
@@ -33,17 +53,18 @@ pub(super) fn json_schema(map: &mut MapReader<'_>, key: &str) -> Result<Option<V
         }
     };
     match checker.unchecked().first() {
-        Some(pattern) => Err(unchecked(&field, pattern)),
-        None => Ok(Some(schema)),
+        Some(pattern) => Err(unchecked(written, pattern, reading)),
+        None => Ok(schema),
     }
 }
 
-fn unchecked(field: &Field<'_>, pattern: &UncheckedPattern) -> YamlError {
-    let place = field.node.locate_pointer(&pattern.place);
+fn unchecked(written: &At<SchemaText>, pattern: &UncheckedPattern, reading: &Reading<'_>) -> YamlError {
+    let node = reading.root.at(&written.path);
+    let place = node.map_or(written.place, |node| node.locate_pointer(&pattern.place));
     let problem = Problem::Other {
         code: "agent.pattern",
-        message: format!("`{}{}`: {pattern}", field.path, pattern.place.replace('/', ".")),
+        message: format!("`{}{}`: {pattern}", written.path, pattern.place.replace('/', ".")),
         help: Some(UncheckedPattern::HELP.to_owned()),
     };
-    YamlError::new(place, field.path.clone(), problem)
+    YamlError::new(place, written.path.clone(), problem)
 }

@@ -5,6 +5,7 @@
 //! published JSON Schema is [`schema`]. Nothing here starts anything: tools, models and delegates are only described.
 
 mod address;
+mod catalogue;
 mod code;
 mod delegates;
 mod environment;
@@ -12,8 +13,12 @@ mod error;
 mod examples;
 mod instructions;
 mod json_schema;
+mod keys;
+mod kinds;
+mod loop_section;
 mod models;
 mod names;
+mod overrides;
 mod policy;
 mod reading;
 mod schema;
@@ -24,12 +29,12 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-use windlass_core::{Message, Preset, Transport};
-use windlass_models::{mock, resolve::Env};
+use serde_json::Value;
+use windlass_core::{Message, Transport};
+use windlass_models::resolve::Env;
 
-use crate::yaml::{self, Field, MapReader, Node, YamlError};
-use json_schema::schema_of;
+use crate::yaml::{self, Field, Node, YamlError};
+use keys::AgentKeys;
 use reading::Reading;
 
 pub use address::Address;
@@ -38,6 +43,7 @@ pub use delegates::DelegateEntry;
 pub use error::AgentFileError;
 pub use examples::{Example, ExampleCall};
 pub use instructions::{Instructions, MAX_INSTRUCTIONS_BYTES};
+pub use loop_section::{LaterKey, LoopSection};
 pub use models::{ModelEntry, read_prices};
 pub use names::NamedTool;
 pub use reading::ModelNames;
@@ -70,8 +76,8 @@ pub struct AgentFile {
     pub tools: Vec<ToolEntry>,
     /// The delegates.
     pub agents: Vec<DelegateEntry>,
-    /// The `loop` section as it is written, for [`windlass_core::Policy::from_settings`].
-    pub loop_settings: Map<String, Value>,
+    /// The `loop` section.
+    pub loop_section: LoopSection,
     /// The timeouts that the file gives; [`AgentFile::timeouts`] fills in the preset's.
     pub timeout_settings: TimeoutSettings,
     /// Retries of the transport.
@@ -122,7 +128,7 @@ impl AgentFile {
         env: Env<'_>,
         model_names: ModelNames,
     ) -> Result<Self, AgentFileError> {
-        let mut reading = Reading::new(file, env, model_names);
+        let mut reading = Reading::new(node, file, env, model_names);
         let agent = decode(node, &mut reading).map_err(|error| error.in_file(&reading.file))?;
         agent.check()?;
         Ok(agent)
@@ -136,10 +142,7 @@ impl AgentFile {
                 file.check()?;
             }
         }
-        match self.policy() {
-            Err(AgentFileError::Later { .. }) | Ok(_) => Ok(()),
-            Err(error) => Err(error),
-        }
+        Ok(())
     }
 
     /// The worked examples as messages.
@@ -159,23 +162,26 @@ impl AgentFile {
         }
         let later = |entry: &&DelegateEntry| matches!(entry, DelegateEntry::A2a { .. });
         if let Some(delegate) = self.agents.iter().find(later) {
-            return Err(self.later("agents", format!("{} ({})", delegate.name(), delegate.origin())));
+            return Err(self.later_at("agents", format!("{} ({})", delegate.name(), delegate.origin())));
         }
         if self.code.enabled {
-            return Err(self.later("code.enabled", "true".to_owned()));
+            return Err(self.later_at("code.enabled", "true".to_owned()));
         }
         self.policy().map(drop)
     }
 
-    /// The replies in place of its model's that the environment holds, where its loop reads them: KAOS' preset alone.
-    pub fn mock_replies(&self, env: Env<'_>) -> Option<String> {
-        let preset = self.loop_settings.get("preset").and_then(Value::as_str)?;
-        (Preset::from_name(preset) == Some(Preset::Text)).then(|| env(mock::VARIABLE)).flatten()
+    /// The replies in place of its model's that the environment holds, where its loop reads them, with the variable's name.
+    pub fn mock_replies(&self, env: Env<'_>) -> Option<(&'static str, String)> {
+        let variable = self.loop_section.keys.preset?.replies_variable?;
+        Some((variable, env(variable)?))
     }
 
-    fn later(&self, path: &str, value: String) -> AgentFileError {
-        let place = self.node.locate(path);
-        AgentFileError::Later { file: self.file.clone(), place, path: path.to_owned(), value }
+    fn later_at(&self, path: &str, value: String) -> AgentFileError {
+        self.later(LaterKey { place: self.node.locate(path), path: path.to_owned(), value })
+    }
+
+    fn later(&self, LaterKey { place, path, value }: LaterKey) -> AgentFileError {
+        AgentFileError::Later { file: self.file.clone(), place, path, value }
     }
 }
 
@@ -184,67 +190,5 @@ fn decode(node: &Node, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError
     if node.is_null() {
         return Err(field.error("agent.empty", "The file is empty; an agent's keys are expected"));
     }
-    let mut map = field.map()?;
-    let name = match map.optional("name") {
-        Some(name) => name.filled_text()?.to_owned(),
-        None => reading.default_name(),
-    };
-    let mut file = keys_of_agent(node, map, name, reading)?;
-    file.unmasked = std::mem::take(&mut reading.unmasked);
-    Ok(file)
-}
-
-/// The keys of an agent but its name: at the top of a file, or in a branch.
-fn keys_of_agent(
-    node: &Node,
-    mut map: MapReader<'_>,
-    name: String,
-    reading: &mut Reading<'_>,
-) -> Result<AgentFile, YamlError> {
-    let description = map.or("description", String::new(), |text| text.text().map(str::to_owned))?;
-    let models = map.or("model", Vec::new(), |model| models::decode(&model, reading))?;
-    let instructions =
-        map.or("instructions", Instructions::default(), |text| Instructions::decode(&text, reading))?;
-    let examples = map.or("examples", Vec::new(), |list| examples::decode(&list))?;
-    let input_schema = map.maybe("input", |input| schema_of(&input))?;
-    let output_schema = map.maybe("output", |output| schema_of(&output))?;
-    let tools = map.or("tools", Vec::new(), |tools| tools::decode(&tools, reading))?;
-    let agents = map.or("agents", Vec::new(), |agents| delegates::decode(&agents, reading))?;
-    let loop_settings = map.or("loop", Map::new(), |settings| settings.json_object())?;
-    let timeout_settings =
-        map.or("timeouts", TimeoutSettings::default(), |field| TimeoutSettings::decode(&field, true))?;
-    let retry = map.or("retry", Transport::default(), |retry| read_retry(&retry))?;
-    let code = map.or("code", CodeSettings::default(), |code| CodeSettings::decode(&code))?;
-    map.finish()?;
-    Ok(AgentFile {
-        name,
-        description,
-        models,
-        instructions,
-        examples,
-        input_schema,
-        output_schema,
-        tools,
-        agents,
-        loop_settings,
-        timeout_settings,
-        retry,
-        code,
-        folder: reading.folder.clone(),
-        file: reading.file.clone(),
-        unmasked: Vec::new(),
-        node: node.clone(),
-    })
-}
-
-fn read_retry(field: &Field<'_>) -> Result<Transport, YamlError> {
-    let usual = Transport::default();
-    let mut map = field.map()?;
-    let retry = Transport {
-        retries: map.or("retries", usual.retries, |number| number.u32())?,
-        wait_ms: map.or("wait_ms", usual.wait_ms, |number| number.u64())?,
-        max_wait_ms: map.or("max_wait_ms", usual.max_wait_ms, |number| number.u64())?,
-    };
-    map.finish()?;
-    Ok(retry)
+    field.decode::<AgentKeys>()?.file(reading)
 }

@@ -1,12 +1,20 @@
 //! The models of a file.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use windlass_core::settings::Whole;
 use windlass_core::{ModelChoice, Prices, Secret};
 use windlass_models::{ModelSettings, Timeouts};
 
 use super::address::Address;
+use super::kinds::{AddressText, Filled, LooseText, Number, Pairs, SecretText, Short, TextOr};
 use super::reading::{ModelNames, Reading};
-use super::timeouts::TimeoutSettings;
-use crate::yaml::{Field, NodeValue, Place, YamlError};
+use super::timeouts::{ModelTimeouts, TimeoutSettings};
+use crate::yaml::{At, Field, OneOrMany, Place, Problem, YamlError};
 
 /// The most entries of `metadata` (OpenAI API reference, chat completions).
 const MAX_METADATA: usize = 16;
@@ -94,97 +102,119 @@ impl ModelEntry {
     }
 }
 
-pub(super) fn decode(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<Vec<ModelEntry>, YamlError> {
-    match field.node.value {
-        NodeValue::List(_) => {
-            let items = field.list()?;
-            if items.is_empty() {
-                return Err(field.error("agent.no_model", "`model` is an empty list"));
+/// The model or models of a file.
+pub(super) type ModelKeys = OneOrMany<At<TextOr<ModelMap>>>;
+
+/// A model with settings.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "model")]
+pub(super) struct ModelMap {
+    /// provider/model, auto or tour; with a `base_url` any name.
+    #[serde(rename = "use")]
+    use_: At<Filled>,
+    /// Where the API is, with or without a trailing slash or /v1.
+    base_url: Option<At<AddressText>>,
+    /// The key, instead of the provider's usual variable.
+    key: Option<At<SecretText>>,
+    /// More headers for every request.
+    #[serde(default)]
+    headers: Pairs<At<SecretText>>,
+    /// Sampling temperature. Default: the provider's.
+    temperature: Option<Number>,
+    /// The most tokens of a reply. Default: the provider's.
+    max_tokens: Option<Whole<1>>,
+    /// The most bytes of a reply: text, reasoning and arguments together. Default: 16 MiB.
+    max_reply_bytes: Option<Whole<1, MOST_REPLY_BYTES>>,
+    /// Texts that end a reply.
+    #[serde(default)]
+    stop: OneOrMany<String>,
+    /// Nucleus sampling: the share of probability that tokens are drawn from.
+    top_p: Option<Number<0, 1>>,
+    /// How much tokens that came already are held back.
+    presence_penalty: Option<Number<-2, 2>>,
+    /// How much the model is to reason. `true` is `medium`.
+    reasoning: Option<Reasoning>,
+    /// What the provider is to keep with each request.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = MAX_METADATA))]
+    metadata: At<Pairs<LooseText>>,
+    /// Whether the marks of `loop.cache` are sent. Default: to OpenRouter only.
+    cache_control: Option<bool>,
+    /// List prices. A limit on cost needs them.
+    prices: Option<PriceKeys>,
+    /// How long this model's calls may take. Default: the agent's.
+    #[serde(default)]
+    timeouts: ModelTimeouts,
+}
+
+impl Short for ModelMap {
+    const EXPECTED: &'static str = "a model's name, a map, or a list of these";
+}
+
+/// How much a model is to reason.
+#[derive(Clone, Copy, Debug)]
+struct Reasoning(&'static str);
+
+const EFFORTS: [&str; 3] = ["low", "medium", "high"];
+
+impl<'de> Deserialize<'de> for Reasoning {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Effort;
+
+        impl Visitor<'_> for Effort {
+            type Value = &'static str;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, low, medium or high")
             }
-            items.iter().map(|item| entry(item, reading)).collect()
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<&'static str, E> {
+                let effort = EFFORTS.into_iter().find(|effort| *effort == text);
+                effort.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+
+            /// `true` is `medium` (acorn).
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<&'static str, E> {
+                if flag { Ok("medium") } else { Err(E::invalid_value(Unexpected::Bool(flag), &self)) }
+            }
         }
-        _ => Ok(vec![entry(field, reading)?]),
+
+        deserializer.deserialize_any(Effort).map(Self)
     }
 }
 
-fn entry(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
-    let place = field.node.place();
-    match field.node.value {
-        NodeValue::String(_) => {
-            Ok(ModelEntry { use_: name(field, false, reading)?, place, ..ModelEntry::default() })
-        }
-        NodeValue::Map(_) => {
-            let mut map = field.map()?;
-            let base_url = map.maybe("base_url", |url| reading.address(&url))?;
-            let entry = ModelEntry {
-                use_: name(&map.required("use")?, base_url.is_some(), reading)?,
-                base_url,
-                key: map.maybe("key", |key| reading.secret(&key))?,
-                headers: map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?,
-                temperature: map.maybe("temperature", |number| number.f64_from_zero())?,
-                max_tokens: map.maybe("max_tokens", |number| number.u64_in(1, u64::MAX))?,
-                max_reply_bytes: map.maybe("max_reply_bytes", |number| number.u64_in(1, MOST_REPLY_BYTES))?,
-                stop: map.or("stop", Vec::new(), |texts| texts.text_or_texts())?,
-                top_p: map.maybe("top_p", |number| share(&number))?,
-                presence_penalty: map.maybe("presence_penalty", |number| penalty(&number))?,
-                reasoning: map.maybe("reasoning", |effort| reasoning(&effort))?,
-                metadata: map.or("metadata", Vec::new(), |field| metadata(&field))?,
-                cache_control: map.maybe("cache_control", |flag| flag.bool())?,
-                prices: map.maybe("prices", |prices| read_prices(&prices))?,
-                timeouts: map.or("timeouts", TimeoutSettings::default(), |field| {
-                    TimeoutSettings::decode(&field, false)
-                })?,
-                place,
-            };
-            map.finish()?;
-            Ok(entry)
-        }
-        _ => Err(field.wrong("a model's name, a map, or a list of these")),
+impl JsonSchema for Reasoning {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "reasoning".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [true, "low", "medium", "high"] })
     }
 }
 
-/// A share of probability.
-fn share(field: &Field<'_>) -> Result<f64, YamlError> {
-    field
-        .f64_from_zero()
-        .ok()
-        .filter(|share| *share <= 1.0)
-        .ok_or_else(|| field.wrong("a number from 0 to 1"))
+/// List prices in USD per million tokens.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct PriceKeys {
+    /// USD per million tokens of requests.
+    input: Number,
+    /// USD per million tokens of replies.
+    output: Number,
+    /// USD per million cached tokens of requests. Default: as `input`.
+    cached: Option<Number>,
 }
 
-/// A penalty in the range of OpenAI's API.
-fn penalty(field: &Field<'_>) -> Result<f64, YamlError> {
-    let number = field.json().as_f64().filter(|number| (-2.0..=2.0).contains(number));
-    number.ok_or_else(|| field.wrong("a number from -2 to 2"))
-}
-
-/// `true` is `medium` (acorn).
-fn reasoning(field: &Field<'_>) -> Result<String, YamlError> {
-    match &field.node.value {
-        NodeValue::Bool(true) => Ok("medium".to_owned()),
-        NodeValue::String(effort) if ["low", "medium", "high"].contains(&effort.as_str()) => {
-            Ok(effort.clone())
-        }
-        _ => Err(field.wrong("true, low, medium or high")),
+impl From<PriceKeys> for Prices {
+    fn from(keys: PriceKeys) -> Self {
+        Self::per_million(keys.input.0, keys.output.0, keys.cached.map(|price| price.0))
     }
-}
-
-fn metadata(field: &Field<'_>) -> Result<Vec<(String, String)>, YamlError> {
-    let entries = field.entries()?;
-    if entries.len() > MAX_METADATA {
-        return Err(field.wrong("a map of at most 16 entries"));
-    }
-    entries.into_iter().map(|(key, value)| Ok((key.name.clone(), value.loose_text()?))).collect()
-}
-
-fn name(field: &Field<'_>, has_base_url: bool, reading: &Reading<'_>) -> Result<String, YamlError> {
-    let name = field.filled_text()?;
-    let full =
-        name.split_once('/').is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty());
-    if full || has_base_url || matches!(name, "auto" | "tour") || reading.model_names == ModelNames::Plain {
-        return Ok(name.to_owned());
-    }
-    Err(field.wrong("provider/model (such as openai/gpt-5-mini), auto or tour"))
 }
 
 /// List prices in USD per million tokens, as `prices` writes them.
@@ -192,10 +222,71 @@ fn name(field: &Field<'_>, has_base_url: bool, reading: &Reading<'_>) -> Result<
 /// # Errors
 /// A key is missing or unknown, or a price is no number from 0.
 pub fn read_prices(field: &Field<'_>) -> Result<Prices, YamlError> {
-    let mut map = field.map()?;
-    let input = map.required("input")?.f64_from_zero()?;
-    let output = map.required("output")?.f64_from_zero()?;
-    let cached = map.maybe("cached", |price| price.f64_from_zero())?;
-    map.finish()?;
-    Ok(Prices::per_million(input, output, cached))
+    field.decode().map(|keys: PriceKeys| keys.into())
+}
+
+pub(super) fn entries(
+    models: At<ModelKeys>,
+    reading: &mut Reading<'_>,
+) -> Result<Vec<ModelEntry>, YamlError> {
+    if models.value.0.is_empty() {
+        return Err(models.error("agent.no_model", "`model` is an empty list"));
+    }
+    models.value.0.into_iter().map(|entry| self::entry(entry, reading)).collect()
+}
+
+fn entry(entry: At<TextOr<ModelMap>>, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
+    let place = entry.place;
+    let keys = match &entry.value {
+        TextOr::Text(name) => {
+            let use_ = name_of(&entry.with(name), false, reading)?;
+            return Ok(ModelEntry { use_, place, ..ModelEntry::default() });
+        }
+        TextOr::Map(keys) => keys.clone(),
+    };
+    let metadata = keys.metadata.value.0;
+    if metadata.len() > MAX_METADATA {
+        let found = format!(
+            "`{}` has {} entries; at most {MAX_METADATA} are kept",
+            keys.metadata.path,
+            metadata.len()
+        );
+        return Err(YamlError::new(
+            keys.metadata.place,
+            keys.metadata.path,
+            Problem::Other { code: "agent.metadata", message: found, help: None },
+        ));
+    }
+    Ok(ModelEntry {
+        use_: name_of(&keys.use_, keys.base_url.is_some(), reading)?,
+        base_url: keys.base_url.map(|url| reading.address(&url)).transpose()?,
+        key: keys.key.map(|key| reading.secret(&key)).transpose()?,
+        headers: reading.secrets(&keys.headers)?,
+        temperature: keys.temperature.map(|number| number.0),
+        max_tokens: keys.max_tokens.map(Whole::get),
+        max_reply_bytes: keys.max_reply_bytes.map(Whole::get),
+        stop: keys.stop.0,
+        top_p: keys.top_p.map(|number| number.0),
+        presence_penalty: keys.presence_penalty.map(|number| number.0),
+        reasoning: keys.reasoning.map(|effort| effort.0.to_owned()),
+        metadata: metadata.into_iter().map(|(key, value)| (key, value.0)).collect(),
+        cache_control: keys.cache_control,
+        prices: keys.prices.map(Into::into),
+        timeouts: keys.timeouts.into(),
+        place,
+    })
+}
+
+fn name_of<T: AsRef<str>>(
+    name: &At<T>,
+    has_base_url: bool,
+    reading: &Reading<'_>,
+) -> Result<String, YamlError> {
+    let text = name.value.as_ref();
+    let full =
+        text.split_once('/').is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty());
+    if full || has_base_url || matches!(text, "auto" | "tour") || reading.model_names == ModelNames::Plain {
+        return Ok(text.to_owned());
+    }
+    Err(name.wrong("provider/model (such as openai/gpt-5-mini), auto or tour"))
 }

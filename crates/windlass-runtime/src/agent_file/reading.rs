@@ -6,7 +6,8 @@ use windlass_core::{Secret, looks_like_a_key, mask_url_parts};
 use windlass_models::resolve::{Env, mask_usual_keys};
 
 use super::address::Address;
-use crate::yaml::{Field, YamlError};
+use super::kinds::{AddressText, Pairs, SecretText};
+use crate::yaml::{At, Node, YamlError};
 
 /// Which names of models a file may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(super) struct Reading<'e> {
     /// Absolute, so that it stays the same whatever the process does.
     pub(super) folder: PathBuf,
     pub(super) model_names: ModelNames,
+    /// The whole document.
+    pub(super) root: &'e Node,
     /// What is to be said of secrets that are too short to be masked.
     pub(super) unmasked: Vec<String>,
     parent: PathBuf,
@@ -30,7 +33,7 @@ pub(super) struct Reading<'e> {
 }
 
 impl<'e> Reading<'e> {
-    pub(super) fn new(file: &Path, env: Env<'e>, model_names: ModelNames) -> Self {
+    pub(super) fn new(root: &'e Node, file: &Path, env: Env<'e>, model_names: ModelNames) -> Self {
         // Tools may find them, whichever model this file names.
         mask_usual_keys(env);
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -40,6 +43,7 @@ impl<'e> Reading<'e> {
             folder: std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned()),
             parent: parent.to_owned(),
             model_names,
+            root,
             unmasked: Vec::new(),
             stem: file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
             env,
@@ -55,8 +59,7 @@ impl<'e> Reading<'e> {
     }
 
     /// A path of the file as messages show it: as near to what is written as it can be.
-    pub(super) fn shown(&self, field: &Field<'_>) -> String {
-        let written = field.node.as_str().unwrap_or_default();
+    pub(super) fn shown(&self, written: &str) -> String {
         if self.parent == Path::new(".") {
             written.to_owned()
         } else {
@@ -65,30 +68,34 @@ impl<'e> Reading<'e> {
     }
 
     /// A path of the file, from the file's folder.
-    pub(super) fn path(&self, field: &Field<'_>) -> Result<PathBuf, YamlError> {
-        field.filled_text().map(|path| self.folder.join(path))
+    pub(super) fn path(&self, written: &str) -> PathBuf {
+        self.folder.join(written)
     }
 
     /// A field that holds a secret: `${NAME}` is read from the environment.
-    pub(super) fn secret(&mut self, field: &Field<'_>) -> Result<Secret, YamlError> {
-        let (text, values) = self.expand(written(field)?, field)?;
-        Ok(self.masked(text, values, field))
+    pub(super) fn secret(&mut self, written: &At<SecretText>) -> Result<Secret, YamlError> {
+        let (text, values) = self.expand(written.value.as_str(), written)?;
+        Ok(self.masked(text, values, &written.path))
     }
 
     /// A map of names to values that may be secrets: those that come from the environment are, and those whose name or
     /// looks say so. Others are settings, such as `LEVEL: debug`, and stay readable where they turn up.
-    pub(super) fn secrets(&mut self, field: &Field<'_>) -> Result<Vec<(String, Secret)>, YamlError> {
+    pub(super) fn secrets(
+        &mut self,
+        written: &Pairs<At<SecretText>>,
+    ) -> Result<Vec<(String, Secret)>, YamlError> {
         let mut secrets = Vec::new();
-        for (key, field) in field.entries()? {
-            let (text, values) = self.expand(written(&field)?, &field)?;
-            let is_secret = !values.is_empty() || names_a_secret(&key.name) || looks_like_a_key(&text);
-            let value = if is_secret { self.masked(text, values, &field) } else { Secret::unmasked(text) };
-            secrets.push((key.name.clone(), value));
+        for (name, value) in &written.0 {
+            let (text, values) = self.expand(value.value.as_str(), value)?;
+            let is_secret = !values.is_empty() || names_a_secret(name) || looks_like_a_key(&text);
+            let secret =
+                if is_secret { self.masked(text, values, &value.path) } else { Secret::unmasked(text) };
+            secrets.push((name.clone(), secret));
         }
         Ok(secrets)
     }
 
-    fn masked(&mut self, text: String, values: Vec<String>, field: &Field<'_>) -> Secret {
+    fn masked(&mut self, text: String, values: Vec<String>, path: &str) -> Secret {
         // Also where they are only a part of the whole.
         for value in values {
             drop(Secret::from(value));
@@ -96,7 +103,6 @@ impl<'e> Reading<'e> {
         let secret = Secret::from(text);
         let (bytes, least) = (secret.expose().trim().len(), Secret::MIN_MASKED_BYTES);
         if bytes > 0 && !secret.is_masked() {
-            let path = &field.path;
             self.unmasked.push(format!(
                 "secrets: `{path}` has {bytes} bytes; what is shorter than {least} is not masked where it is repeated"
             ));
@@ -105,19 +111,18 @@ impl<'e> Reading<'e> {
     }
 
     /// A field that holds an address: `${NAME}` is read from the environment.
-    pub(super) fn address(&mut self, field: &Field<'_>) -> Result<Address, YamlError> {
-        let written = field.filled_text()?;
-        let (text, values) = self.expand(written, field)?;
+    pub(super) fn address(&mut self, written: &At<AddressText>) -> Result<Address, YamlError> {
+        let (text, values) = self.expand(&written.value.0, written)?;
         mask_url_parts(&text);
         values
             .into_iter()
             .filter(|value| !is_public(value, &text))
             .for_each(|value| drop(Secret::from(value)));
-        Ok(Address::new(text, written))
+        Ok(Address::new(text, written.value.0.as_str()))
     }
 
     /// The text with each `${NAME}` replaced, and what stood for the names.
-    fn expand(&self, text: &str, field: &Field<'_>) -> Result<(String, Vec<String>), YamlError> {
+    fn expand<T>(&self, text: &str, written: &At<T>) -> Result<(String, Vec<String>), YamlError> {
         let mut out = String::with_capacity(text.len());
         let mut values = Vec::new();
         let mut rest = text;
@@ -125,15 +130,15 @@ impl<'e> Reading<'e> {
             out.push_str(before);
             let name = after.split_once('}').map(|(name, _)| name).filter(|name| is_variable(name));
             let Some(name) = name else {
-                let message = format!("`{}` has a `${{` that no `NAME}}` follows", field.path);
-                return Err(field.error("agent.placeholder", message).with_help(
+                let message = format!("`{}` has a `${{` that no `NAME}}` follows", written.path);
+                return Err(written.error("agent.placeholder", message).with_help(
                     "write ${NAME} with letters, digits and underscores; defaults as in ${NAME:-x} are not known",
                 ));
             };
             let Some(value) = (self.env)(name) else {
                 let message =
-                    format!("`{}` needs the environment variable {name}, which is not set", field.path);
-                return Err(field
+                    format!("`{}` needs the environment variable {name}, which is not set", written.path);
+                return Err(written
                     .error("agent.missing_env", message)
                     .with_help(format!("export {name}=...")));
             };
@@ -150,10 +155,6 @@ fn is_variable(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
-}
-
-fn written<'n>(field: &Field<'n>) -> Result<&'n str, YamlError> {
-    field.node.as_str().ok_or_else(|| field.wrong_kind("a text"))
 }
 
 /// Whether a variable or header is named like one that holds a secret.

@@ -1,15 +1,21 @@
 //! Service entries: groups of built-in tools that share a file or a process.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_core::nearest;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, VariantAccess};
+use serde::{Deserialize, Deserializer};
+use windlass_core::settings::Whole;
 use windlass_tools::sandbox::{Sandbox, SandboxKind, SandboxSettings};
 use windlass_tools::{SharedService, Tool, ToolOverrides};
 
+use super::catalogue::Catalogue;
+use super::kinds::{Filled, OrNothing};
+use super::overrides::{Overrides, with_overrides};
 use super::reading::Reading;
-use super::tools::Overrides;
-use crate::yaml::{Field, MapReader, Node, NodeValue, Place, YamlError};
+use crate::yaml::{At, Place};
 
 /// A service of an agent file.
 #[derive(Clone, Debug)]
@@ -46,9 +52,6 @@ fn memory_tools(_prefix: Option<&str>) -> Vec<Arc<dyn Tool>> {
     Vec::new()
 }
 
-/// The names of services in agent files.
-pub(super) const NAMES: [&str; 2] = ["memory", "sandbox"];
-
 impl ServiceEntry {
     /// The names of its tools, as the model calls them.
     pub fn tool_names(&self) -> Vec<String> {
@@ -73,86 +76,142 @@ impl ServiceEntry {
     }
 }
 
-/// `memory`, `{ memory: { path: ... } }`, or a list of such.
-pub(super) fn decode(
-    field: &Field<'_>,
-    outer: &Overrides,
-    reading: &Reading<'_>,
-) -> Result<Vec<ServiceEntry>, YamlError> {
-    match &field.node.value {
-        NodeValue::String(name) => {
-            known(name, field.node.place(), field)?;
-            let nothing = Node::new(NodeValue::Map(Vec::new()), field.node.place());
-            Ok(vec![entry(name, &Field::new(&nothing, field.path.clone()), outer, reading)?])
-        }
-        NodeValue::Map(_) => {
-            let entries = field.entries()?.into_iter().map(|(key, options)| {
-                known(&key.name, key.place(), field)?;
-                let nothing = Node::new(NodeValue::Map(Vec::new()), key.place());
-                let none = Field::new(&nothing, options.path.clone());
-                entry(&key.name, if options.node.is_null() { &none } else { &options }, outer, reading)
-            });
-            entries.collect()
-        }
-        NodeValue::List(_) => {
-            let mut all = Vec::new();
-            for item in field.list()? {
-                if matches!(item.node.value, NodeValue::List(_)) {
-                    return Err(item.wrong("a service's name, or a map of names with their options"));
-                }
-                all.extend(decode(&item, outer, reading)?);
-            }
-            Ok(all)
-        }
-        _ => Err(field.wrong("a service's name, or a map of names with their options")),
+with_overrides! {
+    /// Entries that outlive runs: save, search, delete, list_all.
+    #[derive(Default)]
+    #[schemars(inline)]
+    MemoryOptions {
+        /// The tools that are taken, under their own names. Default: all, with the service's name before theirs.
+        tools: Option<Picked>,
+        /// Its SQLite file. Default: memory/NAME.db in WINDLASS_HOME, with the agent's name.
+        path: Option<Filled>,
     }
 }
 
-fn entry(
-    name: &str,
-    options: &Field<'_>,
-    outer: &Overrides,
-    reading: &Reading<'_>,
-) -> Result<ServiceEntry, YamlError> {
-    let place = options.node.place();
-    let mut map = options.map()?;
-    let service = if name == "memory" {
-        BuiltinService::Memory(map.maybe("path", |path| reading.path(&path))?)
-    } else {
-        BuiltinService::Sandbox(sandbox(&mut map, reading)?)
+with_overrides! {
+    /// An interpreter of Python in a child process: execute, reset.
+    #[derive(Default)]
+    #[schemars(inline)]
+    SandboxOptions {
+        /// The tools that are taken, under their own names. Default: all, with the service's name before theirs.
+        tools: Option<Picked>,
+        /// Only the tools' names differ: process_sandbox__execute or local_sandbox__execute. Default: process.
+        kind: Option<Kind>,
+        /// The interpreter. Default: python3.
+        python: Option<Filled>,
+        /// What code may import. Default: nothing.
+        modules: Option<Vec<String>>,
+        /// Built-in functions of Python beyond the harmless ones.
+        builtins: Option<Vec<String>>,
+        /// How long one execution may take, in seconds; then the interpreter is started anew. Default: 30.
+        seconds: Option<Whole<1, 3_600>>,
+        /// How much address space the interpreter may take, in MiB. Default: 256.
+        memory_mb: Option<Whole<16, 1_048_576>>,
+    }
+}
+
+/// By which names a sandbox' tools are called.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub(super) enum Kind {
+    Process,
+    Local,
+}
+
+/// The services that there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Known {
+    Memory,
+    Sandbox,
+}
+
+/// Names of tools, one at least.
+#[derive(Clone, Debug)]
+pub(super) struct Picked(Vec<String>);
+
+impl<'de> Deserialize<'de> for Picked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names = Vec::deserialize(deserializer)?;
+        if names.is_empty() {
+            return Err(D::Error::invalid_length(0, &"a list with at least one tool"));
+        }
+        Ok(Self(names))
+    }
+}
+
+impl JsonSchema for Picked {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "picked".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })
+    }
+}
+
+/// A service with its options.
+#[derive(Clone, Debug)]
+pub(super) enum ServiceChoice {
+    Memory(MemoryOptions),
+    Sandbox(SandboxOptions),
+}
+
+impl Catalogue for ServiceChoice {
+    const WHAT: &'static str = "service";
+    const UNKNOWN: &'static str = "agent.unknown_service";
+    const DEFINITIONS: [&'static str; 2] = ["service", "serviceOptions"];
+
+    type Entry = Known;
+    const NAMES: &'static [(&'static str, Known)] = &[("memory", Known::Memory), ("sandbox", Known::Sandbox)];
+
+    fn options(service: Known, generator: &mut SchemaGenerator) -> Schema {
+        match service {
+            Known::Memory => generator.subschema_for::<OrNothing<MemoryOptions>>(),
+            Known::Sandbox => generator.subschema_for::<OrNothing<SandboxOptions>>(),
+        }
+    }
+
+    fn read<'de, A: VariantAccess<'de>>(service: Known, options: A) -> Result<Self, A::Error> {
+        match service {
+            Known::Memory => options.newtype_variant().map(|OrNothing(options)| Self::Memory(options)),
+            Known::Sandbox => options.newtype_variant().map(|OrNothing(options)| Self::Sandbox(options)),
+        }
+    }
+}
+
+pub(super) fn entry(choice: &At<ServiceChoice>, outer: &Overrides, reading: &Reading<'_>) -> ServiceEntry {
+    let (service, picked, own) = match &choice.value {
+        ServiceChoice::Memory(options) => {
+            let path = options.path.as_ref().map(|path| reading.path(&path.0));
+            (BuiltinService::Memory(path), &options.tools, options.overrides())
+        }
+        ServiceChoice::Sandbox(options) => {
+            (BuiltinService::Sandbox(sandbox(options, reading)), &options.tools, options.overrides())
+        }
     };
-    let pick = map.or("tools", Vec::new(), |tools| {
-        let names = tools.texts()?;
-        if names.is_empty() { Err(tools.wrong("a list with at least one tool")) } else { Ok(names) }
-    })?;
-    let mut overrides = Overrides::read(&mut map)?.or(outer).finish();
-    map.finish()?;
+    let mut overrides = own.or(outer).finish();
     let prefix = overrides.prefix.take().map(|prefix| prefix.to_string());
-    Ok(ServiceEntry { service, pick, prefix, overrides, place })
+    let pick = picked.as_ref().map_or_else(Vec::new, |picked| picked.0.clone());
+    ServiceEntry { service, pick, prefix, overrides, place: choice.place }
 }
 
-fn sandbox(map: &mut MapReader<'_>, reading: &Reading<'_>) -> Result<SandboxSettings, YamlError> {
+fn sandbox(options: &SandboxOptions, reading: &Reading<'_>) -> SandboxSettings {
     let usual = SandboxSettings::default();
-    let kinds = [("process", SandboxKind::Process), ("local", SandboxKind::Local)];
-    Ok(SandboxSettings {
-        kind: map.or("kind", usual.kind, |kind| kind.choice(&kinds))?,
-        python: map.or("python", usual.python, |program| program.filled_text().map(str::to_owned))?,
-        modules: map.or("modules", usual.modules, |list| list.texts())?,
-        builtins: map.or("builtins", usual.builtins, |list| list.texts())?,
-        seconds: map.or("seconds", usual.seconds, |number| number.u64_in(1, 3_600))?,
-        memory_mb: map.or("memory_mb", usual.memory_mb, |number| number.u64_in(16, 1_048_576))?,
+    SandboxSettings {
+        kind: options.kind.map_or(usual.kind, |kind| match kind {
+            Kind::Process => SandboxKind::Process,
+            Kind::Local => SandboxKind::Local,
+        }),
+        python: options.python.as_ref().map_or(usual.python, |python| python.0.clone()),
+        modules: options.modules.clone().unwrap_or(usual.modules),
+        builtins: options.builtins.clone().unwrap_or(usual.builtins),
+        seconds: options.seconds.map_or(usual.seconds, Whole::get),
+        memory_mb: options.memory_mb.map_or(usual.memory_mb, Whole::get),
         folder: Some(reading.folder.clone()),
-    })
-}
-
-fn known(name: &str, place: Place, field: &Field<'_>) -> Result<(), YamlError> {
-    if NAMES.contains(&name) {
-        return Ok(());
     }
-    let written = Node::new(NodeValue::String(name.to_owned()), place);
-    let hint = crate::yaml::did_you_mean(&nearest(name, NAMES));
-    let message = format!("There is no service `{name}`{hint}");
-    Err(Field::new(&written, field.path.clone())
-        .error("agent.unknown_service", message)
-        .with_help(format!("the services are {}", NAMES.join(", "))))
 }

@@ -1,4 +1,5 @@
 mod bad;
+mod docs;
 mod good;
 mod schema;
 

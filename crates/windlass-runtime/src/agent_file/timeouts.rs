@@ -1,8 +1,9 @@
-//! Timeouts: what the file gives, and what the preset says where it gives nothing.
+//! Timeouts that the file gives. Where it gives none, the preset's hold.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_core::settings::Whole;
 use windlass_models::Timeouts;
-
-use crate::yaml::{Field, YamlError};
 
 /// The timeouts that a file or a model's entry gives, in milliseconds; `None`: the usual ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,21 +20,52 @@ pub struct TimeoutSettings {
     pub tool_ms: Option<u64>,
 }
 
-impl TimeoutSettings {
-    pub(super) fn decode(field: &Field<'_>, with_tools: bool) -> Result<Self, YamlError> {
-        let mut map = field.map()?;
-        let ms = |field: Field<'_>| field.u64_in(1, u64::MAX);
-        let found = Self {
-            connect_ms: map.maybe("connect_ms", ms)?,
-            first_token_ms: map.maybe("first_token_ms", ms)?,
-            idle_ms: map.maybe("idle_ms", ms)?,
-            total_ms: map.maybe("total_ms", ms)?,
-            tool_ms: if with_tools { map.maybe("tool_ms", ms)? } else { None },
-        };
-        map.finish()?;
-        Ok(found)
-    }
+macro_rules! timeouts {
+    ($(#[$about:meta])* $Name:ident $($(#[$doc:meta])* $key:ident)?) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        #[schemars(inline)]
+        pub(super) struct $Name {
+            /// To connect, in milliseconds. Default: 10000.
+            connect_ms: Option<Whole<1>>,
+            /// From the call to its first token, in milliseconds. Default: 60000.
+            first_token_ms: Option<Whole<1>>,
+            /// Between two tokens, in milliseconds. Default: 60000.
+            idle_ms: Option<Whole<1>>,
+            /// A whole model call, in milliseconds. Default: the preset's.
+            total_ms: Option<Whole<1>>,
+            $($(#[$doc])* $key: Option<Whole<1>>,)?
+        }
 
+        impl From<$Name> for TimeoutSettings {
+            fn from(keys: $Name) -> Self {
+                Self {
+                    connect_ms: keys.connect_ms.map(Whole::get),
+                    first_token_ms: keys.first_token_ms.map(Whole::get),
+                    idle_ms: keys.idle_ms.map(Whole::get),
+                    total_ms: keys.total_ms.map(Whole::get),
+                    $($key: keys.$key.map(Whole::get),)?
+                    ..Self::default()
+                }
+            }
+        }
+    };
+}
+
+timeouts! {
+    /// How long calls of one model may take.
+    ModelTimeouts
+}
+
+timeouts! {
+    /// How long things may take.
+    AgentTimeouts
+    /// One try of a tool, in milliseconds. Default: the preset's.
+    tool_ms
+}
+
+impl TimeoutSettings {
     /// The timeouts of a model call: these over the given ones.
     pub fn over(&self, usual: Timeouts) -> Timeouts {
         Timeouts {
@@ -42,16 +74,5 @@ impl TimeoutSettings {
             idle_ms: self.idle_ms.unwrap_or(usual.idle_ms),
             total_ms: self.total_ms.unwrap_or(usual.total_ms),
         }
-    }
-}
-
-/// What the presets say of a model call's total and a tool's try, in milliseconds (the table of the loops reference).
-pub(super) fn of_preset(preset: &str) -> (u64, u64) {
-    match preset {
-        "text" => (60_000, 60_000),
-        "refine" => (120_000, 120_000),
-        "plan" => (600_000, 500_000),
-        // chat and typed.
-        _ => (600_000, 300_000),
     }
 }

@@ -2,16 +2,21 @@
 
 use std::path::PathBuf;
 
+use schemars::{Schema, SchemaGenerator};
+use serde::de::VariantAccess;
 use serde_json::Value;
 use windlass_core::{Effect, Secret, nearest};
 use windlass_tools::command::{CommandSettings, CommandTool, passes_gate};
-use windlass_tools::{ToolOverrides, ToolSetError, valid_name};
+use windlass_tools::{ToolOverrides, ToolSetError};
 
 use super::address::Address;
-use super::json_schema::json_schema;
+use super::catalogue::{Catalogue, Choices};
+use super::json_schema::{SchemaText, checked};
+use super::kinds::{AddressText, Filled, OrNothing, Pairs, SecretText, ToolName};
+use super::overrides::{Overrides, with_overrides};
 use super::reading::Reading;
-use super::services::{self, ServiceEntry};
-use crate::yaml::{Field, MapReader, NodeValue, Place, YamlError};
+use super::services::{self, ServiceChoice, ServiceEntry};
+use crate::yaml::{At, Place, YamlError, did_you_mean};
 
 /// A tool entry.
 #[derive(Clone, Debug)]
@@ -152,265 +157,300 @@ impl Builtin {
     }
 }
 
-pub(super) fn decode(field: &Field<'_>, reading: &mut Reading<'_>) -> Result<Vec<ToolEntry>, YamlError> {
+with_overrides! {
+    /// A tool, or the tools of a server.
+    #[schemars(rename = "tool", extend("oneOf" = [
+        { "required": ["mcp"] }, { "required": ["builtin"] }, { "required": ["command"] }, { "required": ["service"] },
+    ]))]
+    ToolKeys {
+        /// The tools of an MCP server.
+        mcp: Option<At<McpKeys>>,
+        /// Built-in tools: a name, a list of names, or a map of names with their options.
+        builtin: Option<Choices<BuiltinChoice>>,
+        /// A program that is a tool.
+        command: Option<At<CommandKeys>>,
+        /// Built-in tools that share something, set up and torn down around runs.
+        service: Option<Choices<ServiceChoice>>,
+    }
+}
+
+pub(super) fn entries(
+    tools: Vec<At<ToolKeys>>,
+    reading: &mut Reading<'_>,
+) -> Result<Vec<ToolEntry>, YamlError> {
     let mut entries = Vec::new();
-    for item in field.list()? {
-        entry(&item, reading, &mut entries)?;
+    for tool in tools {
+        entry(&tool, reading, &mut entries)?;
     }
     Ok(entries)
 }
 
 fn entry(
-    field: &Field<'_>,
+    tool: &At<ToolKeys>,
     reading: &mut Reading<'_>,
     entries: &mut Vec<ToolEntry>,
 ) -> Result<(), YamlError> {
-    let mut map =
-        field.map().map_err(|_| field.wrong("a map with `mcp`, `builtin`, `command` or `service`"))?;
-    let place = field.node.place();
-    let mcp = map.optional("mcp");
-    let builtin = map.optional("builtin");
-    let command = map.optional("command");
-    let service = map.optional("service");
-    let outer = Overrides::read(&mut map)?;
-    let kinds = [&mcp, &builtin, &command, &service].into_iter().flatten().count();
-    if kinds != 1 {
-        // A misspelt kind is an unknown key; say that first.
-        map.finish()?;
-        let message =
-            format!("`{}` needs exactly one of `mcp`, `builtin`, `command` or `service`", field.path);
-        return Err(field.error("agent.tool_kind", message));
-    }
-    if let Some(mcp) = mcp {
-        entries.push(ToolEntry::Mcp(mcp_entry(&mcp, &outer, place, reading)?));
-    }
-    if let Some(builtin) = builtin {
-        builtins(&builtin, &outer, reading, entries)?;
-    }
-    if let Some(command) = command {
-        entries.push(ToolEntry::Command(command_entry(&command, &outer, place, reading)?));
-    }
-    if let Some(service) = service {
-        entries.extend(services::decode(&service, &outer, reading)?.into_iter().map(ToolEntry::Service));
-    }
-    map.finish()
-}
-
-/// What an entry says of its tools, beside or inside what names its kind.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Overrides {
-    timeout_ms: Option<u64>,
-    effect: Option<Effect>,
-    approve: Option<bool>,
-    retries: Option<u32>,
-    poll: Option<bool>,
-    prefix: Option<String>,
-}
-
-impl Overrides {
-    pub(super) fn read(map: &mut MapReader<'_>) -> Result<Self, YamlError> {
-        let effects =
-            [("read_only", Effect::ReadOnly), ("idempotent", Effect::Idempotent), ("once", Effect::Once)];
-        Ok(Self {
-            timeout_ms: map.maybe("timeout_ms", |number| number.u64_in(1, u64::MAX))?,
-            effect: map.maybe("effect", |effect| effect.choice(&effects))?,
-            approve: map.maybe("approve", |flag| flag.bool())?,
-            retries: map.maybe("retries", |number| number.u32())?,
-            poll: map.maybe("poll", |flag| flag.bool())?,
-            prefix: map.maybe("prefix", |prefix| prefix.text().map(str::to_owned))?,
-        })
-    }
-
-    /// These, and where they say nothing, the others.
-    pub(super) fn or(self, outer: &Self) -> Self {
-        Self {
-            timeout_ms: self.timeout_ms.or(outer.timeout_ms),
-            effect: self.effect.or(outer.effect),
-            approve: self.approve.or(outer.approve),
-            retries: self.retries.or(outer.retries),
-            poll: self.poll.or(outer.poll),
-            prefix: self.prefix.or_else(|| outer.prefix.clone()),
+    let outer = tool.value.overrides();
+    match &tool.value {
+        ToolKeys { mcp: Some(mcp), builtin: None, command: None, service: None, .. } => {
+            entries.push(ToolEntry::Mcp(mcp_entry(mcp, &outer, tool.place, reading)?));
         }
-    }
-
-    pub(super) fn finish(self) -> ToolOverrides {
-        ToolOverrides {
-            timeout_ms: self.timeout_ms,
-            effect: self.effect,
-            approve: self.approve,
-            retries: self.retries,
-            poll: self.poll,
-            prefix: self.prefix.map(Into::into),
+        ToolKeys { mcp: None, builtin: Some(builtins), command: None, service: None, .. } => {
+            let made = builtins.0.iter().map(|choice| builtin_entry(choice, &outer, reading));
+            entries.extend(made.map(ToolEntry::Builtin));
         }
-    }
-}
-
-fn mcp_entry(
-    field: &Field<'_>,
-    outer: &Overrides,
-    place: Place,
-    reading: &mut Reading<'_>,
-) -> Result<McpEntry, YamlError> {
-    let mut map = field.map()?;
-    let name = tool_name(&map.required("name")?)?;
-    let peer = match (map.has("command"), map.has("url")) {
-        (true, false) => McpPeer::Stdio {
-            command: program(&map.required("command")?)?,
-            env: map.or("env", Vec::new(), |env| reading.secrets(&env))?,
-        },
-        (false, true) => McpPeer::Http {
-            url: reading.address(&map.required("url")?)?,
-            headers: map.or("headers", Vec::new(), |headers| reading.secrets(&headers))?,
-        },
+        ToolKeys { mcp: None, builtin: None, command: Some(command), service: None, .. } => {
+            entries.push(ToolEntry::Command(command_entry(command, &outer, tool.place, reading)?));
+        }
+        ToolKeys { mcp: None, builtin: None, command: None, service: Some(services), .. } => {
+            let made = services.0.iter().map(|choice| services::entry(choice, &outer, reading));
+            entries.extend(made.map(ToolEntry::Service));
+        }
         _ => {
-            // A misspelt key is said first.
-            map.allow(&["command", "url", "env", "headers", "optional", "trust"]);
-            Overrides::read(&mut map)?;
-            map.finish()?;
-            let message = format!("`{}` needs exactly one of `command` or `url`", field.path);
-            return Err(field.error("agent.mcp", message));
+            let message =
+                format!("`{}` needs exactly one of `mcp`, `builtin`, `command` or `service`", tool.path);
+            return Err(tool.error("agent.tool_kind", message));
         }
-    };
-    let optional = map.or("optional", false, |optional| optional.bool())?;
-    let trust = map.or("trust", false, |trust| trust.bool())?;
-    let mut overrides = Overrides::read(&mut map)?.or(outer);
-    map.finish()?;
-    let prefix = overrides.prefix.take();
-    Ok(McpEntry { name, peer, prefix, optional, trust, overrides: overrides.finish(), place })
-}
-
-/// A program with its arguments.
-fn program(field: &Field<'_>) -> Result<Vec<String>, YamlError> {
-    let run = field.texts()?;
-    match run.first() {
-        Some(first) if !first.trim().is_empty() => Ok(run),
-        _ => Err(field.error("agent.program", format!("`{}` names no program", field.path))),
-    }
-}
-
-fn builtins(
-    field: &Field<'_>,
-    outer: &Overrides,
-    reading: &Reading<'_>,
-    entries: &mut Vec<ToolEntry>,
-) -> Result<(), YamlError> {
-    match &field.node.value {
-        NodeValue::String(name) => entries.push(plain_builtin(name, field, outer)?),
-        NodeValue::Map(_) => {
-            for (key, options) in field.entries()? {
-                entries.push(builtin_with(&key.name, key.place(), &options, outer, reading)?);
-            }
-        }
-        NodeValue::List(_) => {
-            for item in field.list()? {
-                if matches!(item.node.value, NodeValue::List(_)) {
-                    return Err(item.wrong("a built-in tool's name, or a map of names with their options"));
-                }
-                builtins(&item, outer, reading, entries)?;
-            }
-        }
-        _ => return Err(field.wrong("a list of built-in tools, or a map of them with their options")),
     }
     Ok(())
 }
 
-fn plain_builtin(name: &str, field: &Field<'_>, outer: &Overrides) -> Result<ToolEntry, YamlError> {
-    let tool = builtin(name).ok_or_else(|| unknown_builtin(name, field))?;
-    let overrides = outer.clone().finish();
-    let place = field.node.place();
-    Ok(ToolEntry::Builtin(BuiltinEntry { tool, folders: Vec::new(), hosts: Vec::new(), overrides, place }))
-}
-
-fn builtin_with(
-    name: &str,
-    place: Place,
-    field: &Field<'_>,
-    outer: &Overrides,
-    reading: &Reading<'_>,
-) -> Result<ToolEntry, YamlError> {
-    let at_key = crate::yaml::Node::new(NodeValue::String(name.to_owned()), place);
-    let tool =
-        builtin(name).ok_or_else(|| unknown_builtin(name, &Field::new(&at_key, field.path.clone())))?;
-    if field.node.is_null() {
-        return plain_builtin(name, &Field::new(&at_key, field.path.clone()), outer);
+with_overrides! {
+    /// An MCP server: a child process that speaks over stdin and stdout, or a server at a URL.
+    #[schemars(rename = "mcp", extend("oneOf" = [
+        { "required": ["command"], "properties": { "headers": false } },
+        { "required": ["url"], "properties": { "env": false } },
+    ]))]
+    McpKeys {
+        /// The server's name.
+        name: ToolName,
+        /// The program and its arguments; it starts in the file's folder.
+        #[schemars(length(min = 1))]
+        command: Option<At<Vec<String>>>,
+        /// Its streamable HTTP endpoint.
+        url: Option<At<AddressText>>,
+        /// All that a child process' environment holds beside PATH and HOME.
+        env: Option<At<Pairs<At<SecretText>>>>,
+        /// Headers for every request to a URL.
+        headers: Option<At<Pairs<At<SecretText>>>>,
+        /// Whether the agent goes on without it where it is not there; each run looks for it again.
+        #[serde(default)]
+        optional: bool,
+        /// Whether the server's hints (readOnlyHint, idempotentHint) decide the effect of its tools; without it each tool is
+        /// `once`. An explicit `effect` beats both.
+        #[serde(default)]
+        trust: bool,
     }
-    let mut map = field.map()?;
-    let folders = match tool {
-        Builtin::ReadFile | Builtin::ListFiles => map.or("folders", Vec::new(), |list| {
-            list.list()?.iter().map(|folder| reading.path(folder)).collect()
-        })?,
-        _ => Vec::new(),
-    };
-    let hosts = match tool {
-        Builtin::Fetch => map.or("hosts", Vec::new(), |list| list.texts())?,
-        _ => Vec::new(),
-    };
-    let overrides = Overrides::read(&mut map)?.or(outer).finish();
-    map.finish()?;
-    Ok(ToolEntry::Builtin(BuiltinEntry { tool, folders, hosts, overrides, place }))
 }
 
-fn builtin(name: &str) -> Option<Builtin> {
-    Builtin::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, tool)| tool)
+fn mcp_entry(
+    mcp: &At<McpKeys>,
+    outer: &Overrides,
+    place: Place,
+    reading: &mut Reading<'_>,
+) -> Result<McpEntry, YamlError> {
+    let keys = &mcp.value;
+    let secrets = |pairs: &Option<At<Pairs<At<SecretText>>>>, reading: &mut Reading<'_>| {
+        pairs.as_ref().map_or(Ok(Vec::new()), |pairs| reading.secrets(&pairs.value))
+    };
+    let peer = match (&keys.command, &keys.url) {
+        (Some(command), None) => {
+            McpPeer::Stdio { command: program(command)?, env: secrets(&keys.env, reading)? }
+        }
+        (None, Some(url)) => {
+            McpPeer::Http { url: reading.address(url)?, headers: secrets(&keys.headers, reading)? }
+        }
+        _ => {
+            let message = format!("`{}` needs exactly one of `command` or `url`", mcp.path);
+            return Err(mcp.error("agent.mcp", message));
+        }
+    };
+    let stray = match &peer {
+        McpPeer::Stdio { .. } => keys.headers.as_ref().map(|headers| (headers, "headers", "`url`")),
+        McpPeer::Http { .. } => keys.env.as_ref().map(|env| (env, "env", "`command`")),
+    };
+    if let Some((value, key, other)) = stray {
+        let message = format!("`{}` has `{key}`, which goes with {other} only", mcp.path);
+        return Err(value.error("agent.mcp", message));
+    }
+    let mut overrides = keys.overrides().or(outer);
+    let prefix = overrides.prefix.take();
+    Ok(McpEntry {
+        name: keys.name.0.clone(),
+        peer,
+        prefix,
+        optional: keys.optional,
+        trust: keys.trust,
+        overrides: overrides.finish(),
+        place,
+    })
 }
 
-fn unknown_builtin(name: &str, field: &Field<'_>) -> YamlError {
-    let names = Builtin::NAMES.map(|(name, _)| name);
-    let close = nearest(name, names);
-    let hint = crate::yaml::did_you_mean(&close);
-    let message = format!("There is no built-in tool `{name}`{hint}");
-    field
-        .error("agent.unknown_builtin", message)
-        .with_help(format!("the built-in tools are {}", names.join(", ")))
+/// A program with its arguments.
+fn program(run: &At<Vec<String>>) -> Result<Vec<String>, YamlError> {
+    match run.value.first() {
+        Some(first) if !first.trim().is_empty() => Ok(run.value.clone()),
+        _ => Err(run.error("agent.program", format!("`{}` names no program", run.path))),
+    }
+}
+
+with_overrides! {
+    /// What every built-in tool takes.
+    #[derive(Default)]
+    #[schemars(inline)]
+    PlainOptions {}
+}
+
+with_overrides! {
+    /// What tools that read files take.
+    #[derive(Default)]
+    #[schemars(inline)]
+    FolderOptions {
+        /// The folders that it may look into. Default: the file's folder.
+        #[serde(default)]
+        folders: Vec<Filled>,
+    }
+}
+
+with_overrides! {
+    /// What tools that call hosts take.
+    #[derive(Default)]
+    #[schemars(inline)]
+    HostOptions {
+        /// The hosts that it may call: example.org, *.example.org, * or 127.0.0.1:8080. No wildcard covers private, loopback
+        /// or link-local addresses; an entry with a port opens that port alone.
+        #[serde(default)]
+        hosts: Vec<String>,
+    }
+}
+
+/// A built-in tool with its options.
+#[derive(Clone, Debug)]
+pub(super) struct BuiltinChoice {
+    tool: Builtin,
+    folders: Vec<Filled>,
+    hosts: Vec<String>,
+    overrides: Overrides,
+}
+
+impl Catalogue for BuiltinChoice {
+    const WHAT: &'static str = "built-in tool";
+    const UNKNOWN: &'static str = "agent.unknown_builtin";
+    const DEFINITIONS: [&'static str; 2] = ["builtin", "builtinOptions"];
+
+    type Entry = Builtin;
+    const NAMES: &'static [(&'static str, Builtin)] = &Builtin::NAMES;
+
+    fn options(tool: Builtin, generator: &mut SchemaGenerator) -> Schema {
+        match tool {
+            Builtin::ReadFile | Builtin::ListFiles => generator.subschema_for::<OrNothing<FolderOptions>>(),
+            Builtin::Fetch => generator.subschema_for::<OrNothing<HostOptions>>(),
+            Builtin::Calculate | Builtin::Now | Builtin::Ask => {
+                generator.subschema_for::<OrNothing<PlainOptions>>()
+            }
+        }
+    }
+
+    fn read<'de, A: VariantAccess<'de>>(tool: Builtin, options: A) -> Result<Self, A::Error> {
+        let (mut folders, mut hosts) = (Vec::new(), Vec::new());
+        let overrides = match tool {
+            Builtin::ReadFile | Builtin::ListFiles => {
+                let OrNothing(options) = options.newtype_variant::<OrNothing<FolderOptions>>()?;
+                folders.clone_from(&options.folders);
+                options.overrides()
+            }
+            Builtin::Fetch => {
+                let OrNothing(options) = options.newtype_variant::<OrNothing<HostOptions>>()?;
+                hosts.clone_from(&options.hosts);
+                options.overrides()
+            }
+            Builtin::Calculate | Builtin::Now | Builtin::Ask => {
+                options.newtype_variant::<OrNothing<PlainOptions>>()?.0.overrides()
+            }
+        };
+        Ok(Self { tool, folders, hosts, overrides })
+    }
+}
+
+fn builtin_entry(choice: &At<BuiltinChoice>, outer: &Overrides, reading: &Reading<'_>) -> BuiltinEntry {
+    let BuiltinChoice { tool, folders, hosts, overrides } = choice.value.clone();
+    BuiltinEntry {
+        tool,
+        folders: folders.iter().map(|folder| reading.path(&folder.0)).collect(),
+        hosts,
+        overrides: overrides.or(outer).finish(),
+        place: choice.place,
+    }
+}
+
+with_overrides! {
+    /// A program that is a tool: stdout is the result, a non-zero exit an error with stderr's end.
+    #[schemars(rename = "command")]
+    CommandKeys {
+        /// The tool's name.
+        name: ToolName,
+        /// The program and its arguments, never through a shell. `{arg}` becomes that argument, as one item or within one;
+        /// `{{` is a brace. All arguments come as JSON on stdin.
+        #[schemars(length(min = 1))]
+        run: At<Vec<String>>,
+        /// A program that says, after a crash, whether a call happened: exit code 0 for yes, with the result on stdout, 1 for
+        /// no.
+        #[schemars(length(min = 1))]
+        check: Option<At<Vec<String>>>,
+        /// What the model is told.
+        #[serde(default)]
+        description: String,
+        /// JSON Schema of the arguments: an object. Default: a text for each `{arg}` of `run`.
+        parameters: Option<At<SchemaText>>,
+        /// Whether an argument may start with "-".
+        #[serde(default)]
+        dashes: bool,
+        /// What the program's environment holds beside PATH, HOME, WINDLASS_RUN, WINDLASS_CALL and WINDLASS_IDEMPOTENCY_KEY.
+        #[serde(default)]
+        env: At<Pairs<At<SecretText>>>,
+    }
 }
 
 fn command_entry(
-    field: &Field<'_>,
+    command: &At<CommandKeys>,
     outer: &Overrides,
     place: Place,
     reading: &mut Reading<'_>,
 ) -> Result<CommandEntry, YamlError> {
-    let mut map = field.map()?;
-    let name = tool_name(&map.required("name")?)?;
-    let run_field = map.required("run")?;
-    let mut kept = None;
+    let keys = &command.value;
     let entry = CommandEntry {
-        name,
-        run: program(&run_field)?,
-        check: map.maybe("check", |check| program(&check))?,
-        description: map.or("description", String::new(), |text| text.text().map(str::to_owned))?,
-        parameters: json_schema(&mut map, "parameters")?,
-        dashes: map.or("dashes", false, |flag| flag.bool())?,
-        env: map.or("env", Vec::new(), |env| {
-            let secrets = reading.secrets(&env)?;
-            kept = secrets
-                .iter()
-                .find(|(name, _)| !passes_gate(name))
-                .map(|(name, _)| kept_by_shells(&env, name));
-            Ok(secrets)
-        })?,
-        overrides: Overrides::read(&mut map)?.or(outer).finish(),
+        name: keys.name.0.clone(),
+        run: program(&keys.run)?,
+        check: keys.check.as_ref().map(program).transpose()?,
+        description: keys.description.clone(),
+        parameters: keys.parameters.as_ref().map(|schema| checked(schema, reading)).transpose()?,
+        dashes: keys.dashes,
+        env: reading.secrets(&keys.env.value)?,
+        overrides: keys.overrides().or(outer).finish(),
         place,
     };
-    map.finish()?;
-    if let Some(error) = kept.filter(|_| entry.overrides.effect != Some(Effect::ReadOnly)) {
-        return Err(error);
+    let dropped = entry.env.iter().find(|(name, _)| !passes_gate(name));
+    if let Some((name, _)) = dropped.filter(|_| entry.overrides.effect != Some(Effect::ReadOnly)) {
+        return Err(kept_by_shells(&keys.env, name));
     }
     // The tool itself knows best what it cannot run.
     match CommandTool::new(&entry.settings(), &reading.folder) {
         Ok(_) => Ok(entry),
-        Err(error) => Err(unknown_argument(&run_field, entry.parameters.as_ref()).unwrap_or_else(|| {
-            let reason = match error {
-                ToolSetError::BadSettings { what, .. } => what,
-                other => other.to_string(),
-            };
-            run_field.error("agent.command", format!("`{}` cannot be run: {reason}", field.path))
-        })),
+        Err(error) => {
+            let unknown = unknown_argument(&keys.run, entry.parameters.as_ref(), reading);
+            Err(unknown.unwrap_or_else(|| {
+                let reason = match error {
+                    ToolSetError::BadSettings { what, .. } => what,
+                    other => other.to_string(),
+                };
+                keys.run.error("agent.command", format!("`{}` cannot be run: {reason}", command.path))
+            }))
+        }
     }
 }
 
 /// A variable that a command with an effect would not get as it is.
-fn kept_by_shells(env: &Field<'_>, name: &str) -> YamlError {
+fn kept_by_shells<T>(env: &At<T>, name: &str) -> YamlError {
     let message = format!("the variable `{name}` cannot be given to a command with an effect");
     env.error("agent.command", message).with_help(
         "such a command starts behind /bin/sh, which drops or changes it: use letters, digits and `_`, and no name \
@@ -419,29 +459,26 @@ fn kept_by_shells(env: &Field<'_>, name: &str) -> YamlError {
 }
 
 /// The first `{arg}` that is none of the arguments, with the nearest one.
-fn unknown_argument(run: &Field<'_>, parameters: Option<&Value>) -> Option<YamlError> {
+fn unknown_argument(
+    run: &At<Vec<String>>,
+    parameters: Option<&Value>,
+    reading: &Reading<'_>,
+) -> Option<YamlError> {
     let properties = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let known: Vec<&str> = properties.map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
-    run.list().ok()?.into_iter().find_map(|item| {
-        let (_, after) = item.node.as_str()?.split_once('{')?;
+    run.value.iter().enumerate().find_map(|(at, item)| {
+        let (_, after) = item.split_once('{')?;
         let (name, _) = after.split_once('}')?;
         if known.contains(&name) {
             return None;
         }
-        let hint = crate::yaml::did_you_mean(&nearest(name, known.iter().copied()));
+        let hint = did_you_mean(&nearest(name, known.iter().copied()));
         let message = format!("`{{{name}}}` is none of the command's arguments{hint}");
-        let error = item.error("agent.placeholder", message);
-        Some(error.with_help(format!(
+        let path = format!("{}.{at}", run.path);
+        let place = reading.root.at(&path).map_or(run.place, crate::yaml::Node::place);
+        let item = At { value: (), place, path, literal: false };
+        Some(item.error("agent.placeholder", message).with_help(format!(
             "list it under `properties` of the command's `parameters`, or write {{{{{name}}}}} for the braces"
         )))
     })
-}
-
-/// A name that a model can call.
-pub(super) fn tool_name(field: &Field<'_>) -> Result<String, YamlError> {
-    let name = field.text()?;
-    if valid_name(name) {
-        return Ok(name.to_owned());
-    }
-    Err(field.wrong("a name of letters, digits, `_` and `-`, at most 64"))
 }

@@ -96,7 +96,7 @@ impl Driver {
             context: Vec::new(),
             answer,
             cancel: cancel.clone(),
-            by_hand: self.by_hand,
+            resumed_by: self.resumed_by,
             leave: self.leave.clone(),
             budget: Budget::default(),
             account: self.account.clone(),
@@ -113,7 +113,7 @@ impl Driver {
         let open = self.state.open_call(call)?;
         let policy = self.state.policy();
         let spec = self.state.target(open);
-        let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.tool_ms);
+        let timeout_ms = spec.and_then(|tool| tool.timeout_ms).unwrap_or(policy.calls.tool_ms);
         let tool: Option<Arc<dyn Tool>> = match spec.map(|tool| tool.kind) {
             Some(ToolKind::Read) => {
                 Some(Arc::new(ReadResult::new(self.agent.log().clone(), self.state.clone())))
@@ -134,7 +134,7 @@ impl Driver {
             context,
             open: Box::new(open.clone()),
             timeout_ms,
-            grace_ms: policy.grace_ms,
+            grace_ms: policy.bounds.grace_ms,
             environment: self.agent.environment().clone(),
         })
     }

@@ -14,6 +14,7 @@
 //! ```
 
 use serde_json::{Value, json};
+use windlass_core::LogLevel;
 use windlass_core::{Effect, Event, OpenQuestion, RunId, RunState};
 use windlass_store::{Pruned, RunSummary};
 
@@ -47,7 +48,9 @@ pub fn update(update: &Update) -> Vec<Value> {
             json!({ "type": "partial", "action": action.seq, "output": output })
         }
         Update::Void { action } => json!({ "type": "void", "action": action.seq }),
-        Update::Log(line) => json!({ "type": "log", "warning": line.warning, "text": line.text }),
+        Update::Log(line) => {
+            json!({ "type": "log", "warning": line.level == LogLevel::Warning, "text": line.text })
+        }
         Update::Refused { invalid } => {
             json!({ "type": "refused", "code": invalid.code(), "message": invalid.to_string() })
         }

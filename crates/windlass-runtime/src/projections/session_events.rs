@@ -45,7 +45,7 @@ struct Memory {
 impl Memory {
     fn heed(&mut self, fact: &Fact) {
         if let Fact::RunStarted(start) = fact
-            && let Some(memory) = &start.policy.memory
+            && let Some(memory) = start.policy.past.memory.bounds()
         {
             self.kept = memory.max_session_events as usize;
         }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use windlass_core::{Memory, RunId, SessionId, Text};
+use windlass_core::{MemoryBounds, RunId, SessionId, Text};
 use windlass_store::{EventLog, RunFilter, RunSummary};
 
 use super::session_events::session_events;
@@ -127,8 +127,8 @@ pub async fn session_stats(log: &dyn EventLog) -> Result<SessionStats, Error> {
 }
 
 /// The bounds of a run's memory.
-async fn memory(log: &dyn EventLog, run: RunId) -> Result<Option<Memory>, Error> {
-    Ok(start_of(log, run).await?.policy.memory.clone())
+async fn memory(log: &dyn EventLog, run: RunId) -> Result<Option<MemoryBounds>, Error> {
+    Ok(start_of(log, run).await?.policy.past.memory.bounds())
 }
 
 /// The sessions that are still held after these runs of one agent, oldest run first. Whenever a new session would be too

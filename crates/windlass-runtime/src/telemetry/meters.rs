@@ -1,4 +1,5 @@
-//! The instruments: KAOS' own (counts and milliseconds), and those of the conventions for generative AI.
+//! The instruments: counts and milliseconds under names that are a promise (`docs/telemetry.md`), the same for every preset, and
+//! those of the conventions for generative AI.
 
 use std::sync::OnceLock;
 

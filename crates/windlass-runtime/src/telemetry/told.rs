@@ -23,7 +23,7 @@ impl Told {
                 let model = state.request(action.id)?.model;
                 Some(Self::Model {
                     name: model.name.clone(),
-                    temperature: model.temperature.or(state.policy().temperature),
+                    temperature: model.temperature.or(state.policy().request.temperature),
                     max_tokens: model.max_tokens,
                 })
             }
@@ -148,7 +148,7 @@ fn failed(outcome: &CallOutcome) -> Option<String> {
         CallOutcome::Ok { .. } => return None,
         CallOutcome::Error { .. } => "error",
         CallOutcome::TimedOut { .. } => "timeout",
-        CallOutcome::Interrupted { .. } => "interrupted",
+        CallOutcome::Interrupted | CallOutcome::Abandoned => "interrupted",
         _ => "not_run",
     };
     Some(kind.to_owned())

@@ -8,11 +8,11 @@ use super::node::Place;
 
 /// Something that does not fit, with its place. Prints as `FILE:LINE:COL: message`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{}{line}:{column}: {problem}", prefix(.file))]
+#[error("{}{problem}", prefix(.file, *.line, *.column))]
 pub struct YamlError {
     /// The file's name as it is shown; empty: none.
     pub file: String,
-    /// The line, from 1.
+    /// The line, from 1; 0 for a value that stands in no text.
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
@@ -200,6 +200,11 @@ fn inside(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in `{path}`") }
 }
 
-fn prefix(file: &str) -> String {
-    if file.is_empty() { String::new() } else { format!("{file}:") }
+fn prefix(file: &str, line: usize, column: usize) -> String {
+    match (file, line) {
+        ("", 0) => String::new(),
+        (file, 0) => format!("{file}: "),
+        ("", line) => format!("{line}:{column}: "),
+        (file, line) => format!("{file}:{line}:{column}: "),
+    }
 }

@@ -6,12 +6,16 @@
 //! tags of one's own) is refused, as are repeated keys. Everything is bounded: see [`MAX_BYTES`], [`MAX_NODES`],
 //! [`MAX_DEPTH`] and [`MAX_TEXT_BYTES`].
 
+mod access;
+mod at;
+mod de;
 mod error;
 mod load;
 mod node;
 mod read;
 mod scalar;
 
+pub use at::{At, Entries, Hidden, Kind, OfKind, OneOrMany, Valued, of_kind};
 pub(crate) use error::did_you_mean;
 pub use error::{Problem, YamlError};
 pub use load::{MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, parse, parse_with_faults};

@@ -68,9 +68,49 @@ impl Node {
         Self { value, line: place.line, column: place.column, literal: false }
     }
 
+    /// A value that stands in no text: its place is line 0.
+    pub fn from_json(value: &Value) -> Self {
+        let value = match value {
+            Value::Null => NodeValue::Null,
+            Value::Bool(flag) => NodeValue::Bool(*flag),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(number), _) => NodeValue::Int(number.into()),
+                (_, Some(number)) => NodeValue::Int(number.into()),
+                _ => NodeValue::Float(number.as_f64().unwrap_or_default()),
+            },
+            Value::String(text) => NodeValue::String(text.clone()),
+            Value::Array(items) => NodeValue::List(items.iter().map(Self::from_json).collect()),
+            Value::Object(map) => {
+                let key = |name: &String| Key { name: name.clone(), line: 0, column: 0 };
+                NodeValue::Map(map.iter().map(|(name, value)| (key(name), Self::from_json(value))).collect())
+            }
+        };
+        Self::new(value, Place::default())
+    }
+
     /// Where it begins.
     pub fn place(&self) -> Place {
         Place { line: self.line, column: self.column }
+    }
+
+    /// The value at a dotted path below this node.
+    pub fn at(&self, path: &str) -> Option<&Self> {
+        let mut steps = path.split('.').filter(|step| !step.is_empty());
+        steps.try_fold(self, |node, step| match &node.value {
+            NodeValue::List(items) => items.get(step.parse::<usize>().ok()?),
+            _ => node.get(step),
+        })
+    }
+
+    /// Takes the value at a dotted path of keys out of its map.
+    pub fn take(&mut self, path: &str) -> Option<Self> {
+        let (step, rest) = path.split_once('.').map_or((path, None), |(step, rest)| (step, Some(rest)));
+        let NodeValue::Map(entries) = &mut self.value else { return None };
+        let at = entries.iter().position(|(key, _)| key.name == step)?;
+        match rest {
+            Some(rest) => entries.get_mut(at)?.1.take(rest),
+            None => Some(entries.remove(at).1),
+        }
     }
 
     /// The value of that key, if this is a map that has it.

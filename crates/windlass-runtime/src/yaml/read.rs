@@ -297,11 +297,11 @@ impl<'n> MapReader<'n> {
     }
 }
 
-fn join(path: &str, step: &str) -> String {
+pub(super) fn join(path: &str, step: &str) -> String {
     if path.is_empty() { step.to_owned() } else { format!("{path}.{step}") }
 }
 
-fn one_of(names: &[&str]) -> String {
+pub(super) fn one_of(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
         [only] => (*only).to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, CallOutcome, Effect, Fact, Message, Policy, Preset, RunId, Status};
+use windlass_core::{CallId, CallOutcome, Effect, Fact, Message, Preset, RunId, Status};
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, Run};
 
 use crate::ground::{Ground, assert_sound, assert_valid};
@@ -33,7 +33,7 @@ fn calls(ground: &Ground, run: RunId, at: u64) -> Vec<CallId> {
     let stopped = |call: &CallId| {
         facts.iter().any(|fact| match fact {
             Fact::CallFinished(end) => {
-                end.call == *call && matches!(end.outcome, CallOutcome::Interrupted { .. })
+                end.call == *call && matches!(end.outcome, CallOutcome::Interrupted | CallOutcome::Abandoned)
             }
             _ => false,
         })
@@ -221,7 +221,7 @@ fn a_changed_agent_applies_only_where_it_is_asked_for() {
 fn k17_a_fork_keeps_what_the_caller_instructed() {
     let ground = Ground::new();
     let build = |words: &str| {
-        let policy = Policy::preset(Preset::Text).unwrap();
+        let policy = Preset::TEXT.policy();
         ground.agent(calls_then_answers(&[])).instructions(words).policy(policy).build().unwrap()
     };
     let (agent, other) = (build("Look."), build("Look twice."));

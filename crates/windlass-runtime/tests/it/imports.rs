@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Adjusted, Answer, Effect, Event, Fact, Input, InputKind, InputReceived, Policy, Preset, QuestionKind,
+    Adjusted, Answer, Effect, Event, Fact, Input, InputKind, InputReceived, Preset, QuestionKind, ResumedBy,
     RunId, RunResumed, Status, accept,
 };
 use windlass_runtime::exchange::import_run;
@@ -148,13 +148,18 @@ fn e24_an_import_that_names_an_agent_of_ours_is_foreign_all_the_same() {
     }
     let adjusted = Adjusted {
         agent: Some(agent.agent_ref().clone()),
-        policy: Some(Arc::new(Policy::preset(Preset::Chat).unwrap())),
+        policy: Some(Arc::new(Preset::CHAT.policy())),
         tools: Some(Arc::new(tools)),
         ..Adjusted::default()
     };
     let at = batches[0].events[0].at;
     let facts = [
-        Fact::from(RunResumed { holder: "x".into(), epoch: 9, clock_behind_ms: None, by_hand: false }),
+        Fact::from(RunResumed {
+            holder: "x".into(),
+            epoch: 9,
+            clock_behind_ms: None,
+            by: ResumedBy::Runtime,
+        }),
         adjusted.into(),
     ];
     let events: Vec<Event> = facts.map(|fact| Event { at, fact }).into();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{join, join_all};
-use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status};
+use windlass_core::{
+    Answer, CallOutcome, DeniedBy, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status,
+};
 use windlass_runtime::control::{Delivery, post};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
 use windlass_store::EventLog;
@@ -443,7 +445,7 @@ fn a_denied_call_never_reaches_its_tool() {
     assert_eq!(ground.wait(prepared.drive()).unwrap().status(), Some(Status::Answered));
     let denied = ground.facts(id).into_iter().any(|fact| match fact {
         Fact::CallFinished(finished) => {
-            matches!(finished.outcome, CallOutcome::Denied { by_policy: false, .. })
+            matches!(finished.outcome, CallOutcome::Denied { by: DeniedBy::Person, .. })
         }
         _ => false,
     });

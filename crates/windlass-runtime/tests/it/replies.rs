@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Message, Policy, Preset, Status, Wire};
+use windlass_core::{Message, Preset, Status, Wire};
 use windlass_runtime::Agent;
 use windlass_runtime::projections::replay_run;
 use windlass_testing::{FnModel, FnTool, said};
@@ -56,7 +56,8 @@ async fn a_reply_with_a_call_in_its_text_is_stored_once_and_goes_back_byte_for_b
             }
         });
         let put = FnTool::new("put", |_, _| async { Ok("kept".into()) });
-        let policy = Policy { wire, ..Policy::preset(Preset::Chat).unwrap() };
+        let mut policy = Preset::CHAT.policy();
+        policy.request.wire = wire;
         let agent = Agent::builder("x").model("m", Arc::new(model.clone())).policy(policy).tool(put).build();
         let agent = agent.unwrap();
         let run = agent.run("Go").await.unwrap();

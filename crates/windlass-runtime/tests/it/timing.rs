@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join;
-use windlass_core::{CallOutcome, Fact, InputKind, LimitKind, Message, Policy, Preset, Status, ToolKind};
+use windlass_core::{CallOutcome, Fact, InputKind, LimitKind, Message, Preset, Status, ToolKind};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Run};
 use windlass_store::EventLog;
 use windlass_testing::{BEGINNING, FnModel, FnTool, called, model_failure, said};
@@ -69,15 +69,16 @@ fn e20_a_tool_that_stops_is_interrupted_and_one_that_does_not_is_abandoned_after
     let agent = one_call(&ground, lingering(&ground, 5, Err("stopped"))).build().unwrap();
     let (run, took) = cancelled(&ground, &agent);
     assert_eq!(took, 5);
-    assert_eq!(outcomes(&ground, &run), [CallOutcome::Interrupted { abandoned: false }]);
+    assert_eq!(outcomes(&ground, &run), [CallOutcome::Interrupted]);
 
     let ground = Ground::new();
     let agent = one_call(&ground, lingering(&ground, 2_001, Ok("too late"))).build().unwrap();
     let (run, took) = cancelled(&ground, &agent);
     assert_eq!(took, 2_000);
-    assert_eq!(outcomes(&ground, &run), [CallOutcome::Interrupted { abandoned: true }]);
+    assert_eq!(outcomes(&ground, &run), [CallOutcome::Abandoned]);
 
-    let policy = Policy { grace_ms: 70, ..Policy::preset(Preset::Chat).unwrap() };
+    let mut policy = Preset::CHAT.policy();
+    policy.bounds.grace_ms = 70;
     let ground = Ground::new();
     let agent = one_call(&ground, lingering(&ground, 71, Ok("too late"))).policy(policy).build().unwrap();
     assert_eq!(cancelled(&ground, &agent).1, 70);
@@ -280,7 +281,7 @@ fn e22_a_deadline_that_passed_while_nobody_held_the_run_ends_it_at_the_next_look
     let prepared = ground.wait(agent.resume(run.id()).prepare()).unwrap();
     let run = ground.wait(prepared.drive()).unwrap();
     assert_eq!(run.status(), Some(Status::Limit(LimitKind::Seconds)));
-    assert_eq!(outcomes(&ground, &run), [CallOutcome::Interrupted { abandoned: false }]);
+    assert_eq!(outcomes(&ground, &run), [CallOutcome::Interrupted]);
 }
 
 #[test]

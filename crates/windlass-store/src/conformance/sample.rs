@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Budget, Event, Fact, InputKind, Message, Millis, Policy, Preset, RunEnded, RunId, RunInput,
-    RunStarted, RunState, SessionId, Status, Steered, Usage,
+    AgentRef, Budget, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted,
+    RunState, SessionId, Status, Steered, Usage,
 };
 
 use super::works;
@@ -39,7 +39,7 @@ pub(super) fn started(number: u32, said: &str) -> Result<RunStarted, String> {
         prompt: Arc::default(),
         tools: Arc::default(),
         models: Arc::default(),
-        policy: Arc::new(Policy::preset(Preset::Chat).map_err(|error| error.to_string())?),
+        policy: Arc::new(Preset::CHAT.policy()),
         seals: None,
         trace: None,
     })

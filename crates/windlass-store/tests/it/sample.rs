@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Base, Budget, Event, Fact, Message, Policy, Preset, RunEnded, RunId, RunInput, RunStarted,
-    RunState, Status, Steered, Usage,
+    AgentRef, Base, Budget, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, RunState, Status,
+    Steered, Usage,
 };
 use windlass_store::{Append, EventLog, Fence, Holder};
 
@@ -29,7 +29,7 @@ pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
         prompt: Arc::default(),
         tools: Arc::default(),
         models: Arc::default(),
-        policy: Arc::new(Policy::preset(Preset::Chat).unwrap()),
+        policy: Arc::new(Preset::CHAT.policy()),
         seals: None,
         trace: None,
     };

@@ -66,7 +66,7 @@ impl Delegate for ScriptedPeer {
             }
             script.turns.rest().await;
             if task.cancel.is_cancelled() {
-                return done(CallOutcome::Interrupted { abandoned: false });
+                return done(CallOutcome::Interrupted);
             }
             let failed = |message: String| CallOutcome::Error { kind: None, message: message.into() };
             done(match step {

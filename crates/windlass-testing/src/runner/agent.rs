@@ -132,7 +132,7 @@ impl Cast<'_> {
     fn begin_file(&self, part: &Part<'_>, file: &AgentFile) -> Result<AgentBuilder, String> {
         let env = self.env();
         file.check_available().map_err(|error| refusal(&error))?;
-        if let Some(value) = file.mock_replies(&env).filter(|_| part.script.is_root()) {
+        if let Some((_, value)) = file.mock_replies(&env).filter(|_| part.script.is_root()) {
             part.script.lock().mock(&value);
         }
         let policy = file.policy().map_err(|error| refusal(&error))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::Value;
-use windlass_core::{Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
+use windlass_core::{Event, Fact, InputKind, Message, QuestionId, ResumedBy, RunId, SessionId, State};
 use windlass_runtime::{
     Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
     load_until,
@@ -305,7 +305,7 @@ impl Stage<'_> {
             log: self.log.clone(),
         });
         let session = (self.case.runs.len() > 1).then(|| SessionId::from("case"));
-        DriveOptions { people: Some(people), wait_for_timers: true, session, by_hand: false }
+        DriveOptions { people: Some(people), wait_for_timers: true, session, resumed_by: ResumedBy::Runtime }
     }
 
     fn input(&self, place: usize) -> Result<RunMessages, String> {

@@ -33,7 +33,7 @@ pub(crate) fn cancelled(run: &RunRecord) -> Checked {
         return Err(fault("status", "cancelled", end.status.to_string()));
     }
     let ended = run.events.last().map_or(heard.at, |event| event.at);
-    let grace = run.state.policy().grace_ms;
+    let grace = run.state.policy().bounds.grace_ms;
     if ended - heard.at > grace {
         return Err(fault("cancel", format!("an end within {grace} ms"), format!("{} ms", ended - heard.at)));
     }

@@ -249,7 +249,7 @@ fn the_attributes_arguments_reach_the_spec() {
     assert!(spec.approve && spec.poll && spec.has_check);
     let plain = add.spec();
     assert_eq!((plain.timeout_ms, plain.retries), (None, None));
-    assert!(!plain.approve && !plain.poll && !plain.has_check && plain.offered);
+    assert!(!plain.approve && !plain.poll && !plain.has_check && plain.is_offered());
 }
 
 #[tokio::test]

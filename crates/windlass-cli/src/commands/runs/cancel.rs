@@ -32,7 +32,7 @@ pub(super) struct CancelArgs {
 
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
-    let grace = Duration::from_millis(load(&*log, run).await?.policy().grace_ms);
+    let grace = Duration::from_millis(load(&*log, run).await?.policy().bounds.grace_ms);
     let shared: Arc<dyn EventLog> = log.clone();
     let wish = || cancel(&shared, run, now(), "windlass runs cancel".into());
     let status = match wish().await? {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_core::{LimitKind, State};
+use windlass_core::{LimitKind, ResumedBy, State};
 use windlass_runtime::{DriveOptions, Prepared};
 use windlass_store::SqliteLog;
 
@@ -38,7 +38,7 @@ impl GoOn<'_> {
         limits: &[(LimitKind, f64)],
     ) -> Result<Exit, Failure> {
         let people = if self.view.json { None } else { people() };
-        let options = DriveOptions { people, by_hand: true, ..DriveOptions::default() };
+        let options = DriveOptions { people, resumed_by: ResumedBy::Person, ..DriveOptions::default() };
         let prepared = match limits {
             [] => found.resume(state.run()).options(options).prepare().await?,
             _ => found.agent.continue_run(state.run(), limits, options).await?,

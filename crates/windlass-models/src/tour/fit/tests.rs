@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use windlass_core::ToolSpec;
+use windlass_core::{Offer, ToolSpec};
 
 use super::{Need, plan, tool_for, words};
 use crate::tour::intent::Intent;
@@ -52,7 +52,7 @@ fn the_best_fitting_tool_is_found_by_name_and_schema() {
 #[test]
 fn a_tool_that_is_not_offered_is_none() {
     let mut hidden = text("calculate", "expression");
-    hidden.offered = false;
+    hidden.offer = Offer::Withheld;
     assert_eq!(call(&[hidden], &sum("1 + 2")), None);
 }
 

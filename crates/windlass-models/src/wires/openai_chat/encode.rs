@@ -92,7 +92,7 @@ impl Messages {
 /// `,"tools":[…]` of the offered tools; nothing if there is none.
 fn tools(specs: &[ToolSpec]) -> Vec<u8> {
     let mut out = Vec::new();
-    for spec in specs.iter().filter(|spec| spec.offered) {
+    for spec in specs.iter().filter(|spec| spec.is_offered()) {
         let begin: &[u8] = if out.is_empty() { b",\"tools\":[" } else { b"," };
         out.extend_from_slice(begin);
         out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");

@@ -1,3 +1,5 @@
+use windlass_core::Preset;
+
 use super::rendered;
 
 /// Bad files by name. Each is shown with its full error in one snapshot.
@@ -118,4 +120,82 @@ fn e53_a_secret_is_in_no_error() {
     assert!(!error.contains("sk-live-1"), "{error}");
     let error = rendered("model: { use: openai/m, headers: { A: { b: sk-live-1 } } }");
     assert!(!error.contains("sk-live-1"), "{error}");
+}
+
+/// Sections that do not fit, as JSON, which is YAML.
+const BAD_LOOPS: &[&str] = &[
+    r#"{ "preset": "chatty" }"#,
+    r#"{ "preset": "zzz" }"#,
+    r#"{ "preset": 3 }"#,
+    r#"{ "preset": "plan", "MAX_STEPS": 3 }"#,
+    r#"{ "wires": "auto" }"#,
+    r#"{ "zzz": 1 }"#,
+    r#"{ "wire": "smoke" }"#,
+    r#"{ "wire": "xml" }"#,
+    r#"{ "view": "minimal" }"#,
+    r#"{ "view": "transcript" }"#,
+    r#"{ "stop": "judge" }"#,
+    r#"{ "talk": "reply" }"#,
+    r#"{ "talk": "remind" }"#,
+    r#"{ "talk": { "remind": -1 } }"#,
+    r#"{ "talk": { "remind": 1.5 } }"#,
+    r#"{ "talk": { "reminds": 1 } }"#,
+    r#"{ "talk": { "remind": 1, "clarify": 1 } }"#,
+    r#"{ "malformed": "ignore" }"#,
+    r#"{ "malformed": { "feed_back": "often" } }"#,
+    r#"{ "batch": "parallel" }"#,
+    r#"{ "batch": { "concurrent": 0 } }"#,
+    r#"{ "batch": { "serial": 2 } }"#,
+    r#"{ "results": "loud" }"#,
+    r#"{ "retries": -1 }"#,
+    r#"{ "retry_wait_ms": "1s" }"#,
+    r#"{ "parse_retries": null }"#,
+    r#"{ "another": "always" }"#,
+    r#"{ "verify": { "threshold": 0.7 } }"#,
+    r#"{ "repetition": { "note_at": 1 } }"#,
+    r#"{ "repetition": { "stop": 3 } }"#,
+    r#"{ "repetition": 3 }"#,
+    r#"{ "strategy": "exploratory" }"#,
+    r#"{ "ask_on_replan": true }"#,
+    r#"{ "limits": 10 }"#,
+    r#"{ "limits": { "model_call": 10 } }"#,
+    r#"{ "limits": { "model_calls": -1 } }"#,
+    r#"{ "limits": { "model_calls": 1.5 } }"#,
+    r#"{ "limits": { "model_calls": "ten" } }"#,
+    r#"{ "limits": { "model_calls": { "at_limit": "fail" } } }"#,
+    r#"{ "limits": { "model_calls": { "max": 1, "most": 2 } } }"#,
+    r#"{ "limits": { "model_calls": { "max": 1.5 } } }"#,
+    r#"{ "limits": { "model_calls": { "max": 1, "at_limit": "stop" } } }"#,
+    r#"{ "limits": { "iterations": 1 } }"#,
+    r#"{ "limits": { "plan_steps": 1 } }"#,
+    r#"{ "limits": { "max_steps": 1 } }"#,
+    r#"{ "preset": "text", "max_steps": -1 }"#,
+    r#"{ "limits": { "repetition": 1 } }"#,
+    r#"{ "at_limit": "stop" }"#,
+    r#"{ "at_limit": { "text": 3 } }"#,
+    r#"{ "at_limit": { "words": "x" } }"#,
+    r#"{ "approve": "pay" }"#,
+    r#"{ "deny": [1] }"#,
+    r#"{ "context": { "max_tokens": 100 } }"#,
+    r#"{ "context": { "compact": "summarise" } }"#,
+    r#"{ "context": 5 }"#,
+    r#"{ "memory": { "sessions": 5 } }"#,
+    "5",
+];
+
+#[test]
+fn every_fault_of_a_loop_names_its_place_and_what_fits() {
+    let shown: Vec<String> =
+        BAD_LOOPS.iter().map(|text| format!("{text}\n  {}", rendered(&format!("loop: {text}")))).collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn settings_of_a_program_name_their_path_without_a_place() {
+    let settings = serde_json::json!({ "limits": { "model_calls": -1 } });
+    let error = crate::agent_file::LoopSection::from_json(&settings, Preset::CHAT).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`loop.limits.model_calls` is -1, expected a number from 0, or { max, at_limit }"
+    );
 }

@@ -1,5 +1,5 @@
 use serde_json::json;
-use windlass_core::{AtLimit, Effect, LimitKind, Message, mask};
+use windlass_core::{AtLimit, Effect, LimitKind, Message, Preset, mask};
 
 use super::super::{Builtin, DelegateEntry, Instructions, McpPeer, ToolEntry};
 use super::{env, good, parse};
@@ -116,18 +116,16 @@ fn timeouts_follow_the_preset_s_column() {
     };
     assert_eq!(of("text"), (60_000, 60_000));
     assert_eq!(of("kaos"), (60_000, 60_000));
-    assert_eq!(of("refine"), (120_000, 120_000));
-    assert_eq!(of("plan"), (600_000, 500_000));
     assert_eq!(of("typed"), (600_000, 300_000));
     assert_eq!(of("chat"), (600_000, 300_000));
 }
 
 #[test]
 fn an_output_schema_without_a_preset_means_typed_and_none_means_chat() {
-    assert_eq!(good("name: x").preset(), "chat");
-    assert_eq!(good("output: { schema: { type: object } }").preset(), "typed");
+    assert_eq!(good("name: x").preset(), Preset::CHAT);
+    assert_eq!(good("output: { schema: { type: object } }").preset(), Preset::TYPED);
     let agent = good("output: { schema: { type: object } }\nloop: { preset: swiftagent }");
-    assert_eq!(agent.preset(), "chat");
+    assert_eq!(agent.preset(), Preset::CHAT);
 }
 
 #[test]
@@ -139,9 +137,9 @@ fn the_policy_holds_loop_timeouts_and_retries() {
     let policy = agent.policy().unwrap();
     assert_eq!(policy.limit(LimitKind::ModelCalls), Some(4));
     assert_eq!(policy.limit(LimitKind::Seconds), Some(2_500));
-    assert_eq!(policy.at_limit, AtLimit::Fail);
-    assert_eq!((policy.tool_ms, policy.grace_ms, policy.transport.retries), (7_000, 100, 1));
-    assert_eq!(good("name: x").policy().unwrap().grace_ms, 2_000);
+    assert_eq!(policy.bounds.at_limit, AtLimit::Fail);
+    assert_eq!((policy.calls.tool_ms, policy.bounds.grace_ms, policy.transport.retries), (7_000, 100, 1));
+    assert_eq!(good("name: x").policy().unwrap().bounds.grace_ms, 2_000);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use windlass_core::{Policy, PolicyError};
+use windlass_core::Preset;
 
 use super::super::{AgentFileError, schema};
 use super::good::DESIGN;
@@ -73,24 +73,21 @@ const MAPS: &[(&str, &[&str])] = &[
     ("model: { use: a/b, prices: { input: 1, output: 1, ZZZ: 1 } }", &["#/$defs/model/properties/prices"]),
     ("model: { use: a/b, timeouts: { ZZZ: 1 } }", &["#/$defs/model/properties/timeouts"]),
     ("instructions: { file: x, ZZZ: 1 }", &["#/properties/instructions/oneOf/1"]),
-    ("examples: [ { user: a, assistant: b, ZZZ: 1 } ]", &["#/properties/examples/items"]),
+    ("examples: [ { user: a, assistant: b, ZZZ: 1 } ]", &["#/$defs/example"]),
     (
         "examples: [ { user: a, calls: [ { name: a, result: b, ZZZ: 1 } ] } ]",
-        &["#/properties/examples/items/properties/calls/items"],
+        &["#/$defs/example/properties/calls/items"],
     ),
     ("input: { schema: {}, ZZZ: 1 }", &["#/properties/input"]),
     ("output: { schema: {}, ZZZ: 1 }", &["#/properties/output"]),
-    (
-        "tools: [ { builtin: now, ZZZ: 1 } ]",
-        &["#/$defs/tool/oneOf/0", "#/$defs/tool/oneOf/1", "#/$defs/tool/oneOf/2", "#/$defs/tool/oneOf/3"],
-    ),
+    ("tools: [ { builtin: now, ZZZ: 1 } ]", &["#/$defs/tool"]),
     ("tools: [ { service: { memory: { ZZZ: 1 } } } ]", &["#/$defs/serviceOptions/properties/memory/oneOf/1"]),
     (
         "tools: [ { service: { sandbox: { ZZZ: 1 } } } ]",
         &["#/$defs/serviceOptions/properties/sandbox/oneOf/1"],
     ),
-    ("tools: [ { mcp: { name: a, command: [b], ZZZ: 1 } } ]", &["#/$defs/mcp/oneOf/0"]),
-    ("tools: [ { mcp: { name: a, url: b, ZZZ: 1 } } ]", &["#/$defs/mcp/oneOf/1"]),
+    ("tools: [ { mcp: { name: a, command: [b], ZZZ: 1 } } ]", &["#/$defs/mcp"]),
+    ("tools: [ { mcp: { name: a, url: b, ZZZ: 1 } } ]", &["#/$defs/mcp"]),
     ("tools: [ { command: { name: a, run: [b], ZZZ: 1 } } ]", &["#/$defs/command"]),
     (
         "tools: [ { builtin: { now: { ZZZ: 1 } } } ]",
@@ -108,24 +105,36 @@ const MAPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("tools: [ { builtin: { fetch: { ZZZ: 1 } } } ]", &["#/$defs/builtinOptions/properties/fetch/oneOf/1"]),
-    ("agents: [ { name: a, a2a: b, ZZZ: 1 } ]", &["#/$defs/delegate/oneOf/1"]),
-    ("agents: [ { name: a, branch: { instructions: b }, ZZZ: 1 } ]", &["#/$defs/delegate/oneOf/2"]),
-    (
-        "agents: [ { name: a, branch: { instructions: b, ZZZ: 1 } } ]",
-        &["#/$defs/delegate/oneOf/2/properties/branch"],
-    ),
+    ("agents: [ { name: a, a2a: b, ZZZ: 1 } ]", &["#/$defs/delegate"]),
+    ("agents: [ { name: a, branch: { instructions: b }, ZZZ: 1 } ]", &["#/$defs/delegate"]),
+    ("agents: [ { name: a, branch: { instructions: b, ZZZ: 1 } } ]", &["#/$defs/branch"]),
     ("timeouts: { ZZZ: 1 }", &["#/properties/timeouts"]),
     ("retry: { ZZZ: 1 }", &["#/properties/retry"]),
     ("code: { ZZZ: 1 }", &["#/properties/code"]),
 ];
 
+/// These, and those of a branch, which has the keys of a file.
+fn maps() -> Vec<(String, Vec<String>)> {
+    let own = |place: &&&str| place.starts_with("#/properties/");
+    let in_branch =
+        MAPS.iter().filter(|(_, places)| places.iter().any(|place| own(&place))).map(|(text, places)| {
+            let needed = if text.starts_with("instructions:") { "" } else { "instructions: b, " };
+            let places = places.iter().filter(own).map(|place| format!("#/$defs/branch{}", &place[1..]));
+            (format!("agents: [ {{ name: a, branch: {{ {needed}{text} }} }} ]"), places.collect())
+        });
+    let in_file = MAPS
+        .iter()
+        .map(|(text, places)| ((*text).to_owned(), places.iter().map(ToString::to_string).collect()));
+    in_file.chain(in_branch).collect()
+}
+
 #[test]
 fn the_schema_and_the_reader_know_the_same_keys() {
     let schema = schema();
-    for (text, places) in MAPS {
+    for (text, places) in &maps() {
         let known = known_keys(text);
         let mut published = BTreeSet::new();
-        for place in *places {
+        for place in places {
             let found = schema.pointer(&place[1..]).unwrap_or_else(|| panic!("no {place} in the schema"));
             let keys = found["properties"].as_object().unwrap_or_else(|| panic!("{place} has no properties"));
             published.extend(keys.keys().cloned());
@@ -139,37 +148,47 @@ fn the_schema_and_the_reader_know_the_same_keys() {
 fn every_closed_map_of_the_schema_is_held_to_the_reader() {
     let mut closed = BTreeSet::new();
     closed_maps(&schema(), "#", &mut closed);
-    let held: BTreeSet<_> =
-        MAPS.iter().flat_map(|(_, places)| places.iter().map(ToString::to_string)).collect();
+    let held: BTreeSet<_> = maps().into_iter().flat_map(|(_, places)| places).collect();
     let others: Vec<_> = closed
         .iter()
         .filter(|place| !held.contains(*place))
-        // The core reads these; see the next test.
-        .filter(|place| !place.starts_with("#/$defs/loop") && !place.starts_with("#/$defs/limit"))
-        .filter(|place| !place.starts_with("#/$defs/atLimit") && !place.ends_with("Options"))
+        // The keys of these are names; and see the next test.
+        .filter(|place| !place.ends_with("Options") && !place.starts_with("#/$defs/loop"))
+        .filter(|place| !place.starts_with("#/$defs/limit") && !place.starts_with("#/$defs/cachePoint"))
         .collect();
     assert!(others.is_empty(), "nobody checks {others:?}");
 }
 
 #[test]
-fn every_key_of_the_loop_is_known_to_the_core() {
+fn every_key_of_the_loop_is_known_to_the_reader() {
     let schema = schema();
-    let properties = schema.pointer("/$defs/loop/properties").and_then(Value::as_object).unwrap();
-    // Names of limits that only some presets know, and the one key that this crate reads itself.
-    let aliases: BTreeSet<&str> = windlass_core::Preset::NAMES
-        .into_iter()
-        .flat_map(|(preset, ..)| preset.limit_aliases().iter().map(|(alias, _)| *alias))
-        .collect();
-    for key in properties.keys().filter(|key| !aliases.contains(key.as_str()) && *key != "grace_ms") {
-        let settings = json!({ key: { "ZZZ": 1 } });
-        let error = Policy::from_settings(settings.as_object().unwrap()).unwrap_err();
-        assert!(
-            !matches!(&error, PolicyError::UnknownKey { path, .. } if path == "loop"),
-            "the core does not know `{key}`: {error}"
-        );
+    let keys = |place: &str| -> Vec<String> {
+        schema.pointer(place).and_then(Value::as_object).unwrap().keys().cloned().collect()
+    };
+    let preset = |key: &str| {
+        let named = |preset: &&Preset| preset.limit_aliases.iter().any(|(alias, _)| *alias == key);
+        Preset::ALL.iter().find(named).map_or("chat", |preset| preset.name)
+    };
+    let sections = keys("/$defs/loop/properties").into_iter().map(|key| {
+        let settings = json!({ "preset": preset(&key), key: { "ZZZ": 1 } });
+        ("loop", settings)
+    });
+    let limits = keys("/$defs/limits/properties").into_iter().map(|key| {
+        let settings = json!({ "preset": preset(&key), "limits": { key: { "ZZZ": 1 } } });
+        ("loop.limits", settings)
+    });
+    for (map, settings) in sections.chain(limits) {
+        let text = json!({ "loop": settings }).to_string();
+        let unknown = match parse(&text) {
+            Err(AgentFileError::Invalid(error)) => {
+                matches!(&*error.problem, Problem::UnknownKey { path, .. } if path == map)
+            }
+            _ => false,
+        };
+        assert!(!unknown, "{text}");
     }
     for limit in windlass_core::LimitKind::SETTABLE {
-        assert!(properties["limits"]["properties"][limit.name()].is_object(), "{limit}");
+        assert!(keys("/$defs/limits/properties").contains(&limit.name().to_owned()), "{limit}");
     }
 }
 

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::{
-    AssistantMessage, CachePoint, Content, History, Media, MediaSource, Message, ModelChoice, Part, Purpose,
-    Reasoning, Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
+    AssistantMessage, CachePoint, Content, History, Media, MediaSource, Message, ModelChoice, Offer, Part,
+    Purpose, Reasoning, Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
 };
 
 use super::{Messages, encode};
@@ -68,7 +68,7 @@ fn tool(name: &str) -> ToolSpec {
 
 fn hidden(name: &str) -> ToolSpec {
     let mut tool = tool(name);
-    tool.offered = false;
+    tool.offer = Offer::Withheld;
     tool
 }
 
@@ -165,7 +165,7 @@ fn e38_another_prompt_history_or_dialect_starts_a_new_prefix() {
     assert!(kept(&|next| next.prompt = Arc::new(next.prompt.to_vec()), &dialect()), "an equal prompt");
     let more = |next: &mut ModelRequest| next.prompt = Arc::new(vec![Arc::new(Message::system("Other."))]);
     assert!(!kept(&more, &dialect()));
-    assert!(!kept(&|next| next.fenced = Some(windlass_core::Results::Kaos), &dialect()));
+    assert!(!kept(&|next| next.fenced = Some(Arc::default()), &dialect()));
     let shorter =
         |next: &mut ModelRequest| next.history = [Arc::new(Message::user("Hi"))].into_iter().collect();
     assert!(!kept(&shorter, &dialect()));

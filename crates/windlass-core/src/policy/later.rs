@@ -1,0 +1,79 @@
+//! What a `loop` section may name and this version cannot do yet. Whoever makes it work deletes its line here.
+
+use serde_json::Value;
+
+use crate::settings::Word;
+
+/// A key, or values of a key, whose behaviour does not exist yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Later {
+    /// The key's path in the section, with dots.
+    pub path: &'static str,
+    /// Values that ask for nothing: they are taken, and change nothing.
+    pub taken: &'static [Word<'static>],
+    /// The values that come later; empty: all others.
+    pub later: &'static [&'static str],
+}
+
+/// What a value of such a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// Nothing.
+    Nothing,
+    /// Something that this version cannot do yet.
+    Later,
+    /// Something else: the key's reader looks at it.
+    Else,
+}
+
+/// All of them.
+pub const LATER: &[Later] = &[
+    values("preset", &["refine", "promptchain", "plan", "session10"]),
+    values("wire", &["xml"]),
+    values("view", &["progressive", "minimal", "kitchen_sink", "blackboard", "plan"]),
+    values("stop", &["judge"]),
+    key("another", &[Word::Text("never")]),
+    key("verify", &OFF),
+    key("strategy", &[]),
+    key("ask_on_replan", &[Word::Flag(false)]),
+    key("limits.iterations", &[]),
+    key("limits.plan_steps", &[]),
+    key("context.max_tokens", &[]),
+    key("context.warn_at", &[]),
+    key("context.compact", &OFF),
+    key("context.at", &[]),
+    key("context.keep_last", &[]),
+];
+
+// Readers of YAML 1.1 turn `off` into false.
+const OFF: [Word<'static>; 2] = [Word::Text("off"), Word::Flag(false)];
+
+const fn values(path: &'static str, later: &'static [&'static str]) -> Later {
+    Later { path, taken: &[], later }
+}
+
+const fn key(path: &'static str, taken: &'static [Word<'static>]) -> Later {
+    Later { path, taken, later: &[] }
+}
+
+impl Later {
+    /// What this value of the key asks for.
+    pub fn named(&self, value: &Value) -> Named {
+        let is = |word: &Word<'_>| match word {
+            Word::Text(text) => value.as_str() == Some(text),
+            Word::Flag(flag) => value.as_bool() == Some(*flag),
+        };
+        if self.taken.iter().any(is) {
+            Named::Nothing
+        } else if self.later.is_empty() || value.as_str().is_some_and(|text| self.later.contains(&text)) {
+            Named::Later
+        } else {
+            Named::Else
+        }
+    }
+
+    /// Whether the whole key comes later.
+    pub fn is_key(&self) -> bool {
+        self.later.is_empty()
+    }
+}

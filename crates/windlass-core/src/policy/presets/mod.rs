@@ -1,0 +1,140 @@
+//! Presets: each is a full set of values for the slots of the loop, in a file of its own.
+//!
+//! Nothing behind this folder asks which preset it was. To add one: its file, its `mod` line, and its place in
+//! [`Preset::ALL`].
+
+mod chat;
+mod text;
+mod typed;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{LimitKind, LogTexts, Policy, Transport, Wire};
+use crate::event::Purpose;
+use crate::nearest::nearest;
+use crate::settings::refusal;
+
+/// A loop by name.
+#[derive(Clone, Copy)]
+pub struct Preset {
+    /// The name that says what it does.
+    pub name: &'static str,
+    /// The name of the system that it stands in for, taken as an alias.
+    pub alias: &'static str,
+    /// Names that this system has for limits, each with the limit that it means here.
+    pub limit_aliases: &'static [(&'static str, LimitKind)],
+    /// How long a model call may take, in milliseconds, where the agent does not say.
+    pub total_ms: u64,
+    /// The environment's variable with replies that stand in for the model's, if this loop reads one.
+    pub replies_variable: Option<&'static str>,
+    /// What differs from the usual values.
+    values: fn(&mut Policy),
+}
+
+impl Preset {
+    /// All presets.
+    pub const ALL: &'static [Self] = &[Self::CHAT, Self::TEXT, Self::TYPED];
+
+    /// The preset of that name or alias.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|preset| preset.names().contains(&name))
+    }
+
+    /// The preset of an agent that names none.
+    pub fn usual(with_output: bool) -> Self {
+        if with_output { Self::TYPED } else { Self::CHAT }
+    }
+
+    /// Its name and its alias.
+    pub fn names(&self) -> [&'static str; 2] {
+        [self.name, self.alias]
+    }
+
+    /// Its values.
+    pub fn policy(&self) -> Policy {
+        let mut policy = Policy { preset: self.name.into(), ..Policy::default() };
+        (self.values)(&mut policy);
+        policy
+    }
+}
+
+impl Policy {
+    /// The loop that sums up a branch: one answer to the conversation as a text.
+    #[must_use]
+    pub fn summary(transport: Transport) -> Self {
+        let mut policy = Self { preset: "summary".into(), transport, ..Preset::CHAT.policy() };
+        policy.request.wire = Wire::Native;
+        policy.request.purpose = Purpose::Merge;
+        policy.request.temperature = Some(0.3);
+        policy.bounds.at_limit = super::AtLimit::None;
+        policy.wording.log = LogTexts::silent();
+        policy
+    }
+}
+
+impl PartialEq for Preset {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Preset {}
+
+impl fmt::Debug for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Preset({})", self.name)
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Preset {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Name)
+    }
+}
+
+struct Name;
+
+impl Visitor<'_> for Name {
+    type Value = Preset;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Preset::ALL.iter().map(|preset| preset.name).collect();
+        write!(f, "one of {}", names.join(", "))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Preset, E> {
+        Preset::named(name).ok_or_else(|| {
+            let names = || Preset::ALL.iter().map(|preset| preset.name);
+            let close = nearest(name, names());
+            let close = if close.is_empty() { names().map(str::to_owned).collect() } else { close };
+            let message = format!("Unknown preset `{name}`; did you mean {}?", close.join(" or "));
+            let help = "`windlass agents schema` prints all keys with their values";
+            E::custom(refusal("policy.unknown_preset", &message, help))
+        })
+    }
+}
+
+impl JsonSchema for Preset {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "preset".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": Self::ALL.iter().flat_map(Self::names).collect::<Vec<_>>() })
+    }
+}

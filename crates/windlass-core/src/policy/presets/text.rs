@@ -1,0 +1,46 @@
+//! `text`: one fenced block a turn, every model call is a step (KAOS).
+
+use super::Preset;
+use crate::policy::{
+    AtLimit, Batch, CallersSystem, LimitKind, LogTexts, Memory, MemoryBounds, Repetition, Results, Wire,
+};
+
+impl Preset {
+    /// Fenced blocks in plain text, one a turn.
+    pub const TEXT: Self = Self {
+        name: "text",
+        alias: "kaos",
+        limit_aliases: &[("max_steps", LimitKind::ModelCalls)],
+        total_ms: 60_000,
+        replies_variable: Some("DEBUG_MOCK_RESPONSES"),
+        values: |policy| {
+            policy.request.wire = Wire::Fenced;
+            policy.request.callers_system = CallersSystem::WithInstructions;
+            policy.calls.batch = Batch::First;
+            policy.calls.repetition = Repetition::Off;
+            policy.calls.tool_ms = 60_000;
+            policy.set_limit_value(LimitKind::ModelCalls, 5);
+            policy.bounds.at_limit = AtLimit::Text("Reached maximum reasoning steps ({n})".into());
+            policy.past.memory = Memory::Bounded(MemoryBounds::default());
+            policy.wording.results = results();
+            policy.wording.log = LogTexts::silent();
+        },
+    };
+}
+
+fn results() -> Results {
+    Results {
+        tool: "Tool result: {json}".into(),
+        agent: "Agent response: {text}".into(),
+        failed: "Tool execution failed: {error}".into(),
+        unreadable: "{error}".into(),
+        undone: "Tool execution failed: {error}".into(),
+        agent_failed: "Agent response: [Delegation failed: {who}{error}]".into(),
+        agent_undone: "Agent response: [Delegation failed: {error}]".into(),
+        agent_unknown: "Delegation failed: Sub-agent '{tool}' not found. Available: [{agents}]".into(),
+        // They say themselves what they are.
+        told: "".into(),
+        told_failed: "".into(),
+        ..Results::default()
+    }
+}

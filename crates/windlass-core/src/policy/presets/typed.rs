@@ -1,0 +1,28 @@
+//! `typed`: the output comes through the finish tool, in one turn unless the model calls are limited (acorn).
+
+use super::Preset;
+use crate::policy::{AtLimit, LimitKind, LogTexts, Repetition, Results, Stop, Talk, Turns};
+
+impl Preset {
+    /// Typed input and output.
+    pub const TYPED: Self = Self {
+        name: "typed",
+        alias: "acorn",
+        limit_aliases: &[("max_steps", LimitKind::ModelCalls)],
+        total_ms: 600_000,
+        replies_variable: None,
+        values: |policy| {
+            policy.request.temperature = Some(0.7);
+            policy.replies.stop = Stop::FinishTool;
+            policy.replies.talk = Talk::Remind(2);
+            policy.calls.repetition = Repetition::Off;
+            policy.bounds.turns = Turns::One;
+            policy.bounds.at_limit = AtLimit::ForceFinish;
+            policy.wording.results = Results::failing("Tool error: {kind}{error}".into());
+            policy.wording.texts.no_call = "No tool calls in agentic loop step after {n} retries".into();
+            policy.wording.texts.no_call_at_once =
+                "No tool called in single-turn mode after {n} retries".into();
+            policy.wording.log = LogTexts::silent();
+        },
+    };
+}

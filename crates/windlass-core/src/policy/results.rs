@@ -1,0 +1,133 @@
+//! The wording of results: templates for how the end of a call is put to the model.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::texts::templates;
+use super::{Preset, Put};
+use crate::ids::Text;
+
+templates! {
+    /// How the end of a call is put to the model.
+    ///
+    /// Places: `{tool}` is the call's name. A result has `{result}`, the result as it is, `{text}`, its text, and `{json}`,
+    /// one line of JSON: structured content, or the text as the field `result`. A failure has `{error}`, what went wrong,
+    /// `{kind}`, the kind of failure with a colon where it is known, and `{who}`, the agent with a colon where it failed
+    /// itself and the error does not name it.
+    Results {
+        /// A tool's result.
+        tool: "{result}",
+        /// Another agent's answer.
+        agent: "{result}",
+        /// A call that failed.
+        failed: "Error: {error}",
+        /// A call that could not be read.
+        unreadable: "Error: {error}",
+        /// A call that was skipped or stopped, or of which nobody knows the end.
+        undone: "{error}",
+        /// An output that does not fit its schema.
+        rejected: "Error: Output validation failed: {error}\nPlease call {tool} again with valid arguments.",
+        /// A task that another agent could not do.
+        agent_failed: "Error: {error}",
+        /// A task that was skipped or stopped, or of which nobody knows the end.
+        agent_undone: "{error}",
+        /// A task for an agent that does not exist; `{agents}` are those that do, in quotes.
+        agent_unknown: "Error: {error}",
+        /// What stands before a result where results are messages of the user (`wire: fenced`).
+        told: "Tool result: ",
+        /// What stands there before a failure.
+        told_failed: "Tool execution failed: ",
+    }
+}
+
+impl Results {
+    /// Results with a frame around them, and the way on.
+    pub fn announced() -> Self {
+        let failed: Text = "Error Executing Tool: {tool}\nError: {error}".into();
+        let result = "Successfully Executed Tool: {tool}\n-- Start Tool Result ---\n{result}\n-- End Tool Result ---\n\n\
+                      You can now continue with the next step in the conversation.";
+        Self { tool: result.into(), agent: result.into(), ..Self::failing(failed) }
+    }
+
+    /// Results as they are, and one wording for all failures.
+    pub fn failing(failed: Text) -> Self {
+        Self {
+            unreadable: failed.clone(),
+            agent_failed: failed.clone(),
+            agent_unknown: failed.clone(),
+            failed,
+            ..Self::default()
+        }
+    }
+
+    /// The names of wordings: two of their own, and those of the presets.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        [PLAIN, ANNOUNCED].into_iter().chain(Preset::ALL.iter().flat_map(|preset| preset.names()))
+    }
+
+    /// The wording of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            PLAIN => Some(Self::default()),
+            ANNOUNCED => Some(Self::announced()),
+            preset => Preset::named(preset).map(|preset| preset.policy().wording.results),
+        }
+    }
+
+    /// The first name of this wording, if it has one.
+    pub fn name(&self) -> Option<&'static str> {
+        Self::names().find(|name| Self::named(name).as_ref() == Some(self))
+    }
+}
+
+const PLAIN: &str = "plain";
+const ANNOUNCED: &str = "announced";
+
+/// The name of a wording, as agent files say it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultsKey(Results);
+
+impl Put<Results> for ResultsKey {
+    fn put(self, place: &mut Results) {
+        *place = self.0;
+    }
+}
+
+impl<'de> Deserialize<'de> for ResultsKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Name).map(Self)
+    }
+}
+
+struct Name;
+
+impl Visitor<'_> for Name {
+    type Value = Results;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Results::names().collect();
+        write!(f, "one of {}", names.join(", "))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Results, E> {
+        Results::named(name).ok_or_else(|| E::invalid_value(Unexpected::Str(name), &self))
+    }
+}
+
+impl JsonSchema for ResultsKey {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "results".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": Results::names().collect::<Vec<_>>() })
+    }
+}

@@ -1,0 +1,390 @@
+//! The values that slots of the loop can have. The comments are the documentation of the agent file's keys, too.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{Count, Whole, Word, Written};
+use crate::stored::SPILL_BYTES;
+use crate::written;
+
+/// How calls are read from a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Wire {
+    /// Native calls; where there are none, the text forms of calls. A model that refuses tools is asked again with
+    /// fenced blocks, and from then on.
+    Auto,
+    /// Native calls only.
+    Native,
+    /// Fenced JSON blocks in the text.
+    Fenced,
+}
+
+/// How much of the history a request holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum View {
+    /// Everything.
+    Full,
+}
+
+/// Which tools a request shows. All can be called in either case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Discovery {
+    /// All that are offered.
+    #[default]
+    All,
+    /// Only `search_tools`, which finds the others, the finish tool and other agents.
+    Search,
+}
+
+/// Where the caller's system messages stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallersSystem {
+    /// Where they were given.
+    #[default]
+    InPlace,
+    /// With the agent's instructions.
+    WithInstructions,
+}
+
+/// What ends the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Stop {
+    /// A turn without calls.
+    Text,
+    /// A valid call of the finish tool.
+    FinishTool,
+}
+
+/// How many turns a run has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turns {
+    /// As many as it takes.
+    #[default]
+    Many,
+    /// One that is accepted. Any limit on model calls lifts this.
+    One,
+}
+
+/// What follows a turn without a call. Each number bounds the prompts in a row; then the run is `failed(no_call)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", expecting = "answer, {remind: n}, {clarify: n} or {correct: n}")]
+#[schemars(inline)]
+pub enum Talk {
+    /// It is the answer, even if empty.
+    Answer,
+    /// The model is reminded to call a tool.
+    Remind(u32),
+    /// A turn with nothing at all is asked about; text is the answer.
+    Clarify(u32),
+    /// Talk before any tool output is corrected; afterwards it is the answer.
+    Correct(u32),
+}
+
+/// What follows a call that cannot be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Malformed {
+    /// The model is told what is wrong, in this many turns in a row; then the run is `failed(malformed)`.
+    FeedBack(u32),
+    /// A reply with a call that is no JSON is taken as the answer; of other faults the model is told.
+    Answer,
+    /// The run fails at once.
+    Fail,
+}
+
+#[doc(hidden)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MalformedMap {
+    /// The model is told what is wrong, in this many turns in a row; then the run is `failed(malformed)`.
+    FeedBack(u32),
+}
+
+impl From<MalformedMap> for Malformed {
+    fn from(MalformedMap::FeedBack(turns): MalformedMap) -> Self {
+        Self::FeedBack(turns)
+    }
+}
+
+impl Written for Malformed {
+    const EXPECTED: &'static str = "{feed_back: n}, answer or fail";
+    type Map = MalformedMap;
+
+    fn words() -> Vec<(Word<'static>, Self)> {
+        vec![(Word::Text("answer"), Self::Answer), (Word::Text("fail"), Self::Fail)]
+    }
+
+    fn number(turns: u32) -> Option<Self> {
+        Some(Self::FeedBack(turns))
+    }
+}
+
+written!(Malformed);
+
+/// How the calls of one turn run. Results always enter the history in call order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Batch {
+    /// At most this many at once.
+    Concurrent(u32),
+    /// Only the first; the others are skipped.
+    First,
+    /// One after another.
+    Serial,
+    /// Read-only and idempotent ones together, those with an effect alone, in call order.
+    Staged,
+}
+
+#[doc(hidden)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchMap {
+    /// At most this many at once.
+    Concurrent(Count<1>),
+}
+
+impl From<BatchMap> for Batch {
+    fn from(BatchMap::Concurrent(most): BatchMap) -> Self {
+        Self::Concurrent(most.get_u32())
+    }
+}
+
+impl Written for Batch {
+    const EXPECTED: &'static str = "concurrent, {concurrent: n}, first, serial or staged";
+    type Map = BatchMap;
+
+    fn words() -> Vec<(Word<'static>, Self)> {
+        vec![
+            (Word::Text("concurrent"), Self::Concurrent(10)),
+            (Word::Text("first"), Self::First),
+            (Word::Text("serial"), Self::Serial),
+            (Word::Text("staged"), Self::Staged),
+        ]
+    }
+}
+
+written!(Batch);
+
+/// What follows equal calls in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repetition {
+    /// Nothing.
+    Off,
+    /// A note, and later the end of the run.
+    #[serde(untagged)]
+    Watched(Watched),
+}
+
+/// Which of equal calls in a row something follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Watched {
+    /// A note to the model follows the result of this one.
+    pub note_at: u32,
+    /// This one does not run, and the run ends.
+    pub stop_at: u32,
+}
+
+impl Repetition {
+    /// The usual places.
+    pub const ON: Self = Self::Watched(Watched { note_at: 3, stop_at: 6 });
+
+    /// The places, where calls are watched.
+    pub fn watched(self) -> Option<Watched> {
+        match self {
+            Self::Off => None,
+            Self::Watched(watched) => Some(watched),
+        }
+    }
+
+    pub(crate) fn watched_mut(&mut self) -> Option<&mut Watched> {
+        match self {
+            Self::Off => None,
+            Self::Watched(watched) => Some(watched),
+        }
+    }
+}
+
+#[doc(hidden)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RepetitionMap {
+    /// A note to the model follows the result of this one.
+    note_at: Count<2>,
+    /// This one does not run, and the run ends.
+    stop_at: Count<2>,
+}
+
+impl Default for RepetitionMap {
+    fn default() -> Self {
+        Self { note_at: Count::of(3), stop_at: Count::of(6) }
+    }
+}
+
+impl From<RepetitionMap> for Repetition {
+    fn from(map: RepetitionMap) -> Self {
+        Self::Watched(Watched { note_at: map.note_at.get_u32(), stop_at: map.stop_at.get_u32() })
+    }
+}
+
+impl Written for Repetition {
+    const EXPECTED: &'static str = "off, on or {note_at: n, stop_at: n}";
+    type Map = RepetitionMap;
+
+    fn words() -> Vec<(Word<'static>, Self)> {
+        vec![
+            (Word::Text("off"), Self::Off),
+            (Word::Text("on"), Self::ON),
+            (Word::Flag(false), Self::Off),
+            (Word::Flag(true), Self::ON),
+        ]
+    }
+}
+
+written!(Repetition);
+
+/// The context budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Context {
+    /// Results above this many bytes are stored once and read by ranges.
+    pub spill_bytes: u64,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self { spill_bytes: SPILL_BYTES }
+    }
+}
+
+#[doc(hidden)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContextMap {
+    /// Results above this many bytes are stored once and read by ranges.
+    spill_bytes: Whole<0>,
+}
+
+impl Default for ContextMap {
+    fn default() -> Self {
+        Self { spill_bytes: Whole::of(SPILL_BYTES) }
+    }
+}
+
+impl From<ContextMap> for Context {
+    fn from(map: ContextMap) -> Self {
+        Self { spill_bytes: map.spill_bytes.get() }
+    }
+}
+
+impl Written for Context {
+    const EXPECTED: &'static str = "off or a map";
+    type Map = ContextMap;
+
+    fn words() -> Vec<(Word<'static>, Self)> {
+        vec![(Word::Text("off"), Self::default()), (Word::Flag(false), Self::default())]
+    }
+}
+
+written!(Context);
+
+/// What is shown of past conversations, and how much of them is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// Runs belong to no session and remember none.
+    Off,
+    /// Sessions, without bounds.
+    Unbounded,
+    /// Sessions within bounds.
+    #[serde(untagged)]
+    Bounded(MemoryBounds),
+}
+
+/// The bounds of session memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MemoryBounds {
+    /// How many messages go with a delegation.
+    pub context_limit: u32,
+    /// How many sessions are kept.
+    pub max_sessions: u32,
+    /// How many events are kept of each.
+    pub max_session_events: u32,
+}
+
+impl Default for MemoryBounds {
+    fn default() -> Self {
+        Self { context_limit: 6, max_sessions: 1_000, max_session_events: 500 }
+    }
+}
+
+impl Memory {
+    /// The bounds, where there are any.
+    pub fn bounds(self) -> Option<MemoryBounds> {
+        match self {
+            Self::Off | Self::Unbounded => None,
+            Self::Bounded(bounds) => Some(bounds),
+        }
+    }
+}
+
+impl From<MemoryBounds> for Memory {
+    fn from(bounds: MemoryBounds) -> Self {
+        Self::Bounded(bounds)
+    }
+}
+
+impl Written for Memory {
+    const EXPECTED: &'static str = "off, unbounded or a map of bounds";
+    type Map = MemoryBounds;
+
+    fn words() -> Vec<(Word<'static>, Self)> {
+        vec![
+            (Word::Text("off"), Self::Off),
+            (Word::Text("unbounded"), Self::Unbounded),
+            (Word::Flag(false), Self::Off),
+        ]
+    }
+}
+
+written!(Memory);
+
+/// Whether a hook is asked between steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hooks {
+    /// No hook is asked.
+    #[default]
+    None,
+    /// The hook is asked after the tools of each step, before the next model call.
+    AfterSteps,
+}
+
+/// Retries of the transport. They use up no model calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Transport {
+    /// How often a failed request is sent again, for each model of the list.
+    pub retries: u32,
+    /// The first wait, in milliseconds; it doubles each time.
+    pub wait_ms: u64,
+    /// The longest wait, in milliseconds. If a server asks for more, the model has failed.
+    pub max_wait_ms: u64,
+}
+
+impl Default for Transport {
+    fn default() -> Self {
+        Self { retries: 3, wait_ms: 500, max_wait_ms: 30_000 }
+    }
+}

@@ -1,0 +1,182 @@
+//! The keys of an agent file, at its top and in a branch.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use windlass_core::{LoopKeys, Merge, Preset, Transport};
+
+use super::AgentFile;
+use super::code::CodeKeys;
+use super::delegates::{self, DelegateKeys};
+use super::examples::{self, ExampleKeys};
+use super::instructions::{InstructionKeys, Instructions};
+use super::json_schema::{SchemaKeys, checked};
+use super::kinds::{Filled, TextOr};
+use super::loop_section::LoopSection;
+use super::models::{self, ModelKeys};
+use super::reading::Reading;
+use super::timeouts::AgentTimeouts;
+use super::tools::{self, ToolKeys};
+use crate::yaml::{At, Field, Problem, YamlError};
+
+/// A part of the file that is read once more is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Deferred<T>(PhantomData<T>);
+
+impl<'de, T> Deserialize<'de> for Deferred<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Deferred<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+macro_rules! agent_keys {
+    ($($(#[$doc:meta])* $key:ident: $Type:ty,)*) => {
+        /// An agent: its models, instructions, tools and loop.
+        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub(super) struct AgentKeys {
+            /// The agent's name. Default: the file's name without its ending.
+            pub(super) name: Option<Filled>,
+            $($(#[$doc])* $key: $Type,)*
+        }
+
+        /// A branch: it begins with this agent's conversation and may call its tools. It has the keys of an agent file.
+        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        #[schemars(rename = "branch", extend("required" = ["instructions"]))]
+        pub(super) struct BranchKeys {
+            /// How its end comes back. Without an output it is summed up in any case.
+            merge: Merge,
+            $($(#[$doc])* $key: $Type,)*
+        }
+
+        /// What both have in common.
+        struct Body { $($key: $Type,)* }
+
+        impl From<AgentKeys> for Body {
+            fn from(keys: AgentKeys) -> Self {
+                Self { $($key: keys.$key,)* }
+            }
+        }
+
+        impl From<BranchKeys> for Body {
+            fn from(keys: BranchKeys) -> Self {
+                Self { $($key: keys.$key,)* }
+            }
+        }
+    };
+}
+
+agent_keys! {
+    /// What the agent is for.
+    description: String,
+    /// The model: provider/model, auto (the first that is set up) or tour (offline); with settings; or a list: fallbacks in
+    /// order.
+    model: Option<At<ModelKeys>>,
+    /// What the agent is told: a minijinja template in which the input is `input`.
+    instructions: Option<At<InstructionKeys>>,
+    /// Worked examples, sent before the input. Small models need them.
+    examples: Vec<At<ExampleKeys>>,
+    /// A typed input.
+    input: Option<SchemaKeys>,
+    /// A typed output. An agent with one and without a preset gets the preset `typed`.
+    output: Option<SchemaKeys>,
+    /// The tools.
+    tools: Vec<At<ToolKeys>>,
+    /// Delegates, each offered as a tool of its name with one argument `task`: the path of an agent's file, a remote agent, or
+    /// a branch.
+    agents: Vec<At<TextOr<DelegateKeys>>>,
+    /// The loop: a preset, and what differs from it.
+    #[serde(rename = "loop")]
+    loop_: Option<At<Deferred<LoopKeys>>>,
+    /// How long things may take.
+    timeouts: AgentTimeouts,
+    /// Retries of the transport. They use up no model calls.
+    retry: Transport,
+    /// Code mode.
+    code: CodeKeys,
+}
+
+impl AgentKeys {
+    pub(super) fn file(mut self, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError> {
+        let name = self.name.take().map_or_else(|| reading.default_name(), |name| name.0);
+        let mut file = Body::from(self).file("", name, reading)?;
+        file.unmasked = std::mem::take(&mut reading.unmasked);
+        Ok(file)
+    }
+}
+
+impl At<BranchKeys> {
+    pub(super) fn file(
+        &self,
+        name: String,
+        reading: &mut Reading<'_>,
+    ) -> Result<(AgentFile, Merge), YamlError> {
+        if self.value.instructions.is_none() {
+            let problem = Problem::MissingKey { path: self.path.clone(), key: "instructions".to_owned() };
+            return Err(YamlError::new(self.place, format!("{}.instructions", self.path), problem));
+        }
+        let file = Body::from(self.value.clone()).file(&self.path, name, reading)?;
+        Ok((file, self.value.merge))
+    }
+}
+
+impl Body {
+    /// The file of these keys, which stand at that path of the document.
+    fn file(self, path: &str, name: String, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError> {
+        let schema = |keys: Option<SchemaKeys>, reading: &Reading<'_>| {
+            keys.map(|keys| checked(&keys.schema, reading)).transpose()
+        };
+        let models = self.model.map(|model| models::entries(model, reading)).transpose()?;
+        let instructions = self.instructions.map(|keys| Instructions::read(&keys, reading)).transpose()?;
+        let examples = self.examples.into_iter().map(examples::example).collect::<Result<_, _>>()?;
+        let input_schema = schema(self.input, reading)?;
+        let output_schema = schema(self.output, reading)?;
+        let tools = tools::entries(self.tools, reading)?;
+        let agents = self.agents.into_iter().map(|keys| delegates::entry(keys, reading));
+        let agents = agents.collect::<Result<_, _>>()?;
+        let section = self.loop_.and_then(|section| Some((reading.root.at(&section.path)?, section.path)));
+        let usual = Preset::usual(output_schema.is_some());
+        let section = section.map(|(node, path)| LoopSection::read(&Field::new(node, path), usual));
+        Ok(AgentFile {
+            name,
+            description: self.description,
+            models: models.unwrap_or_default(),
+            instructions: instructions.unwrap_or_default(),
+            examples,
+            input_schema,
+            output_schema,
+            tools,
+            agents,
+            loop_section: section.transpose()?.unwrap_or_default(),
+            timeout_settings: self.timeouts.into(),
+            retry: self.retry,
+            code: self.code.into(),
+            folder: reading.folder.clone(),
+            file: reading.file.clone(),
+            unmasked: Vec::new(),
+            node: reading.root.at(path).unwrap_or(reading.root).clone(),
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! The `loop` section: the keys of the core's policy table, the limits' names of the preset's own system, and what comes
+//! later.
+
+use serde_json::Value;
+use windlass_core::{LATER, LimitKey, LimitKeys, LoopKeys, Named, Policy, Preset};
+
+use crate::yaml::{Field, Node, Place, YamlError};
+
+/// A `loop` section that was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoopSection {
+    /// What it sets.
+    pub keys: LoopKeys,
+    /// The first thing that it asks for and this version cannot do yet.
+    pub later: Option<LaterKey>,
+}
+
+/// A key or value that this version cannot do yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaterKey {
+    /// Where it stands.
+    pub place: Place,
+    /// The key, as a dotted path.
+    pub path: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl LoopSection {
+    /// Reads a section. `usual` is the preset of an agent that names none.
+    ///
+    /// # Errors
+    /// Something in it does not fit.
+    pub fn read(field: &Field<'_>, usual: Preset) -> Result<Self, YamlError> {
+        field.entries()?;
+        let mut rest = field.node.clone();
+        let later = take_later(&mut rest, field);
+        if later.as_ref().is_some_and(|later| later.path.ends_with(".preset")) {
+            // What else it may say depends on the preset.
+            return Ok(Self { keys: LoopKeys::default(), later });
+        }
+        let preset = rest.get("preset").and_then(Node::as_str).and_then(Preset::named).unwrap_or(usual);
+        let aliases = take_aliases(&mut rest, preset, &field.path)?;
+        let mut keys: LoopKeys = Field::new(&rest, field.path.as_str()).decode()?;
+        if !aliases.0.is_empty() {
+            keys.limits.get_or_insert_default().0.extend(aliases.0);
+        }
+        Ok(Self { keys, later })
+    }
+
+    /// The same in JSON: `{"preset": "chat", "limits": {"model_calls": 5}}`.
+    ///
+    /// # Errors
+    /// Something in it does not fit.
+    pub fn from_json(section: &Value, usual: Preset) -> Result<Self, YamlError> {
+        Self::read(&Field::new(&Node::from_json(section), "loop"), usual)
+    }
+
+    /// The policy: the preset's values with this section over them.
+    ///
+    /// # Errors
+    /// What it asks for and this version cannot do yet.
+    pub fn policy(&self, usual: Preset) -> Result<Policy, LaterKey> {
+        match &self.later {
+            Some(later) => Err(later.clone()),
+            None => Ok(self.keys.clone().policy(usual)),
+        }
+    }
+}
+
+/// Takes out whatever the core's table names: what asks for nothing, and what comes later.
+fn take_later(section: &mut Node, field: &Field<'_>) -> Option<LaterKey> {
+    let mut found: Option<LaterKey> = None;
+    for entry in LATER {
+        let Some(value) = section.at(entry.path).map(Node::to_json) else { continue };
+        let named = entry.named(&value);
+        if named == Named::Else {
+            continue;
+        }
+        section.take(entry.path);
+        if named == Named::Later {
+            let later = LaterKey {
+                place: field.node.locate(entry.path),
+                path: format!("{}.{}", field.path, entry.path),
+                value: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+            };
+            // The table begins with the preset, on which the others depend.
+            found.get_or_insert(later);
+        }
+    }
+    found
+}
+
+/// Takes out the limits that go by the names of the preset's own system, beside `limits` and in it.
+fn take_aliases(section: &mut Node, preset: Preset, path: &str) -> Result<LimitKeys, YamlError> {
+    let mut limits = LimitKeys::default();
+    for (alias, kind) in preset.limit_aliases {
+        for place in [(*alias).to_owned(), format!("limits.{alias}")] {
+            if let Some(value) = section.take(&place) {
+                let limit = Field::new(&value, format!("{path}.{place}")).decode_with(LimitKey(*kind))?;
+                limits.0.insert(*kind, limit);
+            }
+        }
+    }
+    Ok(limits)
+}

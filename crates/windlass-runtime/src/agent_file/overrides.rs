@@ -1,0 +1,79 @@
+//! What an entry says of its tools, beside or inside what names its kind.
+
+use windlass_core::Effect;
+use windlass_tools::ToolOverrides;
+
+/// What an entry says of its tools.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overrides {
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) effect: Option<Effect>,
+    pub(super) approve: Option<bool>,
+    pub(super) retries: Option<u32>,
+    pub(super) poll: Option<bool>,
+    pub(super) prefix: Option<String>,
+}
+
+impl Overrides {
+    /// These, and where they say nothing, the others.
+    pub(super) fn or(self, outer: &Self) -> Self {
+        Self {
+            timeout_ms: self.timeout_ms.or(outer.timeout_ms),
+            effect: self.effect.or(outer.effect),
+            approve: self.approve.or(outer.approve),
+            retries: self.retries.or(outer.retries),
+            poll: self.poll.or(outer.poll),
+            prefix: self.prefix.or_else(|| outer.prefix.clone()),
+        }
+    }
+
+    pub(super) fn finish(self) -> ToolOverrides {
+        ToolOverrides {
+            timeout_ms: self.timeout_ms,
+            effect: self.effect,
+            approve: self.approve,
+            retries: self.retries,
+            poll: self.poll,
+            prefix: self.prefix.map(Into::into),
+        }
+    }
+}
+
+/// A closed map with the keys that every tool entry takes, beside its own.
+macro_rules! with_overrides {
+    ($(#[$about:meta])* $Name:ident { $($(#[$doc:meta])* $key:ident: $Type:ty,)* }) => {
+        #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        $(#[$about])*
+        pub(super) struct $Name {
+            $($(#[$doc])* pub(super) $key: $Type,)*
+            /// How long one try may take, in milliseconds. Default: the agent's `timeouts.tool_ms`.
+            timeout_ms: Option<windlass_core::settings::Whole<1>>,
+            /// What running a call twice would do.
+            effect: Option<windlass_core::Effect>,
+            /// Whether a person must allow each call.
+            approve: Option<bool>,
+            /// How often a failed call is tried again. Default: the loop's `retries`.
+            retries: Option<u32>,
+            /// Whether equal calls in a row are legitimate.
+            poll: Option<bool>,
+            /// Put before the tool's name. For an MCP server: put before its tools' names, with `__` between; default: the
+            /// server's name.
+            prefix: Option<String>,
+        }
+
+        impl $Name {
+            pub(super) fn overrides(&self) -> $crate::agent_file::overrides::Overrides {
+                $crate::agent_file::overrides::Overrides {
+                    timeout_ms: self.timeout_ms.map(windlass_core::settings::Whole::get),
+                    effect: self.effect,
+                    approve: self.approve,
+                    retries: self.retries,
+                    poll: self.poll,
+                    prefix: self.prefix.clone(),
+                }
+            }
+        }
+    };
+}
+pub(super) use with_overrides;
