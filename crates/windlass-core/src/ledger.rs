@@ -224,6 +224,11 @@ impl State {
         Some(self.need(ask.purpose, self.setup.models.get(ask.model as usize)?, 0))
     }
 
+    /// What a model call has reserved that is going on.
+    pub fn reservation(&self, action: ActionId) -> Option<Reservation> {
+        self.asked(action).map(|ask| ask.reserved)
+    }
+
     /// What is left of the run's limits on tokens and cost.
     pub(crate) fn left(&self, next: Option<&TurnStarted>) -> Budget {
         Budget::of(None, |kind| {
@@ -252,7 +257,8 @@ impl State {
     /// What a closing call may use beyond the limit that begins now, its request being the conversation as it stands.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let need = asked.map_or_else(Need::unknown, |model| self.need(self.setup.policy.request.purpose, model, 0));
+        let need =
+            asked.map_or_else(Need::unknown, |model| self.need(self.setup.policy.request.purpose, model, 0));
         Beyond { before: self.ledger.spent(), most: need.sure }
     }
 

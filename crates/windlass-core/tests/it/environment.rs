@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    AgentRef, Budget, Effect, Input, InputKind, Message, ModelChoice, Offer, Policy, Prices, Reply, ReplyCall, RunId,
-    RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
+    AgentRef, Budget, Effect, Input, InputKind, Message, ModelChoice, Offer, Policy, Prices, Reply,
+    ReplyCall, RunId, RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
 };
 
 /// The time at which runs of tests begin.
