@@ -4,6 +4,7 @@
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
 mod begin;
+mod inbox;
 mod laying_down;
 
 use std::future::{Future, poll_fn};
@@ -243,34 +244,6 @@ impl Driver {
         Box::pin(join_all(self.state.started_calls().filter_map(stop)))
     }
 
-    async fn sent(&mut self, sent: Box<Sent>) -> Result<(), Error> {
-        let Sent { what, reply } = *sent;
-        let taken = self.take(what, None).await?;
-        if let Some(reply) = reply {
-            // An error means that the sender no longer cares.
-            let _uncared = reply.send(taken);
-        }
-        Ok(())
-    }
-
-    async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
-        if posts.is_empty() {
-            return Ok(());
-        }
-        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
-        // After a crash, the inbox of some stores still lists what the last append has used.
-        let used = self.agent.log().used(self.state.run(), &ids).await?;
-        for post in posts {
-            self.posts.seen(post.id);
-            let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
-            if done && !self.state.is_finished() {
-                // A refused post stays refused: it must not wait there for ever (E28).
-                self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
-            }
-        }
-        Ok(())
-    }
-
     async fn take_end(&mut self, what: InputKind) -> Result<(), Error> {
         let answer = matches!(what, InputKind::Answered { .. });
         // The work that has ended may have changed the tools, and the next request must offer them.
@@ -304,33 +277,6 @@ impl Driver {
             drop(self.take(InputKind::ToolsChanged { tools, seals }, None).await?);
         }
         Ok(())
-    }
-
-    /// Gives up the hold, unless something has come in. Says whether it is given up.
-    async fn leave(&mut self) -> Result<bool, Error> {
-        // What is sent from here on goes to the durable inbox.
-        self.inbox.close();
-        let mut came = false;
-        while let Ok(sent) = self.inbox.try_recv() {
-            came = true;
-            self.sent(sent).await?;
-        }
-        let posts = self.posts.now().await?;
-        if came || !posts.is_empty() {
-            self.posted(posts).await?;
-            return Ok(false);
-        }
-        let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.environment()));
-        self.lease.park(wake).await?;
-        // Whoever posted until here may have seen that the run is held, and relies on its holder.
-        if self.posts.now().await?.is_empty() || !self.lease.take_again(self.agent.holder()).await? {
-            return Ok(true);
-        }
-        let Fence { holder, epoch } = self.lease.fence().clone();
-        self.take(InputKind::Resumed { holder: holder.0, epoch, by: ResumedBy::Runtime }, None)
-            .await?
-            .map_err(Error::Refused)?;
-        Ok(false)
     }
 
     /// One input: which facts follow, durable before visible.
