@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json as value};
 use windlass_core::{Fact, Message, RunId, RunStarted, shown_args};
 use windlass_runtime::projections::json;
 use windlass_runtime::{Run, RunPages, load_until, numbered};
-use windlass_store::{EventLog, RunSummary};
+use windlass_store::{Index, Log, RunSummary};
 
 use super::find;
 use crate::answers;
@@ -87,7 +87,7 @@ fn as_json(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> Map<S
     fields
 }
 
-async fn events(log: &dyn EventLog, run: RunId) -> Result<Vec<Value>, Failure> {
+async fn events(log: &dyn Log, run: RunId) -> Result<Vec<Value>, Failure> {
     let mut events = Vec::new();
     let mut pages = RunPages::new(log, run);
     while let Some(batches) = pages.next().await? {
