@@ -49,7 +49,7 @@ pub async fn pruning_keeps_to_every_condition(log: Arc<dyn Store>) -> Verdict {
     let Some(pruning) = log.pruning() else { return Ok(()) };
     let in_sessions = [(1, "a"), (2, "b"), (3, "a")];
     for (number, session) in in_sessions {
-        let run = begin_as(&*log, number, in_session(started(number, "hello")?, session)).await?;
+        let run = begin_as(&*log, number, in_session(started(number, "hello"), session)).await?;
         end(&*log, run, 1, Status::Answered).await?;
     }
     let parked = begin(&*log, 4).await?;
@@ -71,8 +71,8 @@ pub async fn pruning_keeps_bases_parents_and_held_runs(log: Arc<dyn Store>) -> V
     let Some(pruning) = log.pruning() else { return Ok(()) };
     ended_runs(&*log, 1..=3).await?;
     let base = Some(Base { run: id(1), version: 2, digest: "d".into() });
-    begin_as(&*log, 4, RunStarted { base, ..started(4, "later")? }).await?;
-    begin_as(&*log, 5, RunStarted { parent: Some(id(2)), ..started(5, "child")? }).await?;
+    begin_as(&*log, 4, RunStarted { base, ..started(4, "later") }).await?;
+    begin_as(&*log, 5, RunStarted { parent: Some(id(2)), ..started(5, "child") }).await?;
     let gone = pruned(pruning, Prune::default()).await?;
     same("what went, and how many stayed that fit", &(gone.runs, gone.kept), &(vec![id(3)], 2))?;
     let running = Prune { statuses: vec!["running".into()], ..Prune::default() };
