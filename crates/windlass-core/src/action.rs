@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::event::{Adjusted, AgentRef, InputReceived, Purpose, ResumedBy, RunStarted, Splice};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
+use crate::ledger::Amount;
 use crate::outcome::CallOutcome;
 use crate::question::{Answer, QuestionKind};
 use crate::reply::{ModelFailure, Reply, Usage};
@@ -206,6 +207,9 @@ pub enum InputKind {
         usage: Usage,
         /// What that cost, in pico-dollars; `None`: unknown.
         cost: Option<u64>,
+        /// What stays reserved for model calls that were lost there with their process.
+        #[serde(default, skip_serializing_if = "Amount::is_zero")]
+        reserved: Amount,
     },
     /// Another agent has a question to a person: it is answered here (E26).
     DelegateAsks {

@@ -8,6 +8,7 @@
 mod act;
 mod merge;
 
+use crate::budget::Reservation;
 use crate::decide::Decision;
 use crate::event::{Purpose, ToolChoice, TurnStarted};
 use crate::ids::{ActionId, CallId, Millis};
@@ -59,6 +60,8 @@ pub(crate) struct Ask {
     pub(crate) choice: ToolChoice,
     /// When its next try begins; `None`: a try is going on.
     pub(crate) retry_at: Option<Millis>,
+    /// What the try that is going on has reserved.
+    pub(crate) reserved: Reservation,
 }
 
 impl Ask {
@@ -88,6 +91,7 @@ impl From<(&TurnStarted, u64)> for Ask {
             attempt: started.attempt,
             choice: started.choice.clone(),
             retry_at: None,
+            reserved: Reservation::default(),
         }
     }
 }
@@ -120,6 +124,13 @@ impl Asks {
         match self.iter_mut().find(|open| open.purpose == ask.purpose && open.about == ask.about) {
             Some(open) => *open = ask,
             None => self.0.push(ask),
+        }
+    }
+
+    /// A call that is going on has reserved that.
+    pub(crate) fn reserve(&mut self, seq: u64, reserved: Reservation) {
+        if let Some(ask) = self.iter_mut().find(|ask| ask.seq == seq) {
+            ask.reserved = reserved;
         }
     }
 

@@ -6,6 +6,7 @@ mod start;
 use std::sync::Arc;
 
 use crate::asks::{Ask, Place};
+use crate::budget::{Budget, Reservation};
 use crate::call_args::CallArgs;
 use crate::event::{
     Adjusted, CallDecided, CallFinished, CallHeld, Decision, Event, Fact, InputRequested, LimitReached,
@@ -73,6 +74,7 @@ impl State {
                 }
                 if let Some(call) = self.call_mut(&started.call) {
                     call.attempt = started.attempt;
+                    call.lent = started.lent;
                     let (run, answer, stop) = (started.run, started.answer.clone(), started.stop);
                     call.stage = Stage::Delegated { seq, run, answer, stop };
                 }
@@ -84,7 +86,7 @@ impl State {
                 }
             }
             Fact::DelegationFinished(finished) => {
-                self.ledger.add(&finished.usage, finished.cost);
+                self.ledger.returned(finished);
                 let (call, outcome) = (finished.call.clone(), finished.outcome.clone());
                 self.call_finished(&CallFinished { call, outcome, note: None, limit: None });
             }
@@ -125,9 +127,15 @@ impl State {
 
     fn turn_started(&mut self, turn: &TurnStarted, seq: u64) {
         self.asks.open(Ask::from((turn, seq)));
-        if turn.purpose.rules().place == Place::Aside {
-            return;
+        if turn.purpose.rules().place == Place::Turn {
+            self.step_started(turn);
         }
+        // Its request is the conversation as it stands now.
+        self.asks.reserve(seq, self.reserve(turn));
+    }
+
+    /// The loop waits for this call.
+    fn step_started(&mut self, turn: &TurnStarted) {
         if turn.turn != self.turn.number {
             if self.turn.malformed == 0 && self.turn.counted > 0 {
                 self.streaks.malformed = 0;
@@ -210,6 +218,7 @@ impl State {
                 note: None,
                 key_run: None,
                 in_base: None,
+                lent: Budget::default(),
                 asked_at,
                 origin,
                 rejected: false,
@@ -247,7 +256,8 @@ impl State {
             None => (failed.model, failed.attempt + 1),
         };
         if turn.retry_at.is_some() {
-            self.asks.open(Ask { seq, model, attempt, retry_at: turn.retry_at, ..failed });
+            let (retry_at, reserved) = (turn.retry_at, Reservation::default());
+            self.asks.open(Ask { seq, model, attempt, retry_at, reserved, ..failed });
         } else if turn.purpose.rules().place == Place::Turn {
             self.phase = Phase::Between;
         }
@@ -416,6 +426,7 @@ impl State {
         let policy = self.setup.policy.clone();
         if let Some(fresh) = &adjusted.policy {
             self.setup.policy = fresh.clone();
+            self.stay_within_budget();
         }
         if let Some(tools) = adjusted.tools.as_ref().or(adjusted.policy.as_ref().map(|_| &self.toolbox.own)) {
             self.offer_tools(tools.clone());

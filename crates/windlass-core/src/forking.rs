@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
 use crate::event::{Decision, Event, Fact};
 use crate::ids::{CallId, RunId, Text};
 use crate::open_call::{OpenCall, Stage};
@@ -27,6 +28,9 @@ pub struct StartedCall {
     /// The run in which another agent does it, if it was handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<RunId>,
+    /// What that run was lent.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub lent: Budget,
     /// How it ended, if it came to an end of its own; `None`: nobody knows whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
@@ -47,13 +51,14 @@ fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
     }
     let call = &open.call.id;
     let (mut again, mut edited, mut outcome, mut child) = (false, false, None, None);
+    let mut lent = Budget::default();
     for event in later {
         let fact = &event.fact;
         if let Fact::CallStarted(started) = fact {
             again |= started.call == *call;
         } else if let Fact::DelegationStarted(started) = fact {
             if started.call == *call {
-                (again, child) = (true, Some(started.run));
+                (again, child, lent) = (true, Some(started.run), started.lent);
             }
         } else if let Fact::CallDecided(decided) = fact {
             edited |= decided.call == *call && matches!(decided.decision, Decision::Edited { .. });
@@ -69,7 +74,7 @@ fn started(open: &OpenCall, later: &[Event]) -> Option<StartedCall> {
     let failed = matches!(open.stage, Stage::Retrying { .. });
     let lost = if failed { again || outcome.is_some() } else { before || again };
     let same = before || !edited;
-    (lost && same).then(|| StartedCall { call: call.clone(), child, outcome })
+    (lost && same).then(|| StartedCall { call: call.clone(), child, lent, outcome })
 }
 
 /// Whether a call came to an end of its own.

@@ -83,6 +83,18 @@ pub enum InvalidInput {
         /// The value given.
         found: String,
     },
+    /// The limit is raised above what the run that handed over the task has lent.
+    #[error(
+        "the limit {limit} of this run is at most {lent}, which the run above has lent it, found {found}"
+    )]
+    BeyondBudget {
+        /// The limit.
+        limit: LimitKind,
+        /// What was lent, as people write it.
+        lent: String,
+        /// The value given.
+        found: String,
+    },
     /// There is nothing that a fork could go on with.
     #[error("run {run} has nothing to go on with there: it has not begun, or it has ended")]
     NothingToFork {
@@ -128,6 +140,7 @@ impl InvalidInput {
             Self::WrongAnswer { .. } => "violation.wrong_answer",
             Self::BadArguments { .. } => "violation.bad_arguments",
             Self::NotRaised { .. } => "violation.not_raised",
+            Self::BeyondBudget { .. } => "violation.beyond_budget",
             Self::NothingToFork { .. } => "violation.nothing_to_fork",
             Self::Stopping { .. } => "violation.stopping",
         }
@@ -147,6 +160,7 @@ impl InvalidInput {
                 Some("name an earlier event, or give an input to begin anew after the end".to_owned())
             }
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
+            Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the run above".to_owned()),
             Self::NotStarted { .. }
             | Self::AlreadyStarted { .. }
             | Self::UnknownAction { .. }

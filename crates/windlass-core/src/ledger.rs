@@ -1,15 +1,17 @@
 //! The ledger: what a run's model calls have used, what calls that were lost may have used, and whether one more fits.
 //!
-//! Every model call passes [`Ledger::fits`] before it begins, whatever it is for (`decide/admission.rs` is the one door).
-//! A *reservation* is what an attempt may use: its estimated input and the model's explicit `max_tokens`, at the list
-//! price of the model that is asked. While a call is going on nothing else is asked, so its reservation is only looked
-//! at; one whose process died keeps it for good. Reservations are no usage: they count for limits and nothing else.
+//! Every model call is admitted before it begins, whatever it is for (`decide/admission.rs` is the one door). A *reservation*
+//! ([`Need`]) is what an attempt may use, at the list price of the model that is asked. It counts while the call is going on;
+//! one whose process died keeps it for good. What is *lent* to other runs counts until they have ended (`budget.rs`).
+//! Reservations and loans are no usage: they count for limits and nothing else.
 
 use serde::{Deserialize, Serialize};
 
 use crate::asks::Ask;
+use crate::budget::{Budget, Need, Reservation};
 use crate::choice::{Carried, ModelChoice, Prices};
-use crate::event::{Purpose, ResumedBy};
+use crate::event::{DelegationFinished, Purpose, ResumedBy, TurnStarted};
+use crate::ids::ActionId;
 use crate::policy::{LimitKind, Wire};
 use crate::reply::Usage;
 use crate::state::State;
@@ -38,12 +40,14 @@ pub struct Amount {
 
 impl Amount {
     /// These tokens at these prices.
-    fn priced(input: u64, output: u64, prices: Prices) -> Self {
+    pub(crate) fn priced(input: u64, output: u64, prices: Prices) -> Self {
         let cost = prices.cost(&Usage { input, output, ..Usage::default() });
         Self { input, output, cost }
     }
 
-    fn plus(self, other: Self) -> Self {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
@@ -51,8 +55,16 @@ impl Amount {
         }
     }
 
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            output: self.output.saturating_sub(other.output),
+            cost: self.cost.saturating_sub(other.cost),
+        }
+    }
+
     /// What of it a limit counts, in the limit's kept unit.
-    pub(crate) fn of(&self, kind: LimitKind) -> u64 {
+    pub fn of(&self, kind: LimitKind) -> u64 {
         match kind {
             LimitKind::Tokens => self.input.saturating_add(self.output),
             LimitKind::InputTokens => self.input,
@@ -100,8 +112,11 @@ pub(crate) struct Ledger {
     /// What the runs used that this one goes on from.
     carried: Usage,
     carried_cost: u64,
-    /// Reserved for attempts that were lost with their process, here and in the runs that this one goes on from.
+    /// Reserved for attempts that were lost with their process, here, in the runs that this one goes on from, and in those that
+    /// did tasks of it.
     reserved: Amount,
+    /// What the run was lent by the one that handed it its task: its limits are no higher.
+    pub(crate) budget: Budget,
     /// How many attempts at the current model call were lost in a row, since a person last let the run go on.
     pub(crate) lost: u32,
 }
@@ -122,11 +137,16 @@ impl Ledger {
         self.lost = 0;
     }
 
-    /// Adds what a task used that another agent did.
-    pub(crate) fn add(&mut self, usage: &Usage, cost: Option<u64>) {
+    fn add(&mut self, usage: &Usage, cost: Option<u64>) {
         self.usage.add(usage);
         self.cost = self.cost.saturating_add(cost.unwrap_or(0));
         self.unpriced |= cost.is_none() && usage.total() > 0;
+    }
+
+    /// Adds what another agent's task used, with what stays reserved for calls that were lost there.
+    pub(crate) fn returned(&mut self, finished: &DelegationFinished) {
+        self.add(&finished.usage, finished.cost);
+        self.reserved = self.reserved.plus(finished.reserved);
     }
 
     /// An attempt was lost with its process: nobody can say what it used.
@@ -164,14 +184,6 @@ impl Ledger {
         (!self.unpriced).then_some(self.cost)
     }
 
-    /// Whether a call that may use that fits into a limit. A limit that is used up lets nothing begin, however small.
-    /// Limits on tokens let a call begin until they are reached, limits on cost only one that they can pay.
-    pub(crate) fn fits(&self, kind: LimitKind, max: u64, needed: &Amount) -> bool {
-        let committed = self.committed().of(kind);
-        let needed = if kind == LimitKind::CostUsd { needed.cost } else { 0 };
-        committed < max && committed.saturating_add(needed) <= max
-    }
-
     /// Whether an attempt at a closing call that has begun stays within what that one may use beyond its limit. One that
     /// was lost with its process is made again, as any call is.
     pub(crate) fn fits_beyond(&self, kind: LimitKind, beyond: &Beyond, needed: &Amount) -> bool {
@@ -193,37 +205,111 @@ impl State {
         self.view_bytes(purpose, wire).saturating_add(more) / BYTES_A_TOKEN
     }
 
-    /// What a call of a model may use: its estimated input, and its output as far as that is bounded.
-    pub(crate) fn reservation(&self, purpose: Purpose, model: &ModelChoice, more: u64) -> Amount {
-        let input = self.estimated_input(purpose, self.setup.policy.wire_of(model), more);
-        let output = model.max_tokens.unwrap_or(0);
-        Amount::priced(input, output, model.prices.unwrap_or_default())
+    /// What a call of a model may use; `more` bytes of text enter with it.
+    pub(crate) fn need(&self, purpose: Purpose, model: &ModelChoice, more: u64) -> Need {
+        Need::of(self.estimated_input(purpose, self.setup.policy.wire_of(model), more), model)
     }
 
-    /// What the model call that is going on may use: its request is the conversation as it stands.
-    fn call_reservation(&self, ask: &Ask) -> Amount {
-        let model = self.setup.models.get(ask.model as usize);
-        model.map_or_else(Amount::default, |model| self.reservation(ask.purpose, model, 0))
+    /// How much of a limit is used, reserved or lent, with what a ledger holds: what a call that begins does not count itself.
+    pub(crate) fn committed(&self, kind: LimitKind, ledger: &Ledger, next: Option<&TurnStarted>) -> u64 {
+        let own = |ask: &&Ask| next.is_none_or(|next| ask.purpose != next.purpose || ask.about != next.about);
+        let going = self.asks.asked().filter(own).map(|ask| ask.reserved.total().of(kind));
+        let lent = self.loans().filter_map(|loan| loan.get(kind));
+        going.chain(lent).fold(ledger.committed().of(kind), u64::saturating_add)
+    }
+
+    /// What a model call may use that is going on: for whoever draws on an account before it begins.
+    pub fn need_of(&self, action: ActionId) -> Option<Need> {
+        let ask = self.asked(action)?;
+        Some(self.need(ask.purpose, self.setup.models.get(ask.model as usize)?, 0))
+    }
+
+    /// What a model call has reserved that is going on.
+    pub fn reservation(&self, action: ActionId) -> Option<Reservation> {
+        self.asked(action).map(|ask| ask.reserved)
+    }
+
+    /// What is left of the run's limits on tokens and cost.
+    pub(crate) fn left(&self, next: Option<&TurnStarted>) -> Budget {
+        Budget::of(None, |kind| {
+            let max = self.setup.policy.limit(kind)?;
+            Some(max.saturating_sub(self.committed(kind, &self.ledger, next)))
+        })
+    }
+
+    /// What a model call reserves that begins now, its request being the conversation as it stands.
+    pub(crate) fn reserve(&self, turn: &TurnStarted) -> Reservation {
+        let model = self.setup.models.get(turn.model as usize);
+        let need = model.map_or_else(Need::unknown, |model| self.need(turn.purpose, model, 0));
+        need.reserve(&self.left(Some(turn)))
     }
 
     /// The process that drove the run is gone. A model call that was going on may have been paid.
     pub(crate) fn taken_over(&mut self, by: ResumedBy) {
-        let lost: Vec<Amount> = self.asks.asked().map(|ask| self.call_reservation(ask)).collect();
-        for reservation in lost {
-            self.ledger.lose(reservation);
+        for ask in self.asks.iter_mut().filter(|ask| ask.retry_at.is_none()) {
+            self.ledger.lose(std::mem::take(&mut ask.reserved).sure);
         }
         if by == ResumedBy::Person {
             self.ledger.lost = 0;
         }
     }
 
-    /// What a closing call may use that begins now, its request being the conversation as it stands.
+    /// What a closing call may use beyond the limit that begins now, its request being the conversation as it stands.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
-        let most = asked.map_or_else(Amount::default, |model| {
-            self.reservation(self.setup.policy.request.purpose, model, 0)
-        });
-        Beyond { before: self.ledger.spent(), most }
+        let need =
+            asked.map_or_else(Need::unknown, |model| self.need(self.setup.policy.request.purpose, model, 0));
+        Beyond { before: self.ledger.spent(), most: need.sure }
+    }
+
+    /// The run's limits on tokens and cost.
+    pub fn metered_limits(&self) -> Budget {
+        Budget::of(None, |kind| self.setup.policy.limit(kind))
+    }
+
+    /// What the run was lent by the one that handed it its task.
+    pub fn budget(&self) -> &Budget {
+        &self.ledger.budget
+    }
+
+    /// What is left of what the run was lent: for a further run of the same task.
+    pub fn unused_budget(&self) -> Budget {
+        self.ledger.budget.less(&self.used_or_lost())
+    }
+
+    /// What the run has used, or what may have been used by calls that were lost before, with what it goes on from.
+    pub fn used_before(&self) -> Amount {
+        self.ledger.committed()
+    }
+
+    /// What the run has used or may have used, with what it goes on from: its usage, what is reserved for lost calls, and what
+    /// a call that is going on would keep reserved if its process died now.
+    pub fn used_or_lost(&self) -> Amount {
+        self.ledger.spent().plus(self.reserved_if_lost())
+    }
+
+    /// What stays reserved if the process that drives the run died now.
+    pub fn reserved_if_lost(&self) -> Amount {
+        self.asks.asked().fold(self.ledger.reserved, |sum, ask| sum.plus(ask.reserved.sure))
+    }
+
+    /// Where more was used than a limit on tokens or cost allows: the limit, and what was used, in its kept unit. Calls of models
+    /// without `max_tokens`, and the one closing call, may go beyond.
+    pub fn overshoots(&self) -> impl Iterator<Item = (LimitKind, u64, u64)> + '_ {
+        METERED.into_iter().filter_map(|kind| {
+            let (max, used) = (self.setup.policy.limit(kind)?, self.ledger.spent().of(kind));
+            (used > max).then_some((kind, max, used))
+        })
+    }
+
+    /// The run's limits are no higher than what it was lent.
+    pub(crate) fn stay_within_budget(&mut self) {
+        for kind in METERED {
+            let Some(lent) = self.ledger.budget.get(kind) else { continue };
+            if self.setup.policy.limit(kind).is_none_or(|own| own > lent) {
+                std::sync::Arc::make_mut(&mut self.setup.policy).set_limit_value(kind, lent);
+            }
+        }
     }
 
     /// What is reserved for attempts at model calls that were lost with their process: it counts for limits, and is no

@@ -2,6 +2,7 @@
 mod action;
 mod args;
 mod asks;
+mod budget;
 mod call_args;
 mod cause;
 mod choice;
@@ -56,6 +57,7 @@ mod tests;
 
 pub use action::*;
 pub use args::{check_args, check_value};
+pub use budget::{Account, Budget, Need, OPEN_OUTPUT, Reservation, Short, Undrawn};
 pub use call_args::{CallArgs, Span};
 pub use cause::{Cause, CheckResult, StepEnd};
 pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
@@ -73,7 +75,7 @@ pub use json::MAX_VALUES;
 pub use kind::StateKind;
 pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
 pub use message::*;
-pub use narrate::{LogLevel, LogLine, narrate};
+pub use narrate::{LogLevel, LogLine, narrate, overshot};
 pub use nearest::nearest;
 pub use open_call::{OpenCall, Origin};
 pub use outcome::*;

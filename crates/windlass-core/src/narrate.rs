@@ -23,6 +23,18 @@ pub enum LogLevel {
     Warning,
 }
 
+/// The warning where the usage that an event brought goes beyond a limit on tokens or cost.
+pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
+    let known = |kind| before.overshoots().any(|(other, ..)| other == kind);
+    let fresh = after.overshoots().filter(|(kind, ..)| !known(*kind));
+    let said = fresh.map(|(kind, max, used)| {
+        format!("{} {} of {} are used", kind.show(used), kind.name(), kind.show(max))
+    });
+    let said: Vec<String> = said.collect();
+    let text = format!("A limit was overshot: {}", said.join(", "));
+    (!said.is_empty()).then_some(LogLine { level: LogLevel::Warning, text })
+}
+
 /// What the preset logs about an event; `state` is the state after it.
 pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
     let log = &state.policy().wording.log;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::args::{given_args, parse_args};
+use crate::budget::Budget;
 use crate::event::InputReceived;
 use crate::gate::Gate;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
@@ -32,6 +33,8 @@ pub struct OpenCall {
     pub(crate) key_run: Option<RunId>,
     /// What the base of a fork has made of it.
     pub(crate) in_base: Option<Arc<InBase>>,
+    /// What the run was lent that another agent does it in.
+    pub(crate) lent: Budget,
     /// What it means, where its tool reaches others by name.
     pub(crate) reached: Option<Reached>,
     /// The place in a log before the step that it belongs to.
@@ -67,6 +70,8 @@ pub(crate) struct InBase {
     pub(crate) edited: Option<Text>,
     /// The run that another agent does it in, if it was handed over.
     pub(crate) child: Option<RunId>,
+    /// What that run was lent.
+    pub(crate) lent: Budget,
     /// How it ended; `None`: nobody knows.
     pub(crate) outcome: Option<CallOutcome>,
 }
@@ -90,6 +95,11 @@ impl OpenCall {
     /// What a person is asked about just now, or has allowed.
     pub(crate) fn asked_with(&self) -> Option<&Gate> {
         if let Stage::Held { gate } = &self.stage { Some(gate) } else { self.allowed.as_deref() }
+    }
+
+    /// What the run was lent that another agent does the call in.
+    pub fn lent(&self) -> &Budget {
+        &self.lent
     }
 
     /// Where another agent does the call and has asked something: its run, and the question there (E26).
@@ -158,6 +168,15 @@ impl State {
             | Stage::Doubted { .. }
             | Stage::Done(_) => None,
         })
+    }
+
+    /// What is lent to runs that have not brought their result. Those that draw on this run's account draw each call there.
+    pub(crate) fn loans(&self) -> impl Iterator<Item = &Budget> {
+        let lent = |open: &&OpenCall| {
+            matches!(open.stage, Stage::Delegated { .. } | Stage::DelegateAsks { .. })
+                && open.lent.account != Some(self.run)
+        };
+        self.open_calls().filter(lent).map(|open| &open.lent)
     }
 
     /// The calls of the current turn that have no result yet.

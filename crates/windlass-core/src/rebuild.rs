@@ -75,7 +75,7 @@ fn input(state: &State, cause: &Cause, events: &[Event]) -> Option<InputKind> {
         Cause::Delegated { action } => {
             let Fact::DelegationFinished(finished) = &first.fact else { return None };
             let (outcome, usage, cost) = (finished.outcome.clone(), finished.usage, finished.cost);
-            InputKind::Delegated { action: freed(action), outcome, usage, cost }
+            InputKind::Delegated { action: freed(action), outcome, usage, cost, reserved: finished.reserved }
         }
         Cause::DelegateAsks { action, unasked } => {
             let asked = unasked.as_deref().cloned().or_else(|| asked(first))?;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
 use crate::message::Reasoning;
+use crate::policy::LimitKind;
 
 /// A whole reply of a model, as the wire gave it: call ids may be missing, arguments may be no JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -188,6 +189,8 @@ pub enum FailureKind {
     Unsupported,
     /// The call was stopped from this side.
     Cancelled,
+    /// The budget that the run shares with others has too little left of this limit: nothing was sent.
+    OverBudget(LimitKind),
 }
 
 impl FailureKind {
@@ -201,6 +204,6 @@ impl FailureKind {
 
     /// Whether another model may succeed where this one failed for good: all but a request at fault (E43).
     pub fn may_fall_back(self) -> bool {
-        !matches!(self, Self::BadRequest | Self::Cancelled)
+        !matches!(self, Self::BadRequest | Self::Cancelled | Self::OverBudget(_))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::choice::{Carried, ModelChoice};
 use crate::forking::Fork;
 use crate::ids::{RunId, SessionId, Text};
@@ -100,6 +101,9 @@ pub struct RunStarted {
     /// The run that delegated to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<RunId>,
+    /// What the run was lent by that run: its limits on tokens and cost are no higher.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     /// Where the conversation goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,

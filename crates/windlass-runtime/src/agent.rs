@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
 use windlass_core::{
-    AgentRef, Base, CallersSystem, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput,
+    AgentRef, Base, Budget, CallersSystem, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput,
     RunStarted, Seals, SessionId, State, Text, ToolSpec, Wire,
 };
 use windlass_models::Model;
@@ -356,6 +356,7 @@ impl Agent {
             agent: self.inner.agent_ref.clone(),
             session,
             parent: None,
+            budget: Budget::default(),
             base: base.map(|base| Base { run: base.run(), version: base.version(), digest: base.digest() }),
             prompt: self.prompt(&seen)?,
             input,

@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{ActionId, FailureKind, Growth, InputKind, ModelFailure, Purpose, State, Text, Usage};
+use windlass_core::{
+    ActionId, FailureKind, Growth, InputKind, ModelFailure, Need, Prices, Purpose, State, Text, Usage,
+};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_threads::LARGE_BYTES;
 
@@ -80,6 +82,12 @@ fn heft(state: &State) -> u64 {
 }
 
 impl ModelWork {
+    /// What the call may use, at which price, and the model's name. `None`: no such call is wanted.
+    pub(crate) fn price(&self) -> Option<(Need, Option<Prices>, Text)> {
+        let asked = self.state.request(self.action)?;
+        Some((self.state.need_of(self.action)?, asked.model.prices, asked.model.name.clone()))
+    }
+
     pub(crate) async fn run(self) -> InputKind {
         let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
         let (mut taking, mut pieces) = self.begin().await;

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use windlass_core::{
-    BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, Offer, OpenCall, PARENT_TOOL, Policy, RunId,
-    SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
+    Amount, BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, Offer, OpenCall, PARENT_TOOL, Policy,
+    RunId, SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
 };
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::{Agent, Inner};
 use crate::builder::AgentBuilder;
-use crate::delegates::{Task, TaskEnd, carry_on, is_left};
+use crate::delegates::{Task, TaskEnd, cannot_go_on, carry_on, is_left};
 use crate::error::Error;
 use crate::input::RunMessages;
 use crate::load::load_until;
@@ -242,13 +242,11 @@ impl BranchWork {
         match carry_on(&self.agent, &self.task, Box::pin(self.begin())).await {
             Ok(Some(run)) if is_left(&self.task, &run) => TaskEnd::Left,
             Ok(Some(run)) => self.end_of(&run).await,
-            Ok(None) => stopped(Usage::default(), Some(0)),
-            Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
-            Err(error) => failed(
-                format!("Branch execution failed: {}", crate::error::in_full(&error)),
-                Usage::default(),
-                Some(0),
-            ),
+            Ok(None) => Used::default().stopped(),
+            Err(error) => {
+                let message = format!("Branch execution failed: {}", crate::error::in_full(&error));
+                cannot_go_on(&self.agent, &self.task, error, failure(message)).await
+            }
         }
     }
 
@@ -269,27 +267,27 @@ impl BranchWork {
 
     async fn end_of(&self, run: &Run) -> TaskEnd {
         let state = run.state();
-        let (usage, cost) = (*state.usage(), state.cost());
+        let used = Used::of(state);
         let Some(end) = state.ended() else {
             return match state.questions().first() {
                 Some(question) => TaskEnd::Asks(Box::new(question.clone())),
-                None => stopped(usage, cost),
+                None => used.stopped(),
             };
         };
         let missing = end.output.is_none() && self.agent.output_schema().is_some();
         match end.status {
-            Status::Cancelled => return stopped(usage, cost),
+            Status::Cancelled => return used.stopped(),
             status if missing || matches!(status, Status::Failed(_)) => {
                 let why = end.error.as_deref().or(end.text.as_deref()).unwrap_or_default();
                 let message = format!("Branch execution failed: it ended as {status}: {why}");
-                return failed(message.trim_end_matches(": ").to_owned(), usage, cost);
+                return used.done(failure(message.trim_end_matches(": ").to_owned()));
             }
             _ => {}
         }
         match &end.output {
             Some(output) if self.merge == Merge::EndResult => {
                 let content = self.xml(output).into();
-                TaskEnd::Done { outcome: CallOutcome::Ok { content }, usage, cost }
+                used.done(CallOutcome::Ok { content })
             }
             output => self.sum_up(run, &result_text(output.as_ref(), end.text.as_deref())).await,
         }
@@ -325,45 +323,39 @@ impl BranchWork {
             cancel: self.task.cancel.clone(),
             resumed_by: self.task.resumed_by,
             leave: self.task.leave.clone(),
+            // It is a part of the same task.
+            budget: branch.state().unused_budget(),
+            account: self.task.account.clone(),
         };
         let prepare = async {
             let input = RunMessages::from(format!("Final result:\n{result}"));
             agent.prepare_child(&task, input, Some(branch.state().clone())).await
         };
-        let mut usage = *branch.state().usage();
-        let cost = branch.state().cost();
+        let used = Used::of(branch.state());
         let summary = match carry_on(&agent, &task, Box::pin(prepare)).await {
             Ok(Some(run)) if is_left(&task, &run) => return TaskEnd::Left,
             Ok(Some(run)) => run,
-            Ok(None) => return stopped(usage, cost),
+            Ok(None) => return used.stopped(),
             Err(Error::Log(error)) => return TaskEnd::LogFailed(Arc::new(error)),
             Err(error) => {
                 let why = crate::error::in_full(&error);
-                return failed(
-                    format!("Branch execution failed: it cannot be summed up: {why}"),
-                    usage,
-                    cost,
-                );
+                return used.done(failure(format!("Branch execution failed: it cannot be summed up: {why}")));
             }
         };
-        usage.add(summary.usage());
-        let both = |one: u64| summary.state().cost().map(|other| one.saturating_add(other));
-        let cost = cost.and_then(both);
+        let used = used.and(Used::of(summary.state()));
         match summary.status() {
-            Some(Status::Cancelled) => stopped(usage, cost),
+            Some(Status::Cancelled) => used.stopped(),
             Some(Status::Answered) => {
                 let said = summary.text().unwrap_or_default();
                 let content = format!("Branch summary:\n{said}\n\nFinal result:\n{result}").into();
-                TaskEnd::Done { outcome: CallOutcome::Ok { content }, usage, cost }
+                used.done(CallOutcome::Ok { content })
             }
             status => {
                 let status = status.map_or("open", Status::name);
                 let why = summary.error().unwrap_or(status);
-                failed(
-                    format!("The branch has ended, and its summary failed: {why}\n\nFinal result:\n{result}"),
-                    usage,
-                    cost,
-                )
+                used.done(failure(format!(
+                    "The branch has ended, and its summary failed: {why}\n\nFinal result:\n{result}"
+                )))
             }
         }
     }
@@ -382,13 +374,42 @@ fn result_text(output: Option<&Value>, text: Option<&str>) -> String {
     }
 }
 
-fn failed(message: String, usage: Usage, cost: Option<u64>) -> TaskEnd {
-    let outcome = CallOutcome::Error { kind: Some(BRANCH_ERROR.into()), message: message.into() };
-    TaskEnd::Done { outcome, usage, cost }
+fn failure(message: String) -> CallOutcome {
+    CallOutcome::Error { kind: Some(BRANCH_ERROR.into()), message: message.into() }
 }
 
-fn stopped(usage: Usage, cost: Option<u64>) -> TaskEnd {
-    TaskEnd::Done { outcome: CallOutcome::Interrupted, usage, cost }
+/// What a branch has used.
+struct Used {
+    usage: Usage,
+    cost: Option<u64>,
+    reserved: Amount,
+}
+
+impl Default for Used {
+    fn default() -> Self {
+        Self { usage: Usage::default(), cost: Some(0), reserved: Amount::default() }
+    }
+}
+
+impl Used {
+    fn of(state: &State) -> Self {
+        Self { usage: *state.usage(), cost: state.cost(), reserved: state.reserved_if_lost() }
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        self.usage.add(&other.usage);
+        let cost = self.cost.zip(other.cost).map(|(one, other)| one.saturating_add(other));
+        Self { cost, reserved: self.reserved.plus(other.reserved), ..self }
+    }
+
+    fn done(self, outcome: CallOutcome) -> TaskEnd {
+        let Self { usage, cost, reserved } = self;
+        TaskEnd::Done { outcome, usage, cost, reserved }
+    }
+
+    fn stopped(self) -> TaskEnd {
+        self.done(CallOutcome::Interrupted)
+    }
 }
 
 /// Names that a branch's own tools must not have.

@@ -8,16 +8,17 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    CallOutcome, InputKind, InputReceived, Message, Offer, OpenQuestion, ResumedBy, RunId, RunInput, State,
-    Status, ToolKind, ToolSpec, Usage, fenced_message,
+    Amount, Budget, CallOutcome, InputKind, InputReceived, Message, Offer, OpenQuestion, ResumedBy, RunId,
+    RunInput, State, Status, Text, ToolKind, ToolSpec, Usage, fenced_message,
 };
 use windlass_store::{Log, StoreError};
 use windlass_tools::Bound;
 
+use crate::account::{SharedAccount, open_below};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::input::RunMessages;
-use crate::load::start_of;
+use crate::load::{load, start_of};
 use crate::run::{DriveOptions, Prepared, Run};
 
 /// Another agent that does tasks.
@@ -31,6 +32,12 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
     /// Whether it can be reached: others are known to the model as unavailable, and tried again later.
     fn available(&self) -> bool {
         true
+    }
+
+    /// A model that it may ask and whose price is unknown: agents with a limit on cost cannot have such a delegate. Default:
+    /// none.
+    fn unpriced(&self) -> Option<Text> {
+        None
     }
 
     /// What its tasks are bound to: part of the digest of the agents that have it, and of approvals. What it happens to
@@ -81,6 +88,10 @@ pub struct Task {
     /// Ends when this process is to end: work is stopped, the run that does the task stays as it is, and the task ends as
     /// [`TaskEnd::Left`].
     pub leave: CancellationToken,
+    /// What the run that does it may use of the limits of the one that hands it over.
+    pub budget: Budget,
+    /// What its model calls draw on, where limits are shared.
+    pub(crate) account: Option<Arc<SharedAccount>>,
 }
 
 /// How a task ended for now.
@@ -94,6 +105,8 @@ pub enum TaskEnd {
         usage: Usage,
         /// What that cost, in pico-dollars; `None`: unknown.
         cost: Option<u64>,
+        /// What stays reserved for model calls that were lost with their process: they may have been paid.
+        reserved: Amount,
     },
     /// It was laid down: whoever goes on with the run that handed it over hands it over once more.
     Left,
@@ -125,6 +138,10 @@ impl Delegate for AgentDelegate {
         self.agent.description()
     }
 
+    fn unpriced(&self) -> Option<Text> {
+        self.agent.unpriced()
+    }
+
     fn binding(&self) -> Vec<Bound> {
         self.agent.binding()
     }
@@ -141,10 +158,9 @@ impl Delegate for AgentDelegate {
                 Ok(Some(run)) if is_left(&task, &run) => TaskEnd::Left,
                 Ok(Some(run)) => end_of(&agent, &run),
                 Ok(None) => failed(CallOutcome::Interrupted),
-                Err(Error::Log(error)) => TaskEnd::LogFailed(Arc::new(error)),
                 Err(error) => {
                     let message = crate::error::in_full(&error).into();
-                    failed(CallOutcome::Error { kind: None, message })
+                    cannot_go_on(&agent, &task, error, CallOutcome::Error { kind: None, message }).await
                 }
             }
         })
@@ -187,7 +203,7 @@ pub(crate) async fn carry_on(
     } else {
         begin.await?
     };
-    let prepared = prepared.leaving_with(&task.leave);
+    let prepared = prepared.leaving_with(&task.leave).drawing_on(task);
     let handle = prepared.handle();
     let stop = || InputKind::Cancel { reason: Some("the parent run stopped it".into()) };
     if task.cancel.is_cancelled() {
@@ -233,7 +249,7 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
     let Some(end) = state.ended() else {
         return match state.questions().first() {
             Some(question) => TaskEnd::Asks(Box::new(question.clone())),
-            None => failed(CallOutcome::Interrupted),
+            None => spent(CallOutcome::Interrupted, state),
         };
     };
     let text = || end.text.as_deref().unwrap_or_default();
@@ -254,11 +270,40 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
             }
         }
     };
-    TaskEnd::Done { outcome, usage: *state.usage(), cost: state.cost() }
+    spent(outcome, state)
+}
+
+/// That end of a task, with what its run used.
+pub(crate) fn spent(outcome: CallOutcome, state: &State) -> TaskEnd {
+    let (usage, cost) = (*state.usage(), state.cost());
+    TaskEnd::Done { outcome, usage, cost, reserved: state.reserved_if_lost() }
 }
 
 fn failed(outcome: CallOutcome) -> TaskEnd {
-    TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0) }
+    TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0), reserved: Amount::default() }
+}
+
+/// The end of a task whose run cannot begin, or cannot go on: what it has used is counted all the same (E41).
+pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outcome: CallOutcome) -> TaskEnd {
+    let log = &**agent.log();
+    let state = match error {
+        Error::Log(error) => return TaskEnd::LogFailed(Arc::new(error)),
+        // The run is somebody else's.
+        Error::NotHandedOver { .. } => return failed(outcome),
+        _ => load(log, task.run).await,
+    };
+    let reserved = match &state {
+        Ok(state) => open_below(log, state).await,
+        Err(_) => Ok(Amount::default()),
+    };
+    match (state, reserved) {
+        (Ok(state), Ok(reserved)) => {
+            TaskEnd::Done { outcome, usage: *state.usage(), cost: state.cost(), reserved }
+        }
+        (Err(Error::Log(StoreError::UnknownRun { .. })), _) => failed(outcome),
+        (Err(Error::Log(error)), _) | (_, Err(Error::Log(error))) => TaskEnd::LogFailed(Arc::new(error)),
+        _ => failed(outcome),
+    }
 }
 
 /// The messages that go along with a task: the last ones before the unfinished step, without instructions, as text where

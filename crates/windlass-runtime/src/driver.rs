@@ -17,11 +17,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
     Accepted, Event, Fact, Hooks, InputKind, InvalidInput, LogLevel, OpenCall, ResumedBy, RunId, RunState,
-    State, ToolKind, ToolSpec, evolve, narrate, pending,
+    Share, State, ToolKind, ToolSpec, evolve, narrate, overshot, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 
+use crate::account::{SharedAccount, account_of};
 use crate::agent::Agent;
 use crate::clock::RunClock;
 use crate::error::Error;
@@ -77,6 +78,8 @@ pub(crate) struct Driver {
     broken: Broken,
     /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
     leave: CancellationToken,
+    /// What its model calls draw on, where it shares a limit with others.
+    account: Option<Arc<SharedAccount>>,
     /// `None`: nobody wants to know.
     trace: Option<Box<RunTrace>>,
 }
@@ -131,6 +134,7 @@ impl Driver {
             first,
             broken: Broken::default(),
             leave: CancellationToken::new(),
+            account: None,
             trace: None,
         }
     }
@@ -151,6 +155,11 @@ impl Driver {
     /// The run is laid down together with another one.
     pub(crate) fn leave_with(&mut self, leave: &CancellationToken) {
         self.leave = leave.clone();
+    }
+
+    /// The run draws on the account of the one that it does a task of.
+    pub(crate) fn draw_on(&mut self, account: Option<Arc<SharedAccount>>) {
+        self.account = account;
     }
 
     /// Drives the run until it has ended, only somebody from outside can bring it on, or it is laid down.
@@ -186,6 +195,7 @@ impl Driver {
             self.clock = RunClock::after(self.state.clock(), &**self.agent.environment());
             self.adjust().await?;
         }
+        self.open_account().await?;
         while !self.state.is_finished() {
             // Work that is always ready must not keep others from their turn.
             tokio::task::coop::consume_budget().await;
@@ -209,6 +219,17 @@ impl Driver {
             }
         }
         self.wind_up().await;
+        Ok(())
+    }
+
+    /// Where the run shares its limits, or draws on those of another one: the account for its model calls.
+    async fn open_account(&mut self) -> Result<(), Error> {
+        let shares =
+            self.state.policy().bounds.share == Share::Shared || self.state.budget().account.is_some();
+        if shares {
+            let given = self.account.take();
+            self.account = Box::pin(account_of(&**self.agent.log(), &self.state, given)).await?;
+        }
         Ok(())
     }
 
@@ -367,6 +388,9 @@ impl Driver {
         }
         self.show(batch, &next);
         self.state = next;
+        if let Some(account) = &self.account {
+            account.limited_by(&self.state);
+        }
         Ok(Ok(()))
     }
 
@@ -389,8 +413,10 @@ impl Driver {
         if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
             let mut state = self.state.clone();
             for event in batch.events.iter() {
+                let before = state.clone();
                 state = evolve(state, event);
-                if let Some(line) = narrate(&state, event) {
+                let over = overshot(&before, &state);
+                for line in narrate(&state, event).into_iter().chain(over) {
                     if line.level == LogLevel::Warning {
                         tracing::warn!(run = %after.run(), "{}", line.text);
                     } else {

@@ -102,6 +102,18 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// The agent cannot be built: its limit on cost holds for the agents that it hands tasks to, too.
+    #[error(
+        "agent `{agent}` has a limit on cost, and hands tasks to `{delegate}`: the price of model `{model}` is unknown there"
+    )]
+    UnknownPriceBelow {
+        /// The agent with the limit.
+        agent: String,
+        /// The agent or branch that it hands tasks to.
+        delegate: String,
+        /// The model.
+        model: Text,
+    },
     /// The agent cannot be built: a limit on cost needs prices.
     #[error("agent `{agent}` has a limit on cost, but the price of model `{model}` is unknown")]
     UnknownPrice {
@@ -276,7 +288,7 @@ impl Error {
             Self::Service { .. } => "agent.service",
             Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
             Self::OutputType { .. } => "run.output_type",
-            Self::UnknownPrice { .. } => "agent.unknown_price",
+            Self::UnknownPrice { .. } | Self::UnknownPriceBelow { .. } => "agent.unknown_price",
             Self::NoModel { .. } => "agent.no_model",
             Self::Template { .. } => "agent.template",
             Self::NoThread { .. } => "run.no_thread",
@@ -322,7 +334,7 @@ impl Error {
             Self::OutputType { .. } => {
                 Some("ask for the type that the agent was built with (`.output::<T>()`)".to_owned())
             }
-            Self::UnknownPrice { .. } => {
+            Self::UnknownPrice { .. } | Self::UnknownPriceBelow { .. } => {
                 Some("give the model `prices: { input, output }` in USD per million tokens".to_owned())
             }
             Self::NoModel { .. } => Some("name one with `model`, or use `auto`".to_owned()),

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Base, CallId, Event, Fact, Fork as Forked, InputKind, RunId, RunInput, RunStarted, State, Usage,
+    Base, Budget, CallId, Event, Fact, Fork as Forked, InputKind, RunId, RunInput, RunStarted, State, Usage,
 };
 use windlass_store::Log;
 
@@ -120,6 +120,7 @@ impl Agent {
             agent: self.agent_ref().clone(),
             session: options.session.clone(),
             parent: None,
+            budget: Budget::default(),
             base: Some(below),
             input: RunInput::Fork(fact),
             prompt: base.prompt().clone(),

@@ -1,5 +1,6 @@
 //! The driver of Windlass, agents and agent files, and the edges around the loop.
 
+mod account;
 mod agent;
 mod asking;
 mod assemble;

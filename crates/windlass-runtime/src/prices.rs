@@ -6,7 +6,10 @@ use std::sync::Arc;
 use windlass_core::{LimitKind, ModelChoice, Policy, Prices, Text};
 use windlass_models::Model;
 
+use crate::agent::Agent;
+use crate::branches::OwnBranch;
 use crate::builder::AgentBuilder;
+use crate::delegates::Delegate;
 use crate::error::Error;
 
 impl AgentBuilder {
@@ -32,6 +35,37 @@ pub(crate) fn check_prices<'m>(
     let limited = policy.bounds.limits.contains_key(&LimitKind::CostUsd);
     match models.find(|model| limited && model.prices.is_none()) {
         Some(model) => Err(Error::UnknownPrice { agent: agent.to_owned(), model: model.name.clone() }),
+        None => Ok(()),
+    }
+}
+
+impl Agent {
+    /// A model that a run of this agent may ask, or one of an agent or branch that does tasks of it, whose price is unknown.
+    pub(crate) fn unpriced(&self) -> Option<Text> {
+        let inner = self.inner();
+        let own = inner.models.keys().find(|name| !inner.prices.contains_key(*name)).cloned();
+        own.or_else(|| inner.delegates.iter().find_map(|delegate| delegate.unpriced()))
+            .or_else(|| inner.branches.iter().find_map(|branch| branch.agent.unpriced()))
+    }
+}
+
+/// The same for those that do tasks of an agent: they are lent parts of its limit on cost.
+pub(crate) fn check_prices_below(
+    agent: &str,
+    policy: &Policy,
+    delegates: &[Arc<dyn Delegate>],
+    branches: &[OwnBranch],
+) -> Result<(), Error> {
+    if !policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
+        return Ok(());
+    }
+    let delegates = delegates.iter().map(|delegate| (delegate.name(), delegate.unpriced()));
+    let branches = branches.iter().map(|branch| (&**branch.agent.name(), branch.agent.unpriced()));
+    match delegates.chain(branches).find_map(|(name, model)| Some((name, model?))) {
+        Some((name, model)) => {
+            let (agent, delegate) = (agent.to_owned(), name.to_owned());
+            Err(Error::UnknownPriceBelow { agent, delegate, model })
+        }
         None => Ok(()),
     }
 }

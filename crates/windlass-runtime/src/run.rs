@@ -6,12 +6,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    AgentRef, Answer, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId,
+    AgentRef, Answer, Budget, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId,
     ResumedBy, RunId, RunInput, RunState, SessionId, State, Status, Text, Usage,
 };
 use windlass_store::{Fence, StoreError};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Inner};
 use crate::delegates::Task;
 use crate::driver::{Driver, Sent};
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::input::RunMessages;
 use crate::load::load;
 use crate::off_thread::off_thread;
 use crate::people::People;
-use crate::prices::check_prices;
+use crate::prices::{check_prices, check_prices_below};
 use crate::updates::Updates;
 
 /// A run as it stands: ended, or waiting for somebody.
@@ -138,6 +138,12 @@ impl Prepared {
     /// The run is laid down together with another one.
     pub(crate) fn leaving_with(mut self, leave: &CancellationToken) -> Self {
         self.driver.leave_with(leave);
+        self
+    }
+
+    /// The run draws on the account of the one that it does a task of.
+    pub(crate) fn drawing_on(mut self, task: &Task) -> Self {
+        self.driver.draw_on(task.account.clone());
         self
     }
 
@@ -310,18 +316,18 @@ impl Agent {
         input: RunMessages,
         base: Option<State>,
     ) -> Result<Prepared, Error> {
-        self.begin(input, base, (task.run, task.parent), Self::prepare_under).await
+        self.begin(input, base, (task.run, task.parent, task.budget), Self::prepare_under).await
     }
 
     fn prepare_under(
         &self,
         input: RunMessages,
         base: Option<&State>,
-        (run, parent): (RunId, RunId),
+        (run, parent, budget): (RunId, RunId, Budget),
     ) -> Result<Prepared, Error> {
         let options = DriveOptions::default();
         let mut start = self.start(run, input, None, base)?;
-        start.parent = Some(parent);
+        (start.parent, start.budget) = (Some(parent), budget);
         let start = InputKind::Start(Box::new(start));
         let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
         Ok(self.driver(state, Some(start), self.first_fence(), options))
@@ -359,6 +365,8 @@ impl Agent {
         start.prompt = base.prompt().clone();
         start.policy = Self::raised(base.policy(), &raised);
         check_prices(self.name(), &start.policy, start.models.iter())?;
+        let Inner { delegates, branches, .. } = self.inner();
+        check_prices_below(self.name(), &start.policy, delegates, branches)?;
         let state = State::on_base(fresh, &base);
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }

@@ -10,7 +10,8 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    ActionId, CallId, CallOutcome, Found, InputKind, OpenCall, OpenQuestion, Prices, State, Text, Usage,
+    ActionId, Amount, CallId, CallOutcome, Found, InputKind, OpenCall, OpenQuestion, Prices, State, Text,
+    Usage,
 };
 use windlass_store::StoreError;
 use windlass_threads::LARGE_BYTES;
@@ -197,6 +198,7 @@ pub(crate) async fn delegate(
         outcome: CallOutcome::Error { kind: None, message: message.into() },
         usage: Usage::default(),
         cost: Some(0),
+        reserved: Amount::default(),
     };
     let end = match AssertUnwindSafe(end).catch_unwind().await {
         Ok(Some(end)) => end,
@@ -206,7 +208,9 @@ pub(crate) async fn delegate(
     Ok(Some(match end {
         TaskEnd::LogFailed(error) => return Err(error),
         TaskEnd::Left => return Ok(None),
-        TaskEnd::Done { outcome, usage, cost } => InputKind::Delegated { action, outcome, usage, cost },
+        TaskEnd::Done { outcome, usage, cost, reserved } => {
+            InputKind::Delegated { action, outcome, usage, cost, reserved }
+        }
         TaskEnd::Asks(asked) => InputKind::DelegateAsks {
             action,
             question: asked.id,

@@ -5,9 +5,10 @@
 
 use super::Decision;
 use crate::asks::Ask;
+use crate::budget::Need;
 use crate::event::{TurnFailed, TurnStarted};
 use crate::ids::Text;
-use crate::ledger::{Amount, Ledger, METERED};
+use crate::ledger::{Ledger, METERED};
 use crate::outcome::FailKind;
 use crate::policy::{LimitKind, Turns};
 use crate::reply::{ModelFailure, Usage};
@@ -33,6 +34,15 @@ impl Refusal {
     fn used_up(limit: LimitKind, reached: u64) -> Self {
         Self::Limit { limit, reached, needed: 0 }
     }
+}
+
+/// A model call that is to begin.
+struct Wanted<'c> {
+    next: &'c TurnStarted,
+    /// What is counted before it: the run's ledger, with what the attempt before it used.
+    ledger: &'c Ledger,
+    /// What it may use.
+    need: Need,
 }
 
 impl Decision {
@@ -67,9 +77,10 @@ impl Decision {
         if model.prices.is_none() && state.setup.policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
             return Err(Refusal::Unpriced(model.name.clone()));
         }
-        let needed = state.reservation(next.purpose, model, self.entering(next));
+        let need = state.need(next.purpose, model, self.entering(next));
+        let call = Wanted { next, ledger, need };
         if let Some(closing) = state.ending.closing() {
-            return self.admit_closing(closing, ledger, next, &needed);
+            return self.admit_closing(closing, &call);
         }
         if let Some(cut) = state.turn.cut {
             let repeat = cut.limit == LimitKind::Repetition;
@@ -80,37 +91,48 @@ impl Decision {
             return Err(Refusal::used_up(LimitKind::ModelCalls, 1));
         }
         let mut limits = state.setup.policy.bounds.limits.iter();
-        limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, ledger, &needed))
+        limits.try_for_each(|(kind, limit)| self.within(*kind, limit.max, &call))
     }
 
     /// The exception: one closing call goes beyond the limit that it closes (and beyond the counts of calls, rounds and
     /// seconds), with the calls that correct its output. All attempts at it together stay within what its first one
-    /// reserves; of every other limit on tokens and cost it must fit into what is left.
-    fn admit_closing(
-        &self,
-        closing: &Closing,
-        ledger: &Ledger,
-        next: &TurnStarted,
-        needed: &Amount,
-    ) -> Result<(), Refusal> {
+    /// reserves; of every other limit on tokens and cost it must fit into what is left, and always into what the run was lent.
+    fn admit_closing(&self, closing: &Closing, call: &Wanted<'_>) -> Result<(), Refusal> {
         METERED.into_iter().try_for_each(|kind| {
             let Some(max) = self.state.setup.policy.limit(kind) else { return Ok(()) };
             if kind != closing.reached.limit {
-                return within(kind, max, ledger, needed);
+                return self.metered(kind, max, call);
             }
-            let begun = closing.beyond.as_ref().filter(|_| next.turn == self.state.turn.number);
-            if begun.is_none_or(|beyond| ledger.fits_beyond(kind, beyond, needed)) {
+            if let Some(lent) = self.state.budget().get(kind) {
+                self.metered(kind, lent, call)?;
+            }
+            let begun = closing.beyond.as_ref().filter(|_| call.next.turn == self.state.turn.number);
+            if begun.is_none_or(|beyond| call.ledger.fits_beyond(kind, beyond, &call.need.sure)) {
                 return Ok(());
             }
-            Err(Refusal::used_up(kind, ledger.committed().of(kind)))
+            Err(Refusal::used_up(kind, call.ledger.committed().of(kind)))
         })
     }
 
+    /// Whether a call fits into what is left of a limit on tokens or cost. A limit that is used up lets nothing begin,
+    /// however small.
+    fn metered(&self, kind: LimitKind, max: u64, call: &Wanted<'_>) -> Result<(), Refusal> {
+        let committed = self.state.committed(kind, call.ledger, Some(call.next));
+        let needed = call.need.needed(kind);
+        if committed >= max {
+            return Err(Refusal::used_up(kind, committed));
+        }
+        if committed.saturating_add(needed) > max {
+            return Err(Refusal::Limit { limit: kind, reached: committed, needed });
+        }
+        Ok(())
+    }
+
     /// Whether a limit lets one more model call begin.
-    fn within(&self, kind: LimitKind, max: u64, ledger: &Ledger, needed: &Amount) -> Result<(), Refusal> {
+    fn within(&self, kind: LimitKind, max: u64, call: &Wanted<'_>) -> Result<(), Refusal> {
         let used_up = match kind {
             LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
-                return within(kind, max, ledger, needed);
+                return self.metered(kind, max, call);
             }
             // 0 rounds or calls: the model is asked all the same, without tools.
             LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
@@ -160,14 +182,4 @@ impl Decision {
             }
         }
     }
-}
-
-/// Whether a call that may use that fits into what is left of a limit on tokens or cost.
-fn within(kind: LimitKind, max: u64, ledger: &Ledger, needed: &Amount) -> Result<(), Refusal> {
-    if ledger.fits(kind, max, needed) {
-        return Ok(());
-    }
-    let reached = ledger.committed().of(kind);
-    let needed = if reached < max { needed.of(kind) } else { 0 };
-    Err(Refusal::Limit { limit: kind, reached, needed })
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{Decided, Decision};
-use crate::asks::Ask;
+use crate::asks::{Ask, Place};
 use crate::event::{Adjusted, ToolChoice, TurnFailed, TurnStarted};
 use crate::ids::ActionId;
-use crate::policy::Wire;
-use crate::reply::{ModelFailure, Reply};
+use crate::policy::{LimitKind, Wire};
+use crate::reply::{FailureKind, ModelFailure, Reply};
 use crate::tool::ToolSpec;
 
 impl TurnFailed {
@@ -32,6 +32,10 @@ impl Decision {
             self.after_stop();
             return Ok(());
         }
+        if let FailureKind::OverBudget(limit) = failure.kind {
+            self.over_budget(&ask, failure, limit);
+            return Ok(());
+        }
         if let Some(wait) = self.retry_wait(&ask, &failure, jitter) {
             let next = TurnStarted { attempt: ask.attempt + 1, ..ask.again() };
             self.begin_after(&ask, failure, wait, next);
@@ -48,6 +52,17 @@ impl Decision {
         }
         (ask.purpose.rules().failed)(self, &ask, failure);
         Ok(())
+    }
+
+    /// The account that the run draws on could not pay for a call, which was not made: the run ends at that limit.
+    fn over_budget(&mut self, ask: &Ask, failure: ModelFailure, limit: LimitKind) {
+        if self.state.ending.closing().is_some() || ask.purpose.rules().place == Place::Aside {
+            (ask.purpose.rules().failed)(self, ask, failure);
+            return;
+        }
+        let needed = ask.reserved.sure.of(limit);
+        self.record(TurnFailed::last(ask, failure));
+        self.reach(limit, self.reached(limit), needed);
     }
 
     /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again (K41).

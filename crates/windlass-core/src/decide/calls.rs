@@ -1,5 +1,6 @@
 //! The calls of a turn: which may run, in what order, and what follows from their ends.
 
+use super::delegation::Done;
 use super::finish::Finish;
 use super::limits::fill;
 use super::{Decided, Decision};
@@ -16,7 +17,6 @@ use crate::open_call::{OpenCall, Stage};
 use crate::outcome::{CallOutcome, DeniedBy, Status};
 use crate::policy::{Batch, LimitKind, Watched};
 use crate::question::QuestionKind;
-use crate::reply::Usage;
 use crate::shown::{shown_name, shown_value};
 use crate::state::{Phase, State};
 use crate::tool::{Effect, ToolKind, ToolSpec};
@@ -277,7 +277,7 @@ impl Decision {
 
     pub(super) fn call_ended(&mut self, action: ActionId, mut outcome: CallOutcome) -> Decided {
         if self.delegated(action).is_some() {
-            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
+            return self.delegation_ended(action, Done::unpaid(outcome));
         }
         let Some(open) = self.running(action).filter(|open| matches!(open.stage, Stage::Running { .. }))
         else {

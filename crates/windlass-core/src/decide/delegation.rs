@@ -3,33 +3,60 @@
 use sha2::{Digest, Sha256};
 
 use super::{Decided, Decision};
+use crate::budget::Budget;
 use crate::event::{DelegationFinished, DelegationStarted, InputReceived, InputRequested};
 use crate::ids::{ActionId, CallId, RunId};
+use crate::ledger::Amount;
 use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
+use crate::policy::Share;
 use crate::question::Answer;
 use crate::reply::Usage;
+use crate::tool::ToolKind;
 
 impl Decision {
     /// Hands a task to another agent. A take-over goes on with the same run, and with the same answer to it.
     pub(super) fn delegate(&mut self, open: &OpenCall) {
-        if let Stage::Delegated { run, answer, .. } = &open.stage {
-            return self.hand_over(open, *run, answer.clone(), false);
-        }
         // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
-        let begun = open.known().and_then(|known| known.child);
-        self.hand_over(open, begun.unwrap_or_else(|| self.child_run(&open.call.id)), None, false);
+        let known = open.known().and_then(|known| Some((known.child?, known.lent)));
+        let (run, answer, lent) = match (&open.stage, known) {
+            (Stage::Delegated { run, answer, .. }, _) => (*run, answer.clone(), open.lent),
+            (_, Some((run, lent))) => (run, None, lent),
+            _ => (self.child_run(&open.call.id), None, self.lend()),
+        };
+        self.hand_over(open, DelegatedTo { run, answer, lent });
     }
 
-    fn hand_over(&mut self, open: &OpenCall, run: RunId, answer: Option<InputReceived>, stop: bool) {
-        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
-        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer, stop });
+    fn hand_over(&mut self, open: &OpenCall, to: DelegatedTo) {
+        let started = to.started(open);
+        self.record(started);
+    }
+
+    /// What the next run that does a task may use of what is left of the limits on tokens and cost. Where it is not bound by
+    /// a limit of this run but by that of one above, it draws on the same account.
+    fn lend(&self) -> Budget {
+        let state = &self.state;
+        let share = state.setup.policy.bounds.share;
+        let waits = |open: &&OpenCall| {
+            open.attempt == 0
+                && !matches!(open.stage, Stage::Done(_))
+                && state.target(open).is_some_and(|tool| tool.kind == ToolKind::Delegate)
+        };
+        let waiting = self.open_calls().iter().filter(waits).count() as u64;
+        let left = state.left(None);
+        let account = match share {
+            Share::Shared => Some(state.run),
+            Share::Equal | Share::Fixed(_) => state.budget().account,
+        };
+        let lent = Budget::of(account, |kind| Some(share.part(left.get(kind)?, waiting)));
+        if lent.is_unlimited() { Budget::default() } else { lent }
     }
 
     /// Has the run of a task brought to its end that nobody works on: this run is being stopped.
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
-        self.hand_over(open, run, None, true);
+        let started = DelegatedTo { run, answer: None, lent: open.lent }.started(open);
+        self.record(DelegationStarted { stop: true, ..started });
     }
 
     /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
@@ -59,7 +86,7 @@ impl Decision {
                 return Ok(());
             }
             let outcome = CallOutcome::Interrupted;
-            return self.delegation_ended(action, outcome, Usage::default(), Some(0));
+            return self.delegation_ended(action, Done::unpaid(outcome));
         }
         let (question, child) = (self.next_question(), Some(asked.question));
         self.record(InputRequested { question, child, call: Some(open.call.id), ..asked });
@@ -70,22 +97,48 @@ impl Decision {
     /// Goes on with another agent's task, whose question was answered.
     pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
         let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        self.hand_over(open, run, Some(InputReceived { question, answer }), false);
+        let answer = Some(InputReceived { question, answer });
+        self.hand_over(open, DelegatedTo { run, answer, lent: open.lent });
     }
 
-    pub(super) fn delegation_ended(
-        &mut self,
-        action: ActionId,
-        outcome: CallOutcome,
-        usage: Usage,
-        cost: Option<u64>,
-    ) -> Decided {
+    pub(super) fn delegation_ended(&mut self, action: ActionId, done: Done) -> Decided {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
+        let Done { outcome, usage, cost, reserved } = done;
         // What a delegate says when it is made to stop is no failure of its own (E19).
         let interrupted = self.state.stopping() && outcome.may_retry();
         let outcome = if interrupted { CallOutcome::Interrupted } else { outcome };
-        self.record(DelegationFinished { call: open.call.id, outcome, usage, cost });
+        self.record(DelegationFinished { call: open.call.id, outcome, usage, cost, reserved });
         self.go_on();
         Ok(())
+    }
+}
+
+/// The run that a task is handed to.
+struct DelegatedTo {
+    run: RunId,
+    answer: Option<InputReceived>,
+    lent: Budget,
+}
+
+impl DelegatedTo {
+    fn started(self, open: &OpenCall) -> DelegationStarted {
+        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
+        let Self { run, answer, lent } = self;
+        DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer, stop: false, lent }
+    }
+}
+
+/// How a task ended, and what it used.
+pub(super) struct Done {
+    pub(super) outcome: CallOutcome,
+    pub(super) usage: Usage,
+    pub(super) cost: Option<u64>,
+    pub(super) reserved: Amount,
+}
+
+impl Done {
+    /// It used nothing.
+    pub(super) fn unpaid(outcome: CallOutcome) -> Self {
+        Self { outcome, usage: Usage::default(), cost: Some(0), reserved: Amount::default() }
     }
 }

@@ -18,7 +18,7 @@ impl Decision {
             LimitKind::ToolCalls => state.ledger.counters.tool_calls,
             LimitKind::Retries => state.ledger.counters.retries,
             LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
-                state.ledger.committed().of(kind)
+                state.committed(kind, &state.ledger, None)
             }
             LimitKind::Seconds => state.clock.elapsed(self.at),
             LimitKind::Repetition => {

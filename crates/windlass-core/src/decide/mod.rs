@@ -14,6 +14,7 @@ mod turns;
 
 pub use turns::MAX_CALLS;
 
+use self::delegation::Done;
 use crate::action::{Input, InputKind};
 use crate::cause::Cause;
 use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
@@ -119,8 +120,8 @@ impl Decision {
             }
             InputKind::ModelFailed { action, failure, jitter } => self.model_failed(action, *failure, jitter),
             InputKind::CallEnded { action, outcome } => self.call_ended(action, outcome),
-            InputKind::Delegated { action, outcome, usage, cost } => {
-                self.delegation_ended(action, outcome, usage, cost)
+            InputKind::Delegated { action, outcome, usage, cost, reserved } => {
+                self.delegation_ended(action, Done { outcome, usage, cost, reserved })
             }
             InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
                 let asked = InputRequested { question, kind, call: None, text, suggestions, child: None };

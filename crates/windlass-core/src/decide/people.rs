@@ -95,6 +95,10 @@ impl Decision {
                 let (reached, found) = (limit.show(reached), number.to_string());
                 return Err(InvalidInput::NotRaised { limit, reached, found });
             };
+            if let Some(lent) = self.state.budget().get(limit).filter(|lent| max > *lent) {
+                let (lent, found) = (limit.show(lent), number.to_string());
+                return Err(InvalidInput::BeyondBudget { limit, lent, found });
+            }
             self.record(InputReceived { question, answer });
             self.record(LimitRaised { limit, max });
             self.next_turn();

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::InputReceived;
+use crate::budget::Budget;
 use crate::ids::{CallId, Millis, RunId, Text};
+use crate::ledger::Amount;
 use crate::message::ToolCall;
 use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
@@ -114,6 +116,9 @@ pub struct DelegationStarted {
     /// and must not be left open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
+    /// What that run may use of this run's limits on tokens and cost. It is the same each time.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub lent: Budget,
 }
 
 /// See [`Fact::DelegationFinished`].
@@ -129,6 +134,9 @@ pub struct DelegationFinished {
     /// What that cost, in pico-dollars; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
+    /// What stays reserved for model calls that were lost there with their process: it counts for limits of this run too.
+    #[serde(default, skip_serializing_if = "Amount::is_zero")]
+    pub reserved: Amount,
 }
 
 /// See [`Fact::StepBranched`].

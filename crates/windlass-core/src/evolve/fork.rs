@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::Reservation;
 use crate::forking::Fork;
 use crate::ids::{Millis, RunId};
 use crate::open_call::{InBase, OpenCall, Origin, Stage};
@@ -78,7 +79,9 @@ impl State {
         if stopping {
             self.asks.clear();
         }
-        self.asks.iter_mut().for_each(|ask| (ask.seq, ask.retry_at) = (seq, Some(at)));
+        self.asks.iter_mut().for_each(|ask| {
+            (ask.seq, ask.retry_at, ask.reserved) = (seq, Some(at), Reservation::default());
+        });
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Asking if !stopping => {
                 // The call begins anew, so that it hears what was said.
@@ -122,7 +125,7 @@ fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
         let begun = if let Stage::Delegated { run, .. } = open.stage { Some(run) } else { None };
         let child = begun.or_else(|| open.known().and_then(|known| known.child));
         let (run, edited) = (open.keyed_by(own), open.edited.clone());
-        open.in_base = Some(Arc::new(InBase { run, edited, child, outcome: None }));
+        open.in_base = Some(Arc::new(InBase { run, edited, child, lent: open.lent, outcome: None }));
     }
     open.allowed = None;
     open.stage = Stage::Queued;
@@ -146,6 +149,7 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
             run: first.unwrap_or(base),
             edited: open.edited.clone(),
             child: known.child,
+            lent: known.lent,
             outcome: known.outcome.clone(),
         }));
     }

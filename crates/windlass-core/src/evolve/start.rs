@@ -15,6 +15,8 @@ impl State {
         self.setup.session.clone_from(&start.session);
         self.setup.trace.clone_from(&start.trace);
         self.setup.policy = start.policy.clone();
+        self.ledger.budget = start.budget;
+        self.stay_within_budget();
         self.offer_tools(start.tools.clone());
         self.toolbox.seals.clone_from(&start.seals);
         self.setup.models = start.models.clone();

@@ -10,6 +10,7 @@ mod limit_keys;
 mod limits;
 mod presets;
 mod results;
+mod share;
 mod table;
 mod texts;
 mod values;
@@ -20,6 +21,7 @@ pub use limit_keys::{LimitKey, LimitKeys};
 pub use limits::{AtLimit, Limit, LimitKind};
 pub use presets::Preset;
 pub use results::{Results, ResultsKey};
+pub use share::Share;
 pub(crate) use texts::filled;
 pub use texts::{LogTexts, Texts};
 pub use values::{
@@ -103,6 +105,9 @@ policy! {
         limits: BTreeMap<LimitKind, Limit> as LimitKeys = BTreeMap::new(),
         /// What follows when a limit is reached that names no outcome of its own. The run's status is `limit` in every case.
         at_limit: AtLimit = AtLimit::LastText(None),
+        /// How what is left of the limits on tokens and cost is shared out among the agents and branches that do tasks of the run:
+        /// in equal parts, this share for each, or first come first served.
+        share: Share = Share::Equal,
         /// How long a stopped action has to end by itself, in milliseconds.
         grace_ms: u64 = 2_000,
     } beside {

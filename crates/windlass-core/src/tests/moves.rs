@@ -4,8 +4,8 @@ use super::explore::Node;
 use super::scenarios::Scenario;
 use crate::event::ResumedBy;
 use crate::{
-    ActionId, ActionKind, Adjusted, AgentRef, Answer, CallOutcome, FailureKind, Found, Input, InputKind,
-    ModelFailure, QuestionKind, Text, Usage, pending,
+    ActionId, ActionKind, Adjusted, AgentRef, Amount, Answer, CallOutcome, FailureKind, Found, Input,
+    InputKind, ModelFailure, QuestionKind, Text, Usage, pending,
 };
 
 /// How much may still happen.
@@ -152,7 +152,8 @@ impl Moves<'_> {
     fn delegate_ends(&mut self, action: ActionId, live: bool) {
         let left = self.node.left;
         let usage = Usage { input: 3, ..Usage::default() };
-        let ended = |outcome| InputKind::Delegated { action, outcome, usage, cost: Some(0) };
+        let reserved = Amount { input: 1, ..Amount::default() };
+        let ended = |outcome| InputKind::Delegated { action, outcome, usage, cost: Some(0), reserved };
         self.add(ended(CallOutcome::Ok { content: "delegated".into() }), left);
         if !live {
             self.add(ended(CallOutcome::Interrupted), left);

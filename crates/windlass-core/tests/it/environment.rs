@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{
-    AgentRef, Effect, Input, InputKind, Message, ModelChoice, Offer, Policy, Prices, Reply, ReplyCall, RunId,
-    RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
+    AgentRef, Budget, Effect, Input, InputKind, Message, ModelChoice, Offer, Policy, Prices, Reply,
+    ReplyCall, RunId, RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
 };
 
 /// The time at which runs of tests begin.
@@ -87,6 +87,7 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,
         parent: None,
+        budget: Budget::default(),
         base: None,
         input: RunInput::Messages(vec![Arc::new(Message::user("Go"))]),
         prompt: Arc::new(vec![Arc::new(Message::system("Be brief."))]),

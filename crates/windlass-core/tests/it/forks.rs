@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use windlass_core::{
-    ActionId, ActionKind, AgentRef, Base, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork, Input,
-    InputKind, Policy, RunId, RunInput, RunStarted, State, Usage, accept, evolve, pending, replay,
+    ActionId, ActionKind, AgentRef, Base, Budget, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork,
+    Input, InputKind, Policy, RunId, RunInput, RunStarted, State, Usage, accept, evolve, pending, replay,
 };
 
 use crate::environment::BEGINNING;
@@ -44,6 +44,7 @@ pub(crate) fn start(state: &State, later: &[Event], policy: Option<Policy>, say:
         agent: AgentRef { name: "tester".into(), digest: "0".into() },
         session: None,
         parent: None,
+        budget: Budget::default(),
         base: Some(Base { run: state.run(), version: state.version(), digest: state.digest() }),
         input: RunInput::Fork(Fork::of(state, later, say.map(Into::into))),
         prompt: state.prompt().clone(),

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
-    Accepted, ActionId, ActionKind, CallOutcome, Cause, Event, Fact, FailureKind, Found, Input, InputKind,
-    LimitKind, ModelFailure, Policy, Preset, QuestionId, ResumedBy, State, ToolSpec, accept, decide, evolve,
-    pending, replay,
+    Accepted, ActionId, ActionKind, Amount, CallOutcome, Cause, Event, Fact, FailureKind, Found, Input,
+    InputKind, LimitKind, ModelFailure, Policy, Preset, QuestionId, ResumedBy, State, ToolSpec, accept,
+    decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -209,6 +209,11 @@ impl Machine {
                 outcome: outcome(step),
                 usage: windlass_core::Usage { input: 3, output: 1, ..Default::default() },
                 cost: Some(0),
+                reserved: Amount {
+                    input: u64::from(step.more % 3),
+                    output: 0,
+                    cost: u64::from(step.more % 5),
+                },
             },
             ActionKind::RunHook => InputKind::Stepped { action, edits: Box::new(edits(step)) },
             ActionKind::CheckCall { .. } => InputKind::Checked { action, found: found(step) },

@@ -229,7 +229,7 @@ fn e40_what_was_lost_stays_reserved_and_is_no_usage() {
 #[test]
 fn e40_what_was_lost_counts_for_limits_on_tokens() {
     for (kind, max) in
-        [(LimitKind::Tokens, 2_000), (LimitKind::OutputTokens, 2_000), (LimitKind::InputTokens, 4)]
+        [(LimitKind::Tokens, 2_500), (LimitKind::OutputTokens, 2_000), (LimitKind::InputTokens, 4)]
     {
         let policy = limited(kind, max, AtLimit::Fail);
         let mut run = Run::new(policy, vec![model("m", None, Some(1_000))]);
@@ -368,6 +368,7 @@ fn e41_a_delegate_of_unknown_cost_hides_nothing_that_was_paid() {
         outcome: CallOutcome::Ok { content: "done".into() },
         usage: tokens(10, 10),
         cost: None,
+        reserved: Amount::default(),
     });
     assert_eq!((run.asked(), run.state.cost()), (2, None));
     run.fails(FailureKind::Cut, tokens(100_000, 0));

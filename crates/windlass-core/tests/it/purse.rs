@@ -1,8 +1,11 @@
 //! What a run may spend, counted beside it from its facts alone: no model call begins that its limits cannot pay at the
 //! price of the model that is asked, whatever failed, was switched or was lost before (E40, contract 15).
 
+use std::collections::BTreeMap;
+
 use windlass_core::{
-    AtLimit, Carried, Event, Fact, LimitKind, Message, Prices, State, TurnStarted, Usage, Wire, evolve,
+    AtLimit, Budget, CallId, Carried, DelegationStarted, Event, Fact, LimitKind, Message, Prices, State,
+    TurnStarted, Usage, Wire, evolve,
 };
 
 /// The limits that count what model calls use.
@@ -55,6 +58,8 @@ pub(crate) struct Purse {
     spent: Sum,
     unpriced: bool,
     reserved: Sum,
+    /// What is lent, by the call whose task it is for.
+    lent: BTreeMap<CallId, Budget>,
     asked: Option<Asked>,
     closing: Option<Closing>,
     /// How many calls were refused because too little was left.
@@ -100,7 +105,10 @@ impl Purse {
             Fact::DelegationFinished(done) => {
                 self.spent.add(done.usage.input, done.usage.output, done.cost.unwrap_or(0));
                 self.unpriced |= done.cost.is_none() && done.usage.total() > 0;
+                self.reserved.add(done.reserved.input, done.reserved.output, done.reserved.cost);
+                self.lent.remove(&done.call);
             }
+            Fact::DelegationStarted(started) => self.lends(started, state),
             Fact::RunResumed(_) => {
                 if let Some(asked) = self.asked {
                     let Sum { input, output, cost } = asked.needed;
@@ -116,6 +124,25 @@ impl Purse {
             Fact::LimitRaised(_) => self.closing = None,
             _ => {}
         }
+    }
+
+    /// A part of what is left is lent: never more than that, and the same each time.
+    fn lends(&mut self, started: &DelegationStarted, state: &State) {
+        if let Some(before) = self.lent.insert(started.call.clone(), started.lent) {
+            assert_eq!(before, started.lent, "a task goes on with what it was lent");
+        }
+        for kind in METERED {
+            let Some(max) = state.policy().limit(kind).filter(|_| started.attempt == 1) else { continue };
+            let lent = started.lent.get(kind).unwrap();
+            let used = self.used(kind);
+            assert!(lent == 0 || used <= max, "{kind} {max}: {lent} is lent, which makes {used}");
+        }
+    }
+
+    /// What is used, reserved for lost calls, or lent.
+    fn used(&self, kind: LimitKind) -> u64 {
+        let lent: u64 = self.lent.values().filter_map(|lent| lent.get(kind)).sum();
+        self.carried.of(kind) + self.spent.of(kind) + self.reserved.of(kind) + lent
     }
 
     fn paid(&mut self, usage: &Usage) {
@@ -138,12 +165,13 @@ impl Purse {
             if self.closing.is_some_and(|closing| closing.limit == kind) {
                 continue;
             }
-            let used = self.carried.of(kind) + self.spent.of(kind) + self.reserved.of(kind);
+            let used = self.used(kind);
             assert!(used < max, "{kind} {max} is used up: {self:?}");
-            let room = kind != LimitKind::CostUsd || used + cost <= max;
+            // The size of an input is an estimate: a call without a bound begins as long as any tokens are left.
+            let open = model.max_tokens.is_none() && kind != LimitKind::CostUsd;
             assert!(
-                room,
-                "{kind} {max}: {used} is used or reserved, and {} needs {cost}: {self:?}",
+                open || used + needed.of(kind) <= max,
+                "{kind} {max}: {used} is used or reserved, and {} needs {needed:?}: {self:?}",
                 model.name
             );
         }

@@ -6,11 +6,12 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, ActionId, ActionKind, CallId, Effect, InputKind, InputReceived, RunId, State, ToolKind,
+    Action, ActionId, ActionKind, Budget, CallId, Effect, InputKind, InputReceived, RunId, State, ToolKind,
 };
 use windlass_tools::Tool;
 
 use super::Driver;
+use crate::account::paid;
 use crate::agent::Agent;
 use crate::asking::ModelWork;
 use crate::branches::BranchWork;
@@ -33,7 +34,10 @@ impl Driver {
                 let (publisher, environment) = (self.publisher.clone(), self.agent.environment().clone());
                 let cancel = cancel.clone();
                 let work = ModelWork { action: id, model, state, prefix, publisher, environment, cancel };
-                Box::pin(work.run().map(Some))
+                match self.account.clone() {
+                    Some(account) => Box::pin(paid(work, account).map(Some)),
+                    None => Box::pin(work.run().map(Some)),
+                }
             }
             ActionKind::RunTool { call, attempt } => {
                 let (work, broken) = (self.tool_work(id, call, *attempt, &cancel)?, self.broken.clone());
@@ -44,8 +48,8 @@ impl Driver {
                 if *stop {
                     cancel.cancel();
                 }
-                self.state.open_call(call)?;
-                let task = self.task(*run, answer.clone(), &cancel);
+                let budget = *self.state.open_call(call)?.lent();
+                let task = Task { budget, ..self.task(*run, answer.clone(), &cancel) };
                 let state = Box::new(self.state.clone());
                 let end = handed_over(self.agent.clone(), state, call.clone(), task);
                 let broken = self.broken.clone();
@@ -94,6 +98,8 @@ impl Driver {
             cancel: cancel.clone(),
             resumed_by: self.resumed_by,
             leave: self.leave.clone(),
+            budget: Budget::default(),
+            account: self.account.clone(),
         }
     }
 

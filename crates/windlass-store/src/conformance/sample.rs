@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Cause, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted,
-    RunState, SessionId, Status, Steered, Usage,
+    AgentRef, Budget, Cause, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput,
+    RunStarted, RunState, SessionId, Status, Steered, Usage,
 };
 
 use super::works;
@@ -33,6 +33,7 @@ pub(super) fn started(number: u32, said: &str) -> RunStarted {
         agent: AgentRef { name: "librarian".into(), digest: "d1".into() },
         session: None,
         parent: None,
+        budget: Budget::default(),
         base: None,
         input: RunInput::Messages(vec![Arc::new(Message::user(said))]),
         prompt: Arc::default(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Base, Cause, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, RunState,
-    Status, Steered, Usage,
+    AgentRef, Base, Budget, Cause, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted,
+    RunState, Status, Steered, Usage,
 };
 use windlass_store::{Append, Fence, Holder, Store};
 
@@ -23,6 +23,7 @@ pub(crate) fn started(run: RunId, base: Option<RunId>) -> Arc<[Event]> {
         agent: AgentRef { name: "librarian".into(), digest: "d".into() },
         session: None,
         parent: None,
+        budget: Budget::default(),
         base: base.map(|run| Base { run, version: 2, digest: "d".into() }),
         input: RunInput::Messages(vec![Arc::new(Message::user("hello"))]),
         prompt: Arc::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::{CallOutcome, Message, Usage};
+use windlass_core::{Amount, CallOutcome, Message, Text, Usage};
 use windlass_runtime::{AgentDelegate, Delegate, Task, TaskEnd};
 
 use crate::fixture::{During, PeerStep, SentRequest};
@@ -85,7 +85,7 @@ impl Delegate for ScriptedPeer {
 }
 
 fn done(outcome: CallOutcome) -> TaskEnd {
-    TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0) }
+    TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0), reserved: Amount::default() }
 }
 
 /// A real agent with its own script.
@@ -103,6 +103,10 @@ impl Delegate for AgentPeer {
 
     fn description(&self) -> &str {
         self.agent.description()
+    }
+
+    fn unpriced(&self) -> Option<Text> {
+        self.agent.unpriced()
     }
 
     fn run(&self, task: Task) -> BoxFuture<'static, TaskEnd> {

@@ -1,0 +1,218 @@
+//! Budgets: what a run may use of another run's limits, and how several runs draw on one limit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::{ModelChoice, Prices};
+use crate::ids::RunId;
+use crate::ledger::{Amount, METERED};
+use crate::policy::LimitKind;
+
+/// The most output tokens that a call reserves whose model names no `max_tokens`.
+pub const OPEN_OUTPUT: u64 = 4_096;
+
+/// A part of a run's limits on tokens and cost, for a run that does a task of it. `None`: that limit is not set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Input and output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Input tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Cost, in pico-dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
+    /// The run on whose account each model call draws before it begins, because several runs share one limit
+    /// ([`Share::Shared`](crate::Share::Shared)). `None`: the amounts belong to the run alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<RunId>,
+}
+
+impl Budget {
+    /// The amount for a limit, in its kept unit.
+    pub fn get(&self, kind: LimitKind) -> Option<u64> {
+        match kind {
+            LimitKind::Tokens => self.tokens,
+            LimitKind::InputTokens => self.input_tokens,
+            LimitKind::OutputTokens => self.output_tokens,
+            LimitKind::CostUsd => self.cost,
+            LimitKind::ModelCalls
+            | LimitKind::ToolRounds
+            | LimitKind::ToolCalls
+            | LimitKind::Retries
+            | LimitKind::Seconds
+            | LimitKind::Repetition => None,
+        }
+    }
+
+    /// The amounts that `of` gives for each limit on tokens and cost.
+    pub fn of(account: Option<RunId>, of: impl Fn(LimitKind) -> Option<u64>) -> Self {
+        Self {
+            tokens: of(LimitKind::Tokens),
+            input_tokens: of(LimitKind::InputTokens),
+            output_tokens: of(LimitKind::OutputTokens),
+            cost: of(LimitKind::CostUsd),
+            account,
+        }
+    }
+
+    /// Whether no limit is set.
+    pub fn is_unlimited(&self) -> bool {
+        METERED.into_iter().all(|kind| self.get(kind).is_none())
+    }
+
+    /// What is left of it once that was used.
+    #[must_use]
+    pub fn less(&self, used: &Amount) -> Self {
+        Self::of(self.account, |kind| Some(self.get(kind)?.saturating_sub(used.of(kind))))
+    }
+}
+
+/// What a model call may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// Its estimated input and its model's `max_tokens`, at the list price: reserved whole.
+    pub sure: Amount,
+    /// The price of one output token in pico-dollars, where the model names no `max_tokens`: such a call begins if its input
+    /// can be paid, and reserves at most [`OPEN_OUTPUT`] tokens of what is left.
+    open: Option<u64>,
+}
+
+/// What a model call that is going on has reserved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reservation {
+    /// What a call that is lost with its process keeps reserved: nobody can say what it used.
+    pub sure: Amount,
+    /// What it may use beyond that, where its model names no `max_tokens`.
+    open: Amount,
+}
+
+impl Reservation {
+    /// All of it.
+    pub fn total(&self) -> Amount {
+        self.sure.plus(self.open)
+    }
+}
+
+/// Why a call does not begin: too little is left of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// Of which limit.
+    pub limit: LimitKind,
+    /// How much the call needs, in the limit's kept unit.
+    pub needed: u64,
+    /// How much is left.
+    pub left: u64,
+}
+
+impl Need {
+    /// What a call of that model may use with an input of so many tokens.
+    pub(crate) fn of(input: u64, model: &ModelChoice) -> Self {
+        let prices: Prices = model.prices.unwrap_or_default();
+        let sure = Amount::priced(input, model.max_tokens.unwrap_or(0), prices);
+        let open = model.max_tokens.is_none().then_some(prices.output);
+        Self { sure, open }
+    }
+
+    /// The same for a call of no model that is known.
+    pub(crate) fn unknown() -> Self {
+        Self::default()
+    }
+
+    /// How much of a limit must be left for the call to begin. The size of an input is an estimate in tokens: a call whose reply
+    /// has no bound either begins as long as any tokens are left, and what it overshoots is reported.
+    pub(crate) fn needed(&self, limit: LimitKind) -> u64 {
+        if self.open.is_some() && limit != LimitKind::CostUsd { 0 } else { self.sure.of(limit) }
+    }
+
+    /// What the call reserves of what is left, if it fits. A limit that is used up lets no call begin, however small.
+    ///
+    /// # Errors
+    /// The limit that has too little left.
+    pub fn of_left(&self, left: &Budget) -> Result<Reservation, Short> {
+        for limit in METERED {
+            let Some(left) = left.get(limit) else { continue };
+            let needed = self.needed(limit);
+            if left == 0 || needed > left {
+                return Err(Short { limit, needed, left });
+            }
+        }
+        Ok(self.reserve(left))
+    }
+
+    /// What the call reserves, whether or not it fits.
+    pub(crate) fn reserve(&self, left: &Budget) -> Reservation {
+        let Some(price) = self.open else { return Reservation { sure: self.sure, open: Amount::default() } };
+        let left = left.less(&self.sure);
+        let tokens = [left.tokens, left.output_tokens, left.cost.and_then(|cost| cost.checked_div(price))];
+        let output = tokens.into_iter().flatten().min().unwrap_or(OPEN_OUTPUT).min(OPEN_OUTPUT);
+        let cost = output.saturating_mul(price);
+        Reservation { sure: self.sure, open: Amount { input: 0, output, cost } }
+    }
+}
+
+/// An account: one limit that several runs draw on, first come first served.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    /// The limits.
+    most: Budget,
+    /// What was used, or was lost with its process.
+    used: Amount,
+    /// What the calls that are going on have reserved.
+    going: Amount,
+}
+
+/// Why a call does not draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undrawn {
+    /// It may fit once calls that are going on have ended.
+    NotYet(Short),
+    /// It does not fit.
+    Never(Short),
+}
+
+impl Account {
+    /// An account with these limits of which that much was used.
+    pub fn new(most: Budget, used: Amount) -> Self {
+        Self { most, used, going: Amount::default() }
+    }
+
+    /// Sets the limits anew.
+    pub fn limit(&mut self, most: Budget) {
+        self.most = most;
+    }
+
+    /// What is left of the limits.
+    pub fn left(&self) -> Budget {
+        self.most.less(&self.used.plus(self.going))
+    }
+
+    /// Reserves what a call may use.
+    ///
+    /// # Errors
+    /// Too little is left.
+    pub fn draw(&mut self, need: &Need) -> Result<Reservation, Undrawn> {
+        match need.of_left(&self.left()) {
+            Ok(reserved) => {
+                self.going = self.going.plus(reserved.total());
+                Ok(reserved)
+            }
+            Err(short) => Err(match need.of_left(&self.most.less(&self.used)) {
+                Ok(_) => Undrawn::NotYet(short),
+                Err(_) => Undrawn::Never(short),
+            }),
+        }
+    }
+
+    /// A call has ended, and used that much.
+    pub fn settle(&mut self, reserved: &Reservation, used: Amount) {
+        self.going = self.going.minus(reserved.total());
+        self.used = self.used.plus(used);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Accounts: one limit that the runs of a family draw on in this process, first come first served.
+//!
+//! A run whose policy shares its limits (`loop.share: shared`) opens an account; the runs that do tasks of it draw on it,
+//! and so do theirs. Each model call reserves before it begins and settles when it has ended, below the driver. The log
+//! alone says what was used: a run that is resumed opens its account anew from there.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_core::future::BoxFuture;
+use futures_util::future::{Either, select};
+use futures_util::pin_mut;
+use tokio::sync::Notify;
+use windlass_core::{
+    Account, Amount, FailureKind, InputKind, ModelFailure, Need, Prices, Reservation, RunId, Share, Short,
+    State, Undrawn, Usage,
+};
+use windlass_store::{Store, StoreError};
+
+use crate::asking::ModelWork;
+use crate::branches::summary_of;
+use crate::error::Error;
+use crate::load::load;
+
+/// An account that several runs draw on.
+pub(crate) struct SharedAccount {
+    account: Mutex<Account>,
+    /// The account that this one's run draws on itself.
+    above: Option<Arc<SharedAccount>>,
+    /// Tells all who wait for an account of this family that something was settled.
+    settled: Arc<Notify>,
+}
+
+impl fmt::Debug for SharedAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedAccount").field("account", &*self.lock()).finish_non_exhaustive()
+    }
+}
+
+impl SharedAccount {
+    fn new(account: Account, above: Option<Arc<Self>>) -> Arc<Self> {
+        let settled = above.as_ref().map_or_else(Arc::default, |above| above.settled.clone());
+        Arc::new(Self { account: Mutex::new(account), above, settled })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run's limits may have been raised or changed.
+    pub(crate) fn limited_by(&self, state: &State) {
+        if opens(state) {
+            self.lock().limit(state.metered_limits());
+        }
+    }
+
+    /// Reserves what a call may use, here and in the accounts above. A call that fits once others have ended waits for them.
+    async fn draw(self: &Arc<Self>, need: &Need) -> Result<Drawn, Short> {
+        loop {
+            let settled = self.settled.notified();
+            pin_mut!(settled);
+            settled.as_mut().enable();
+            match self.draw_now(need) {
+                Ok(drawn) => return Ok(drawn),
+                Err(Undrawn::Never(short)) => return Err(short),
+                Err(Undrawn::NotYet(_)) => settled.await,
+            }
+        }
+    }
+
+    fn draw_now(self: &Arc<Self>, need: &Need) -> Result<Drawn, Undrawn> {
+        let mut drawn = Drawn::default();
+        let mut next = Some(self);
+        while let Some(account) = next {
+            let reserved = account.lock().draw(need);
+            match reserved {
+                Ok(reserved) => drawn.0.push((account.clone(), reserved)),
+                Err(undrawn) => {
+                    drawn.settle(Amount::default());
+                    return Err(undrawn);
+                }
+            }
+            next = account.above.as_ref();
+        }
+        Ok(drawn)
+    }
+}
+
+/// What a call that is going on has drawn. Dropped without an end, the call was lost: what it may have used stays drawn.
+#[derive(Default)]
+struct Drawn(Vec<(Arc<SharedAccount>, Reservation)>);
+
+impl Drawn {
+    fn settle(mut self, used: Amount) {
+        self.end(|_| used);
+    }
+
+    fn end(&mut self, used: impl Fn(&Reservation) -> Amount) {
+        for (account, reserved) in self.0.drain(..) {
+            account.lock().settle(&reserved, used(&reserved));
+            account.settled.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Drawn {
+    fn drop(&mut self) {
+        self.end(|reserved| reserved.sure);
+    }
+}
+
+/// Whether a run opens an account of its own.
+fn opens(state: &State) -> bool {
+    state.policy().bounds.share == Share::Shared && !state.metered_limits().is_unlimited()
+}
+
+/// The account that a run's model calls draw on, and those of the runs that do its tasks: its own, or that of a run above,
+/// which whoever drives that one gives. `None`: it shares its limits with nobody.
+///
+/// # Errors
+/// The log failed.
+pub(crate) async fn account_of(
+    log: &dyn Store,
+    state: &State,
+    given: Option<Arc<SharedAccount>>,
+) -> Result<Option<Arc<SharedAccount>>, Error> {
+    let above = match (given, state.budget().account) {
+        (Some(given), _) => Some(given),
+        // Somebody goes on with this run alone.
+        (None, Some(owner)) => Some(opened_for(log, owner, state).await?),
+        (None, None) => None,
+    };
+    if !opens(state) {
+        return Ok(above);
+    }
+    let used = used_below(log, state, state).await?;
+    Ok(Some(SharedAccount::new(Account::new(state.metered_limits(), used), above)))
+}
+
+/// The account of a run that is not driven here.
+fn opened_for<'l>(
+    log: &'l dyn Store,
+    owner: RunId,
+    own: &'l State,
+) -> BoxFuture<'l, Result<Arc<SharedAccount>, Error>> {
+    Box::pin(async move {
+        let state = load(log, owner).await?;
+        let above = match state.budget().account {
+            Some(above) => Some(opened_for(log, above, own).await?),
+            None => None,
+        };
+        let used = used_below(log, &state, own).await?;
+        Ok(SharedAccount::new(Account::new(state.metered_limits(), used), above))
+    })
+}
+
+/// What a run and those that do tasks of it have used or may have used, by their logs. The calls of `own` draw anew.
+fn used_below<'l>(
+    log: &'l dyn Store,
+    state: &'l State,
+    own: &'l State,
+) -> BoxFuture<'l, Result<Amount, Error>> {
+    Box::pin(async move {
+        let mut used = if state.run() == own.run() { own.used_before() } else { state.used_or_lost() };
+        for child in state.delegated_runs() {
+            // A branch is summed up in a run of its own, once it has ended.
+            for run in [child, summary_of(child)] {
+                used = used.plus(used_in(log, run, own).await?);
+            }
+        }
+        Ok(used)
+    })
+}
+
+async fn used_in(log: &dyn Store, run: RunId, own: &State) -> Result<Amount, Error> {
+    match log.summary(run).await {
+        Ok(_) => used_below(log, &load(log, run).await?, own).await,
+        Err(StoreError::UnknownRun { .. }) => Ok(Amount::default()),
+        Err(error) => Err(Error::Log(error)),
+    }
+}
+
+/// What stays reserved in a run that is not finished, and in those that do tasks of it, as if their process had died.
+pub(crate) async fn open_below(log: &dyn Store, state: &State) -> Result<Amount, Error> {
+    let mut open = state.reserved_if_lost();
+    for child in state.delegated_runs() {
+        open = open.plus(used_in(log, child, state).await?);
+    }
+    Ok(open)
+}
+
+/// A model call that draws on an account before it begins, and settles when it has ended.
+pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputKind {
+    let (action, cancel, environment) = (work.action, work.cancel.clone(), work.environment.clone());
+    let Some((need, prices, model)) = work.price() else { return work.run().await };
+    let failed = |kind, message: String| InputKind::ModelFailed {
+        action,
+        failure: Box::new(ModelFailure::new(kind, message, model.clone())),
+        jitter: environment.chance(),
+    };
+    let drawn = {
+        let (drawing, cancelled) = (account.draw(&need), cancel.cancelled());
+        pin_mut!(drawing, cancelled);
+        match select(drawing, cancelled).await {
+            Either::Left((drawn, _)) => drawn,
+            Either::Right(_) => {
+                return failed(FailureKind::Cancelled, "stopped before the call began".to_owned());
+            }
+        }
+    };
+    match drawn {
+        Ok(drawn) => {
+            let ended = work.run().await;
+            drawn.settle(used(&ended, prices));
+            ended
+        }
+        Err(Short { limit, needed, left }) => {
+            let message = format!(
+                "the limit {limit} that the run shares with others has {} left, and the call may need {}",
+                limit.show(left),
+                limit.show(needed)
+            );
+            failed(FailureKind::OverBudget(limit), message)
+        }
+    }
+}
+
+fn used(ended: &InputKind, prices: Option<Prices>) -> Amount {
+    let usage = match ended {
+        InputKind::Replied { reply, .. } => reply.usage,
+        InputKind::ModelFailed { failure, .. } => failure.usage,
+        _ => Usage::default(),
+    };
+    let cost = prices.map_or(0, |prices| prices.cost(&usage));
+    Amount { input: usage.input, output: usage.output, cost }
+}
