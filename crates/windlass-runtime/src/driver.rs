@@ -420,6 +420,8 @@ impl Driver {
                 }
             }
             self.publisher.send(Update::Events(Batch { first, events: events.clone() }));
+        } else if let Some(line) = overshot(&self.state, after) {
+            tracing::warn!(run = %after.run(), "{}", line.text);
         }
     }
 
