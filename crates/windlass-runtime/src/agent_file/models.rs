@@ -141,7 +141,7 @@ pub(super) struct ModelMap {
     metadata: At<Pairs<LooseText>>,
     /// Whether the marks of `loop.cache` are sent. Default: to OpenRouter only.
     cache_control: Option<bool>,
-    /// List prices. A limit on cost needs them.
+    /// List prices, instead of those that are known of the provider. A limit on cost needs prices.
     prices: Option<PriceKeys>,
     /// How long this model's calls may take. Default: the agent's.
     #[serde(default)]
