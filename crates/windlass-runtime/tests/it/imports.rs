@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{
     Accepted, Adjusted, Answer, Cause, Effect, Event, Fact, Input, InputKind, InputReceived, Preset,
-    QuestionKind, ResumedBy, RunId, RunResumed, Status, decide,
+    QuestionKind, ResumedBy, RunId, RunResumed, Status, TaskOrder, decide,
 };
 use windlass_runtime::exchange::import_run;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
@@ -193,7 +193,8 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
     for event in &mut events {
         if let Fact::DelegationStarted(started) = &mut event.fact {
             started.run = waiting.id();
-            started.answer = Some(InputReceived { question: "q1".into(), answer: Answer::Approve });
+            started.order =
+                TaskOrder::Answer(InputReceived { question: "q1".into(), answer: Answer::Approve });
         }
     }
     batches[last].events = events.into();
