@@ -6,8 +6,7 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, ActionId, ActionKind, Budget, CallId, Effect, InputKind, InputReceived, RunId, State, TaskOrder,
-    ToolKind,
+    Action, ActionId, ActionKind, Budget, CallId, Effect, InputKind, RunId, State, TaskOrder, ToolKind,
 };
 use windlass_tools::Tool;
 
