@@ -324,8 +324,7 @@ impl AgentBuilder {
         check_names(&agent, &specs)?;
         let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
         let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
-        let identity = identity.map(|digest| with_branches(digest, &branches));
-        let [digest, identity] = identity;
+        let [digest, identity] = identity.map(|digest| with_branches(digest, &branches));
         let salt = self.environment.salt();
         let seals = sealed(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
         let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));
