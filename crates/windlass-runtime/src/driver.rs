@@ -426,6 +426,8 @@ impl Driver {
                 }
             }
             self.publisher.send(Update::Events(batch));
+        } else if let Some(line) = overshot(&self.state, after) {
+            tracing::warn!(run = %after.run(), "{}", line.text);
         }
     }
 

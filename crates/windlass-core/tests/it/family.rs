@@ -1,7 +1,7 @@
 //! A family of runs under test: a root and those that do tasks of it, with what drivers would know of them, and beside them
 //! a count of what was admitted and used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::{
@@ -51,6 +51,8 @@ pub(crate) struct Family {
     members: BTreeMap<RunId, Member>,
     accounts: BTreeMap<RunId, Account>,
     going: Vec<Going>,
+    /// Model calls that wait for an account.
+    waiting: BTreeSet<ActionId>,
     now: u64,
     /// What model calls have used.
     pub(crate) paid: Amount,
@@ -71,6 +73,7 @@ impl Family {
             members: BTreeMap::new(),
             accounts: BTreeMap::new(),
             going: Vec::new(),
+            waiting: BTreeSet::new(),
             now: BEGINNING,
             paid: Amount::default(),
             lost: Amount::default(),
@@ -155,6 +158,12 @@ impl Family {
             self.fail(place, FailureKind::Cancelled, Usage::default());
             return true;
         }
+        let gone = self.waiting.iter().copied().find(|action| !wanted(&action.run, *action));
+        if let Some(action) = gone {
+            self.waiting.remove(&action);
+            let failure = Box::new(ModelFailure::new(FailureKind::Cancelled, "it was stopped", "m"));
+            return self.give(action.run, InputKind::ModelFailed { action, failure, jitter: 0 });
+        }
         let unwanted = |member: &&Member| {
             let gone = member.above.is_some_and(|(parent, action)| !wanted(&parent, action));
             gone && !member.state.is_finished()
@@ -217,7 +226,11 @@ impl Family {
                 }
                 Err(undrawn) => {
                     self.release(&drawn, |_| Amount::default());
-                    let Undrawn::Never(short) = undrawn else { return false };
+                    let Undrawn::Never(short) = undrawn else {
+                        self.waiting.insert(action);
+                        return false;
+                    };
+                    self.waiting.remove(&action);
                     self.refused += 1;
                     let kind = FailureKind::OverBudget(short.limit);
                     let failure = Box::new(ModelFailure::new(kind, "too little is left", "m"));
@@ -225,6 +238,7 @@ impl Family {
                 }
             }
         }
+        self.waiting.remove(&action);
         self.going.push(Going { action, reserved, drawn, model });
         true
     }
@@ -325,13 +339,10 @@ impl Family {
 
     /// The process dies with all its calls. Another one takes the root over, and what its runs had handed over.
     fn die(&mut self) {
-        let waiting = |state: &State| {
-            let asked = pending(state).into_iter().map(|action| action.id);
-            let open = asked.filter(|id| self.going.iter().all(|going| going.action != *id));
-            let sure = open.filter_map(|id| Some(state.reservation(id)?.sure));
-            sure.fold(Amount::default(), Amount::plus)
-        };
-        self.unsent = self.states().map(waiting).fold(self.unsent, Amount::plus);
+        for action in std::mem::take(&mut self.waiting) {
+            let waited = self.members[&action.run].state.reservation(action).unwrap();
+            self.unsent = self.unsent.plus(waited.sure);
+        }
         for going in std::mem::take(&mut self.going) {
             self.lost = self.lost.plus(going.reserved.sure);
         }
@@ -380,7 +391,9 @@ impl Family {
     /// Once the root has ended: all that was used is counted there, all that was lost is reserved there, and nothing else.
     pub(crate) fn check_end(&self) {
         let root = self.root();
-        assert!(root.is_finished() && self.going.is_empty());
+        let open = self.states().filter(|state| !state.is_finished());
+        let open: Vec<_> = open.map(|state| (state.run(), state.kind(), pending(state))).collect();
+        assert!(open.is_empty(), "all runs come to their end: {open:?}");
         let counted =
             Amount { input: root.usage().input, output: root.usage().output, cost: root.cost().unwrap() };
         assert_eq!(counted, self.paid, "usage is counted on every way out (E41)");

@@ -53,6 +53,8 @@ struct Closing {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Purse {
+    /// Whether the run goes on from another one, and with what that one had lent.
+    goes_on: bool,
     /// What went before: of the runs that this one goes on from.
     carried: Sum,
     spent: Sum,
@@ -72,6 +74,7 @@ impl Purse {
     pub(crate) fn carrying(carried: &Carried) -> Self {
         let Carried { usage, cost, reserved, .. } = carried;
         Self {
+            goes_on: true,
             carried: Sum { input: usage.input, output: usage.output, cost: *cost },
             reserved: Sum { input: reserved.input, output: reserved.output, cost: reserved.cost },
             ..Self::default()
@@ -132,7 +135,8 @@ impl Purse {
             assert_eq!(before, started.lent, "a task goes on with what it was lent");
         }
         for kind in METERED {
-            let Some(max) = state.policy().limit(kind).filter(|_| started.attempt == 1) else { continue };
+            let first = started.attempt == 1 && !self.goes_on;
+            let Some(max) = state.policy().limit(kind).filter(|_| first) else { continue };
             let lent = started.lent.get(kind).unwrap();
             let used = self.used(kind);
             assert!(lent == 0 || used <= max, "{kind} {max}: {lent} is lent, which makes {used}");

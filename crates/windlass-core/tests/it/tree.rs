@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use windlass_core::{
     AtLimit, Limit, LimitKind, ModelChoice, Policy, Preset, Prices, Share, Status, Transport, Usage,
 };
@@ -77,12 +79,30 @@ fn lives(kinds: Vec<Kind>, moves: &[Move]) -> Family {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn e40_what_a_tree_of_runs_is_admitted_never_exceeds_the_roots_limits(kinds in kinds(), moves in moves()) {
         lives(kinds, &moves);
     }
+}
+
+#[test]
+fn random_trees_see_what_matters() {
+    let mut runner = TestRunner::deterministic();
+    let (mut most, mut refused, mut lost, mut overshot, mut limited) = (0, 0, 0, 0, 0);
+    for _ in 0..300 {
+        let tree = (kinds(), moves()).new_tree(&mut runner).unwrap().current();
+        let family = lives(tree.0, &tree.1);
+        most = most.max(family.runs());
+        refused += family.refused;
+        lost += usize::from(!family.lost.is_zero());
+        overshot += usize::from(family.root().overshoots().next().is_some());
+        let ends = family.states().filter_map(|state| state.ended());
+        limited += ends.filter(|end| matches!(end.status, Status::Limit(_))).count();
+    }
+    let seen = (most >= 20, refused >= 20, lost >= 30, overshot >= 10, limited >= 100);
+    assert_eq!(seen, (true, true, true, true, true), "{most} {refused} {lost} {overshot} {limited}");
 }
 
 fn root(share: Share, max: u64) -> Kind {

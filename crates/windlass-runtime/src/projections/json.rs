@@ -15,7 +15,7 @@
 
 use serde_json::{Value, json};
 use windlass_core::LogLevel;
-use windlass_core::{Effect, Event, OpenQuestion, RunId, RunState};
+use windlass_core::{Effect, Event, OpenQuestion, RunId, RunState, State};
 use windlass_store::{Pruned, RunSummary};
 
 use super::comparison::{ComparedRun, Comparison};
@@ -74,10 +74,20 @@ pub fn run(run: &Run) -> Value {
         "error": run.error(),
         "usage": run.usage(),
         "cost_usd": run.cost_usd(),
+        "overshoots": overshoots(state),
         "model_calls": counters.model_calls,
         "tool_calls": counters.tool_calls,
         "questions": run.questions().iter().map(question).collect::<Vec<_>>(),
     })
+}
+
+/// Where more was used than a limit on tokens or cost allows, in the units that people write.
+fn overshoots(state: &State) -> Vec<Value> {
+    let shown = state.overshoots().map(|(kind, max, used)| {
+        let written = |kept: u64| kept as f64 / kind.scale();
+        json!({ "limit": kind, "max": written(max), "used": written(used) })
+    });
+    shown.collect()
 }
 
 /// A question that waits for its answer.

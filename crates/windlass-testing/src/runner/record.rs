@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use windlass_core::{
     BRANCH_TOOL, CallId, CallOutcome, Event, Fact, FailureKind, PARENT_TOOL, QuestionId, RunId, State, Text,
-    ToolCall, evolve, narrate, replay,
+    ToolCall, evolve, narrate, overshot, replay,
 };
 use windlass_store::Batch;
 
@@ -127,9 +127,10 @@ pub(crate) fn log_lines(run: &State, base: Option<&State>, batches: &[Batch]) ->
     let start = base.map_or_else(|| State::new(run.run()), |base| State::on_base(run.run(), base));
     let mut lines = Vec::new();
     batches.iter().flat_map(|batch| batch.events.iter()).fold(start, |state, event| {
-        let state = evolve(state, event);
-        lines.extend(narrate(&state, event).map(|line| line.text));
-        state
+        let next = evolve(state.clone(), event);
+        let over = overshot(&state, &next);
+        lines.extend(narrate(&next, event).into_iter().chain(over).map(|line| line.text));
+        next
     });
     lines
 }

@@ -85,6 +85,7 @@ files! {
     edges_at_limit => "edges/at_limit",
     edges_delegation => "edges/delegation",
     edges_bad_calls => "edges/bad_calls",
+    edges_budgets => "edges/budgets",
     edges_crashes => "edges/crashes",
     edges_limits => "edges/limits",
     edges_mixed => "edges/mixed",
