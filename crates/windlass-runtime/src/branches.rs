@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use windlass_core::{
-    Amount, BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, Offer, OpenCall, PARENT_TOOL, Policy, RunId,
-    SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
+    Amount, BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, Offer, OpenCall, PARENT_TOOL, Policy,
+    RunId, SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
 };
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 

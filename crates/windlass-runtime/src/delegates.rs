@@ -8,8 +8,8 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Amount, Budget, CallOutcome, InputKind, InputReceived, Message, Offer, OpenQuestion, ResumedBy, RunId, RunInput, State,
-    Status, Text, ToolKind, ToolSpec, Usage, fenced_message,
+    Amount, Budget, CallOutcome, InputKind, InputReceived, Message, Offer, OpenQuestion, ResumedBy, RunId,
+    RunInput, State, Status, Text, ToolKind, ToolSpec, Usage, fenced_message,
 };
 use windlass_store::{EventLog, StoreError};
 use windlass_tools::Bound;

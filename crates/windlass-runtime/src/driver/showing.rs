@@ -1,0 +1,35 @@
+//! What is told of a run while it is driven.
+
+use std::sync::Arc;
+
+use windlass_core::{Event, LogLevel, State, evolve, narrate, overshot};
+use windlass_store::Batch;
+
+use super::Driver;
+use crate::updates::Update;
+
+impl Driver {
+    /// Tells subscribers, and the log of the process, what is durable now.
+    pub(super) fn show(&self, first: u64, events: &Arc<[Event]>, after: &State) {
+        let _lines = self.trace.as_ref().map(|trace| trace.enter());
+        if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
+            let mut state = self.state.clone();
+            for event in events.iter() {
+                let before = state.clone();
+                state = evolve(state, event);
+                let over = overshot(&before, &state);
+                for line in narrate(&state, event).into_iter().chain(over) {
+                    if line.level == LogLevel::Warning {
+                        tracing::warn!(run = %after.run(), "{}", line.text);
+                    } else {
+                        tracing::info!(run = %after.run(), "{}", line.text);
+                    }
+                    self.publisher.send(Update::Log(line));
+                }
+            }
+            self.publisher.send(Update::Events(Batch { first, events: events.clone() }));
+        } else if let Some(line) = overshot(&self.state, after) {
+            tracing::warn!(run = %after.run(), "{}", line.text);
+        }
+    }
+}
