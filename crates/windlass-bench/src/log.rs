@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::DriveOptions;
-use windlass::{Agent, EventLog, LimitKind, Model};
+use windlass::{Agent, LimitKind, Model, Store};
 use windlass_core::{Message, RunId};
 
 use crate::{cpu_s, status_kb};
@@ -119,7 +119,7 @@ impl Model for Instantly {
 }
 
 /// An agent whose runs take so many turns of two messages with texts of about 1 KB.
-fn agent(log: Arc<dyn EventLog>, turns: u64) -> Outcome<Agent> {
+fn agent(log: Arc<dyn Store>, turns: u64) -> Outcome<Agent> {
     // The call's arguments and the tool's result hold the same text.
     let model = Instantly { rounds: turns as usize, text: "x".repeat(1_024) };
     Ok(Agent::builder("bench")
@@ -132,7 +132,7 @@ fn agent(log: Arc<dyn EventLog>, turns: u64) -> Outcome<Agent> {
 }
 
 /// Drives one run to its end. Gives its id and the bytes of its messages.
-async fn one_run(log: Arc<dyn EventLog>, turns: u64) -> Outcome<(RunId, u64)> {
+async fn one_run(log: Arc<dyn Store>, turns: u64) -> Outcome<(RunId, u64)> {
     let agent = agent(log, turns)?;
     let run = agent.prepare("Go", DriveOptions::default()).await?.drive().await?;
     if run.text() != Some("done") {

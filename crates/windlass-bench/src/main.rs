@@ -76,7 +76,7 @@ fn args() -> Args {
 fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
     let mut config = HttpModelConfig::openai_chat("openai", &args.base_url);
     config.key = Some("benchmark".into());
-    let log: Arc<dyn windlass::EventLog> = match &args.log {
+    let log: Arc<dyn windlass::Store> = match &args.log {
         Some(path) => Arc::new(SqliteLog::open(path)?),
         // Ended runs are of no use to a benchmark: keep few, as a server would.
         None => Arc::new(MemoryLog::with_max_ended_runs(256)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{Agent, Assembly, Resume, assemble, start_of};
-use windlass_store::{EventLog, SqliteLog};
+use windlass_store::{Log, SqliteLog};
 use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
@@ -104,7 +104,7 @@ fn unknown_file(state: &State) -> Failure {
 }
 
 /// The names of the models that a run was started with.
-pub(crate) async fn models(log: &dyn EventLog, run: RunId) -> Result<Vec<String>, Failure> {
+pub(crate) async fn models(log: &dyn Log, run: RunId) -> Result<Vec<String>, Failure> {
     let start = start_of(log, run).await?;
     Ok(start.models.iter().map(|model| model.name.to_string()).collect())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Adjusted, AgentRef, InputReceived, Purpose, ResumedBy, RunStarted, Splice};
+use crate::event::{Adjusted, AgentRef, Purpose, ResumedBy, RunStarted, Splice, TaskOrder};
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::ledger::Amount;
 use crate::outcome::CallOutcome;
@@ -44,10 +44,8 @@ pub enum ActionKind {
         call: CallId,
         /// The run that does it: the same one after a take-over.
         run: RunId,
-        /// The answer to the question that it ended with the last time.
-        answer: Option<InputReceived>,
-        /// Whether it is only brought to its end: nothing of it goes on.
-        stop: bool,
+        /// What it is to do now.
+        order: TaskOrder,
     },
     /// Find out whether a call happened before a crash; ends with [`InputKind::Checked`].
     CheckCall {

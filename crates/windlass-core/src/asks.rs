@@ -109,10 +109,6 @@ impl Asks {
         self.0.iter_mut()
     }
 
-    pub(crate) fn get(&self, purpose: Purpose, about: Option<&CallId>) -> Option<&Ask> {
-        self.iter().find(|ask| ask.purpose == purpose && ask.about.as_ref() == about)
-    }
-
     /// The call that this event freed.
     pub(crate) fn freed_by(&self, seq: u64) -> Option<&Ask> {
         self.iter().find(|ask| ask.seq == seq)

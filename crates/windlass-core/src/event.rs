@@ -9,7 +9,7 @@ mod calls;
 
 pub use calls::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
-    DelegationStarted, StepBranched,
+    DelegationStarted, StepBranched, TaskOrder,
 };
 
 use serde::{Deserialize, Serialize};

@@ -10,12 +10,12 @@ use crate::budget::{Budget, Reservation};
 use crate::call_args::CallArgs;
 use crate::event::{
     Adjusted, CallDecided, CallFinished, CallHeld, Decision, Event, Fact, InputRequested, LimitReached,
-    OutputRejected, TurnCompleted, TurnFailed, TurnStarted,
+    OutputRejected, TaskOrder, TurnCompleted, TurnFailed, TurnStarted,
 };
 use crate::ids::{CallId, Text};
 use crate::json;
 use crate::message::{AssistantMessage, Message, ToolCall};
-use crate::open_call::{OpenCall, Origin, Stage};
+use crate::open_call::{Asked, OpenCall, Origin, Stage};
 use crate::outcome::CallOutcome;
 use crate::policy::{Hooks, LimitKind};
 use crate::question::QuestionKind;
@@ -64,7 +64,9 @@ impl State {
                     call.stage = Stage::Retrying { seq, at: retried.retry_at };
                 }
             }
-            Fact::CallDoubted(doubted) => self.stage(&doubted.call, Stage::Doubted { seq, asked: false }),
+            Fact::CallDoubted(doubted) => {
+                self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool })
+            }
             Fact::CallFinished(finished) => self.call_finished(finished),
             Fact::DelegationStarted(started) => {
                 if started.attempt == 1
@@ -75,10 +77,10 @@ impl State {
                 if let Some(call) = self.call_mut(&started.call) {
                     call.attempt = started.attempt;
                     call.lent = started.lent;
-                    let (run, answer, stop) = (started.run, started.answer.clone(), started.stop);
-                    call.stage = Stage::Delegated { seq, run, answer, stop };
+                    let (run, order) = (started.run, started.order.clone());
+                    call.stage = Stage::Delegated { seq, run, order };
                 }
-                if started.stop {
+                if started.order == TaskOrder::Stop {
                     self.questions.open.retain(|open| open.call.as_ref() != Some(&started.call));
                     if let Some(closing) = self.ending.closing_mut() {
                         closing.stage = ClosingStage::Stopping;
@@ -401,8 +403,10 @@ impl State {
         }
         if asked.kind == QuestionKind::Clarify {
             call.stage = Stage::Asking;
-        } else if let Stage::Doubted { asked: put, .. } = &mut call.stage {
-            *put = asked.kind == QuestionKind::Outcome;
+        } else if let Stage::Doubted { asked: put, .. } = &mut call.stage
+            && asked.kind == QuestionKind::Outcome
+        {
+            *put = Asked::Person;
         }
     }
 

@@ -14,7 +14,7 @@ use crate::args::parse_args;
 use crate::call_args::{CallArgs, Notation, Span};
 use crate::forms::ReadCall;
 use crate::ids::Text;
-use crate::message::{AssistantMessage, Content, Message};
+use crate::message::{AssistantMessage, CallTarget, Content, Message};
 use crate::policy::Results;
 use crate::steps::{Scan, Steps};
 use crate::tool::{ToolKind, ToolSpec};
@@ -48,10 +48,9 @@ pub(crate) fn readable(fault: &str) -> bool {
 
 /// The messages before the conversation, with the offered tools and agents described in the system prompt.
 pub fn fenced_prompt(prompt: &[Arc<Message>], tools: &[ToolSpec], results: &Results) -> Vec<Arc<Message>> {
-    let mut system = prompt.iter().filter_map(|message| match &**message {
-        Message::System { text } => Some(&**text),
-        _ => None,
-    });
+    let mut system = prompt
+        .iter()
+        .filter_map(|message| if let Message::System { text } = &**message { Some(&**text) } else { None });
     let own = system.next();
     let sections = sections(tools);
     let callers: Vec<&str> = system.collect();
@@ -135,7 +134,7 @@ fn with_blocks(said: &AssistantMessage) -> String {
     for call in &said.calls {
         // Arguments that are beyond a bound are none, as those that are no JSON.
         let args = parse_args(&call.args).unwrap_or_default();
-        let block = if call.delegate {
+        let block = if call.target == CallTarget::Agent {
             format!("{DELEGATE_FENCE}\n{}\n```", json!({ "agent": &*call.name, "task": args.get("task") }))
         } else {
             format!("{TOOL_FENCE}\n{}\n```", json!({ "tool": &*call.name, "arguments": args }))
@@ -236,10 +235,10 @@ fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
 fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
     let block: ToolBlock<'_> = match object(body, steps) {
         Ok(block) => block,
-        Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), false),
+        Err(fault) => return faulty("tool_call", format!("Invalid tool call: {fault}"), CallTarget::Tool),
     };
     let Some(name) = text_of(block.tool) else {
-        return faulty("tool_call", NO_NAME.to_owned(), false);
+        return faulty("tool_call", NO_NAME.to_owned(), CallTarget::Tool);
     };
     let args = block.arguments.map(|args| CallArgs::part(text, args.get(), Notation::Json, None));
     ReadCall { name: (&*name).into(), args: args.unwrap_or_else(|| "{}".into()), ..ReadCall::default() }
@@ -248,23 +247,22 @@ fn tool_call(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall
 fn delegation(text: &Text, body: Result<&str, String>, steps: &Steps) -> ReadCall {
     let block: DelegateBlock<'_> = match object(body, steps) {
         Ok(block) => block,
-        Err(fault) => return faulty("delegate", format!("Invalid delegation: {fault}"), true),
+        Err(fault) => return faulty("delegate", format!("Invalid delegation: {fault}"), CallTarget::Agent),
     };
-    match (text_of(block.agent), text_of(block.task), block.task) {
-        (Some(agent), Some(_), Some(task)) => {
-            let json = Notation::Task.json(task.get());
-            let args = CallArgs::part(text, task.get(), Notation::Task, json);
-            ReadCall { name: (&*agent).into(), args, delegate: true, ..ReadCall::default() }
-        }
-        _ => faulty("delegate", NO_TARGET.to_owned(), true),
-    }
+    let named = text_of(block.agent).zip(block.task).filter(|_| text_of(block.task).is_some());
+    let Some((agent, task)) = named else {
+        return faulty("delegate", NO_TARGET.to_owned(), CallTarget::Agent);
+    };
+    let json = Notation::Task.json(task.get());
+    let args = CallArgs::part(text, task.get(), Notation::Task, json);
+    ReadCall { name: (&*agent).into(), args, target: CallTarget::Agent, ..ReadCall::default() }
 }
 
-fn faulty(name: &str, fault: String, delegate: bool) -> ReadCall {
+fn faulty(name: &str, fault: String, target: CallTarget) -> ReadCall {
     ReadCall {
         name: name.into(),
         args: "{}".into(),
-        delegate,
+        target,
         fault: Some(fault.into()),
         ..ReadCall::default()
     }

@@ -5,6 +5,7 @@
 //! `<|python_tag|>…<|eom_id|>`, `<|python_start|>…<|python_end|>`) and acorn's
 //! `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, whose body may also be JSON (Hermes).
 
+use crate::message::CallTarget;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -30,8 +31,8 @@ pub(crate) struct ReadCall {
     pub(crate) args: CallArgs,
     /// Where it stands in the text that it was read from.
     pub(crate) place: Option<Span>,
-    /// Whether it hands a task to another agent.
-    pub(crate) delegate: bool,
+    /// What it calls.
+    pub(crate) target: CallTarget,
     /// What is wrong with it, where it could not be read.
     pub(crate) fault: Option<Text>,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::action::InputKind;
-use crate::open_call::Stage;
+use crate::open_call::{Asked, Stage};
 use crate::state::{Phase, State};
 
 macro_rules! kinds {
@@ -85,7 +85,7 @@ impl State {
             Phase::Between => StateKind::LimitAsked,
             Phase::Acting(calls) => {
                 let any = |fits: fn(&Stage) -> bool| calls.iter().any(|call| fits(&call.stage));
-                if any(|stage| matches!(stage, Stage::Doubted { asked: false, .. })) {
+                if any(|stage| matches!(stage, Stage::Doubted { asked: Asked::Tool, .. })) {
                     StateKind::Checking
                 } else if any(|stage| matches!(stage, Stage::Running { .. } | Stage::Delegated { .. })) {
                     if self.questions.open.is_empty() { StateKind::Running } else { StateKind::RunningAsked }

@@ -107,8 +107,8 @@ pub(crate) struct Ledger {
     pub(crate) usage: Usage,
     /// What they cost, as far as prices are known.
     cost: u64,
-    /// Whether tokens were used whose price is unknown.
-    unpriced: bool,
+    /// Tokens that were used and whose price is unknown.
+    unpriced: u64,
     /// What the runs used that this one goes on from.
     carried: Usage,
     carried_cost: u64,
@@ -140,7 +140,9 @@ impl Ledger {
     fn add(&mut self, usage: &Usage, cost: Option<u64>) {
         self.usage.add(usage);
         self.cost = self.cost.saturating_add(cost.unwrap_or(0));
-        self.unpriced |= cost.is_none() && usage.total() > 0;
+        if cost.is_none() {
+            self.unpriced = self.unpriced.saturating_add(usage.total());
+        }
     }
 
     /// Adds what another agent's task used, with what stays reserved for calls that were lost there.
@@ -181,7 +183,7 @@ impl Ledger {
 
     /// What this run cost; `None` where a price is unknown.
     pub(crate) fn cost(&self) -> Option<u64> {
-        (!self.unpriced).then_some(self.cost)
+        (self.unpriced == 0).then_some(self.cost)
     }
 
     /// Whether an attempt at a closing call that has begun stays within what that one may use beyond its limit. One that

@@ -56,6 +56,24 @@ pub struct ToolMessage {
     pub failed: bool,
 }
 
+/// What a call in a form of its own is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallTarget {
+    /// A tool, which may be another agent as well.
+    #[default]
+    Tool,
+    /// Another agent, in the form for tasks (KAOS' `delegate` block): no tool is meant.
+    Agent,
+}
+
+impl CallTarget {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+    pub(crate) fn is_tool(&self) -> bool {
+        *self == Self::Tool
+    }
+}
+
 /// A tool call that the model asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
@@ -71,9 +89,9 @@ pub struct ToolCall {
     /// The provider's own id, where it differs from ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<Text>,
-    /// Whether it hands a task to another agent in a form of its own (KAOS' `delegate` block).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub delegate: bool,
+    /// What it calls.
+    #[serde(default, skip_serializing_if = "CallTarget::is_tool")]
+    pub target: CallTarget,
     /// What is wrong with it, where its text form could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Text>,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::args::{given_args, parse_args};
 use crate::budget::Budget;
-use crate::event::InputReceived;
+use crate::event::TaskOrder;
 use crate::gate::Gate;
 use crate::ids::{ActionId, CallId, Millis, QuestionId, RunId, Text};
 use crate::message::ToolCall;
@@ -121,6 +121,15 @@ impl OpenCall {
     }
 }
 
+/// Who is asked whether a call in doubt happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The tool's own check.
+    Tool,
+    /// A person.
+    Person,
+}
+
 /// How far a call has come.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stage {
@@ -133,13 +142,13 @@ pub(crate) enum Stage {
     /// It runs.
     Running { seq: u64 },
     /// Another agent does it.
-    Delegated { seq: u64, run: RunId, answer: Option<InputReceived>, stop: bool },
+    Delegated { seq: u64, run: RunId, order: TaskOrder },
     /// The other agent has asked something that people must answer here.
     DelegateAsks { run: RunId, question: QuestionId },
     /// A try failed; the next one begins at that time.
     Retrying { seq: u64, at: Millis },
     /// It had started when the process died: its check is asked, else a person.
-    Doubted { seq: u64, asked: bool },
+    Doubted { seq: u64, asked: Asked },
     /// It has its result.
     Done(CallOutcome),
 }

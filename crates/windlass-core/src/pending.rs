@@ -1,7 +1,8 @@
 //! `pending`: the whole set of work that should be going on now.
 
 use crate::action::{Action, ActionKind};
-use crate::open_call::Stage;
+use crate::event::TaskOrder;
+use crate::open_call::{Asked, Stage};
 use crate::policy::LimitKind;
 use crate::state::{Phase, State};
 
@@ -25,17 +26,16 @@ pub fn pending(state: &State) -> Vec<Action> {
                 let call = open.call.id.clone();
                 match &open.stage {
                     Stage::Running { seq } => add(*seq, ActionKind::RunTool { call, attempt: open.attempt }),
-                    Stage::Delegated { seq, run, answer, stop } => {
-                        let answer = answer.clone();
-                        add(*seq, ActionKind::Delegate { call, run: *run, answer, stop: *stop });
+                    Stage::Delegated { seq, run, order } => {
+                        add(*seq, ActionKind::Delegate { call, run: *run, order: order.clone() });
                     }
                     Stage::Retrying { seq, at } => add(*seq, ActionKind::SetTimer { at: *at }),
-                    Stage::Doubted { seq, asked: false } => add(*seq, ActionKind::CheckCall { call }),
+                    Stage::Doubted { seq, asked: Asked::Tool } => add(*seq, ActionKind::CheckCall { call }),
                     Stage::Queued
                     | Stage::Held { .. }
                     | Stage::Asking
                     | Stage::DelegateAsks { .. }
-                    | Stage::Doubted { asked: true, .. }
+                    | Stage::Doubted { asked: Asked::Person, .. }
                     | Stage::Done(_) => {}
                 }
             }
@@ -63,8 +63,8 @@ pub fn pending(state: &State) -> Vec<Action> {
 /// end, so that none stays open and all that they used is counted (E19, E41).
 fn stops(state: &State) -> impl Iterator<Item = Action> {
     state.open_calls().filter_map(|open| {
-        let Stage::Delegated { seq, run, stop: true, .. } = &open.stage else { return None };
-        let work = ActionKind::Delegate { call: open.call.id.clone(), run: *run, answer: None, stop: true };
+        let Stage::Delegated { seq, run, order: TaskOrder::Stop } = &open.stage else { return None };
+        let work = ActionKind::Delegate { call: open.call.id.clone(), run: *run, order: TaskOrder::Stop };
         Some(Action { id: state.action(*seq), work })
     })
 }

@@ -3,7 +3,7 @@
 use serde::Serialize as _;
 use serde_json::{Value, json};
 
-use crate::message::{Content, Message, Part, ToolMessage};
+use crate::message::{CallTarget, Content, Message, Part, ToolMessage};
 use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, DeniedBy};
 use crate::policy::{Policy, Results, filled};
@@ -16,9 +16,11 @@ pub(crate) fn tool_message(policy: &Policy, open: &OpenCall, outcome: CallOutcom
     let (call, results) = (&open.call, &policy.wording.results);
     let failed = !outcome.is_ok();
     let content = match outcome {
-        CallOutcome::Ok { content } => {
-            worded(if call.delegate { &results.agent } else { &results.tool }, &call.name, content)
-        }
+        CallOutcome::Ok { content } => worded(
+            if call.target == CallTarget::Agent { &results.agent } else { &results.tool },
+            &call.name,
+            content,
+        ),
         failure => failure_message(results, open, &failure).into(),
     };
     Message::Tool(ToolMessage { call: call.id.clone(), name: call.name.clone(), content, failed })
@@ -51,10 +53,9 @@ fn worded(template: &str, tool: &str, content: Content) -> Content {
 
 /// Structured content as it is, a text as the field `result`.
 fn one_line(text: &str) -> String {
-    let value = match serde_json::from_str::<Value>(text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
-        _ => json!({ "result": text }),
-    };
+    let structured =
+        serde_json::from_str(text).ok().filter(|value: &Value| value.is_object() || value.is_array());
+    let value = structured.unwrap_or_else(|| json!({ "result": text }));
     spaced_json(&value)
 }
 
@@ -76,11 +77,11 @@ fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) ->
     let mut kind = String::new();
     let mut who = String::new();
     let mut agents = String::new();
-    let usual = if call.delegate { &results.agent_failed } else { &results.failed };
+    let usual = if call.target == CallTarget::Agent { &results.agent_failed } else { &results.failed };
     let template = match outcome {
         CallOutcome::Rejected { .. } => &results.rejected,
         CallOutcome::Malformed { .. } if call.fault.is_some() => &results.unreadable,
-        CallOutcome::UnknownTool { nearest } if call.delegate => {
+        CallOutcome::UnknownTool { nearest } if call.target == CallTarget::Agent => {
             agents = nearest.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
             &results.agent_unknown
         }
@@ -88,7 +89,7 @@ fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) ->
         | CallOutcome::Interrupted
         | CallOutcome::Abandoned
         | CallOutcome::Unknown => {
-            if call.delegate {
+            if call.target == CallTarget::Agent {
                 &results.agent_undone
             } else {
                 &results.undone

@@ -29,7 +29,7 @@ use crate::history::History;
 use crate::ids::{ActionId, CallId, Millis, RunId, SessionId, Text};
 use crate::ledger::{Counters, Ledger};
 use crate::message::Message;
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{Asked, OpenCall, Stage};
 use crate::outcome::Status;
 use crate::policy::{LimitKind, Policy, Stop, Wire};
 use crate::reply::Usage;
@@ -258,7 +258,7 @@ impl State {
             Phase::Between => true,
             Phase::Acting(calls) => calls.iter().all(|call| match &call.stage {
                 Stage::Running { .. } | Stage::Delegated { .. } | Stage::Retrying { .. } => false,
-                Stage::Doubted { asked, .. } => *asked,
+                Stage::Doubted { asked, .. } => *asked == Asked::Person,
                 Stage::Queued
                 | Stage::Held { .. }
                 | Stage::Asking
@@ -353,7 +353,9 @@ impl State {
             Phase::Acting(calls) => calls.iter().any(|call| {
                 matches!(
                     call.stage,
-                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
+                    Stage::Running { .. }
+                        | Stage::Delegated { .. }
+                        | Stage::Doubted { asked: Asked::Tool, .. }
                 )
             }),
             Phase::New | Phase::Between | Phase::Asking | Phase::Stepping { .. } | Phase::Ended(_) => false,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use windlass_core::{Event, Fact, RunId, State, evolve};
 use windlass_runtime::{in_full, load};
-use windlass_store::{Batch, EventLog, RunFilter, RunSummary, SqliteLog, SqliteOptions};
+use windlass_store::{Batch, Inbox, Index, Log, RunFilter, RunSummary, SqliteLog, SqliteOptions};
 
 /// How many runs a log of the harness has at most.
 const RUNS: usize = 1_000;

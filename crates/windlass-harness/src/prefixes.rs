@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use windlass_core::{RunState, State, evolve};
 use windlass_runtime::in_full;
-use windlass_store::{Append, Batch, EventLog, Fence, Holder, SqliteLog};
+use windlass_store::{Append, Batch, Fence, Holder, Leases, Log, SqliteLog};
 use windlass_testing::appends_of_case;
 use windlass_testing::fixture::FixtureFile;
 
@@ -225,13 +225,14 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             None => RunState::Running,
         };
         if !held {
-            fence = log.hold(run, &fence.holder).await.map_err(|error| in_full(&error))?;
+            fence = log.acquire(run, &fence.holder).await.map_err(|error| in_full(&error))?;
         }
         held = standing == RunState::Running;
         let append = Append {
             run,
             expected: batch.first - 1,
             events: batch.events.clone(),
+            cause: batch.cause.clone(),
             fence: fence.clone(),
             uses: None,
             standing,

@@ -22,7 +22,7 @@ pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 /// Has the keys of all usual variables masked from now on, and the logins of proxies: a tool may find those of providers,
 /// too, that nobody asks here.
 pub fn mask_usual_keys(env: Env<'_>) {
-    key_variables().filter_map(|name| env(name)).for_each(|key| drop(Secret::from(key)));
+    key_variables().filter_map(env).for_each(|key| drop(Secret::from(key)));
     PROXIES.iter().filter_map(|name| env(name)).for_each(|url| mask_url_parts(&url));
 }
 

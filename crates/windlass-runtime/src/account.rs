@@ -15,7 +15,7 @@ use windlass_core::{
     Account, Amount, FailureKind, InputKind, ModelFailure, Need, Prices, Reservation, RunId, Share, Short,
     State, Undrawn, Usage,
 };
-use windlass_store::{EventLog, StoreError};
+use windlass_store::{Store, StoreError};
 
 use crate::asking::ModelWork;
 use crate::branches::summary_of;
@@ -120,7 +120,7 @@ fn opens(state: &State) -> bool {
 /// # Errors
 /// The log failed.
 pub(crate) async fn account_of(
-    log: &dyn EventLog,
+    log: &dyn Store,
     state: &State,
     given: Option<Arc<SharedAccount>>,
 ) -> Result<Option<Arc<SharedAccount>>, Error> {
@@ -139,7 +139,7 @@ pub(crate) async fn account_of(
 
 /// The account of a run that is not driven here.
 fn opened_for<'l>(
-    log: &'l dyn EventLog,
+    log: &'l dyn Store,
     owner: RunId,
     own: &'l State,
 ) -> BoxFuture<'l, Result<Arc<SharedAccount>, Error>> {
@@ -156,7 +156,7 @@ fn opened_for<'l>(
 
 /// What a run and those that do tasks of it have used or may have used, by their logs. The calls of `own` draw anew.
 fn used_below<'l>(
-    log: &'l dyn EventLog,
+    log: &'l dyn Store,
     state: &'l State,
     own: &'l State,
 ) -> BoxFuture<'l, Result<Amount, Error>> {
@@ -172,7 +172,7 @@ fn used_below<'l>(
     })
 }
 
-async fn used_in(log: &dyn EventLog, run: RunId, own: &State) -> Result<Amount, Error> {
+async fn used_in(log: &dyn Store, run: RunId, own: &State) -> Result<Amount, Error> {
     match log.summary(run).await {
         Ok(_) => used_below(log, &load(log, run).await?, own).await,
         Err(StoreError::UnknownRun { .. }) => Ok(Amount::default()),
@@ -181,7 +181,7 @@ async fn used_in(log: &dyn EventLog, run: RunId, own: &State) -> Result<Amount, 
 }
 
 /// What stays reserved in a run that is not finished, and in those that do tasks of it, as if their process had died.
-pub(crate) async fn open_below(log: &dyn EventLog, state: &State) -> Result<Amount, Error> {
+pub(crate) async fn open_below(log: &dyn Store, state: &State) -> Result<Amount, Error> {
     let mut open = state.reserved_if_lost();
     for child in state.delegated_runs() {
         open = open.plus(used_in(log, child, state).await?);

@@ -13,7 +13,7 @@ use windlass_core::{
     RunStarted, Seals, SessionId, State, Text, ToolSpec, Wire,
 };
 use windlass_models::Model;
-use windlass_store::{EventLog, Holder};
+use windlass_store::{Holder, Store};
 use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
 
 use crate::binding::Written;
@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
     /// The prices of all models that a run of it may ask, those included that only a hook chooses.
     pub(crate) prices: Arc<BTreeMap<Text, Prices>>,
-    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) log: Arc<dyn Store>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) holder: Holder,
 }
@@ -285,7 +285,7 @@ impl Agent {
     }
 
     /// The log that its runs are kept in.
-    pub fn log(&self) -> &Arc<dyn EventLog> {
+    pub fn log(&self) -> &Arc<dyn Store> {
         &self.inner.log
     }
 

@@ -16,7 +16,7 @@ use windlass_core::ModelChoice;
 use windlass_models::mock::MockReplies;
 use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
-use windlass_store::EventLog;
+use windlass_store::Store;
 use windlass_tools::command::CommandTool;
 #[cfg(feature = "mcp")]
 use windlass_tools::mcp::McpError;
@@ -186,7 +186,7 @@ pub use services::{FileService, services, with_tools};
 pub async fn assemble(
     file: &AgentFile,
     env: Env<'_>,
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Store>,
 ) -> Result<Assembly, AssembleError> {
     let mut told = Told::default();
     check_delegates(file, env)?;
@@ -205,7 +205,7 @@ pub async fn assemble(
 async fn alone(
     file: &AgentFile,
     env: Env<'_>,
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Store>,
     delegates: Vec<Arc<dyn Delegate>>,
     told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {

@@ -14,7 +14,7 @@ use windlass_core::{
     ToolSpec, Turns,
 };
 use windlass_models::Model;
-use windlass_store::{EventLog, Holder, MemoryLog};
+use windlass_store::{Holder, MemoryLog, Store};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
@@ -62,7 +62,7 @@ pub struct AgentBuilder {
     written: Written,
     /// The names of models that were chosen here and now: `auto` in the file.
     chosen: Vec<Text>,
-    log: Option<Arc<dyn EventLog>>,
+    log: Option<Arc<dyn Store>>,
     environment: Arc<dyn Environment>,
 }
 
@@ -276,7 +276,7 @@ impl AgentBuilder {
     }
 
     /// The log that runs are kept in. Default: one in memory, which dies with the process.
-    pub fn log(mut self, log: Arc<dyn EventLog>) -> Self {
+    pub fn log(mut self, log: Arc<dyn Store>) -> Self {
         self.log = Some(log);
         self
     }
@@ -365,7 +365,7 @@ impl AgentBuilder {
 
 impl AgentBuilder {
     /// The branches, with what they have from this agent.
-    fn built_branches(&mut self, log: &Arc<dyn EventLog>) -> Result<Vec<OwnBranch>, Error> {
+    fn built_branches(&mut self, log: &Arc<dyn Store>) -> Result<Vec<OwnBranch>, Error> {
         let mut built: Vec<OwnBranch> = Vec::new();
         for (Branch { mut agent, merge }, offered) in std::mem::take(&mut self.branches) {
             if agent.models.is_empty() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::{Answer, Fact, InputKind, Millis, QuestionId, RunEnded, RunId, Text};
-use windlass_store::{EventLog, Holder};
+use windlass_store::{Holder, Log, Store};
 
 use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment};
@@ -43,13 +43,13 @@ pub enum Cancelled {
 ///
 /// # Errors
 /// The input does not fit the run, or the log failed.
-pub async fn post(log: &dyn EventLog, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
+pub async fn post(log: &dyn Store, run: RunId, at: Millis, what: InputKind) -> Result<Delivery, Error> {
     post_in(&SystemEnvironment, log, (run, at), what).await
 }
 
 async fn post_in(
     environment: &dyn Environment,
-    log: &dyn EventLog,
+    log: &dyn Store,
     (run, at): (RunId, Millis),
     what: InputKind,
 ) -> Result<Delivery, Error> {
@@ -65,7 +65,7 @@ async fn post_in(
 /// # Errors
 /// The question is not open, the answer does not fit it, or the log failed.
 pub async fn answer(
-    log: &dyn EventLog,
+    log: &dyn Store,
     run: RunId,
     at: Millis,
     (question, answer): (QuestionId, Answer),
@@ -77,7 +77,7 @@ pub async fn answer(
 ///
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
-pub async fn steer(log: &dyn EventLog, run: RunId, at: Millis, text: Text) -> Result<Delivery, Error> {
+pub async fn steer(log: &dyn Store, run: RunId, at: Millis, text: Text) -> Result<Delivery, Error> {
     post(log, run, at, InputKind::Steer { text }).await
 }
 
@@ -85,12 +85,7 @@ pub async fn steer(log: &dyn EventLog, run: RunId, at: Millis, text: Text) -> Re
 ///
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
-pub async fn cancel(
-    log: &Arc<dyn EventLog>,
-    run: RunId,
-    at: Millis,
-    reason: Text,
-) -> Result<Cancelled, Error> {
+pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) -> Result<Cancelled, Error> {
     if let Some(holder) = log.summary(run).await?.holder {
         post(&**log, run, at, InputKind::Cancel { reason: Some(reason) }).await?;
         return Ok(Cancelled::Asked(holder));
@@ -104,7 +99,7 @@ pub async fn cancel(
 ///
 /// # Errors
 /// There is no such run, or the log failed.
-pub async fn run_end(log: &dyn EventLog, run: RunId) -> Result<RunEnded, Error> {
+pub async fn run_end(log: &dyn Log, run: RunId) -> Result<RunEnded, Error> {
     let mut batches = log.follow(run, 1);
     while let Some(batch) = batches.next().await {
         for event in batch?.events.iter() {

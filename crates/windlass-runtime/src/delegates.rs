@@ -11,7 +11,7 @@ use windlass_core::{
     Amount, Budget, CallOutcome, InputKind, InputReceived, Message, Offer, OpenQuestion, ResumedBy, RunId,
     RunInput, State, Status, Text, ToolKind, ToolSpec, Usage, fenced_message,
 };
-use windlass_store::{EventLog, StoreError};
+use windlass_store::{Log, StoreError};
 use windlass_tools::Bound;
 
 use crate::account::{SharedAccount, open_below};
@@ -225,7 +225,7 @@ pub(crate) async fn carry_on(
 
 /// Refuses a run that was not handed over by the task's parent, or by the run that this one is a fork of: a forged import
 /// must not lead into runs of others.
-async fn handed_over(log: &dyn EventLog, task: &Task) -> Result<(), Error> {
+async fn handed_over(log: &dyn Log, task: &Task) -> Result<(), Error> {
     let child = start_of(log, task.run).await?;
     let mut above = Some(task.parent);
     while let Some(run) = above {

@@ -18,7 +18,7 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Event, Fact, Hooks, InputKind, InvalidInput, OpenCall, ResumedBy, RunId, RunState, Share, State,
+    Accepted, Event, Fact, Hooks, InputKind, InvalidInput, OpenCall, ResumedBy, RunId, RunState, State,
     ToolKind, ToolSpec, evolve, pending,
 };
 use windlass_models::PrefixCell;
@@ -240,9 +240,16 @@ impl Driver {
     }
 
     async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
+        if posts.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
+        // After a crash, the inbox of some stores still lists what the last append has used.
+        let used = self.agent.log().used(self.state.run(), &ids).await?;
         for post in posts {
             self.posts.seen(post.id);
-            if self.take(post.what, Some(post.id)).await?.is_err() && !self.state.is_finished() {
+            let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
+            if done && !self.state.is_finished() {
                 // A refused post stays refused: it must not wait there for ever (E28).
                 self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
             }
@@ -332,8 +339,8 @@ impl Driver {
         spill(&**self.agent.log(), self.spill_bytes(&what), &mut what).await?;
         let at = self.clock.now(&**self.agent.environment());
         let (replied, decided) = decided(&self.agent, &self.state, at, what).await;
-        let (events, next): (Arc<[Event]>, State) = match decided {
-            Ok((events, next)) => (events.into(), next),
+        let Accepted { events, cause, state: next } = match decided {
+            Ok(accepted) => accepted,
             Err(invalid) => {
                 let shared = Arc::new(invalid.clone());
                 self.publisher.send(Update::Refused { invalid: shared });
@@ -345,13 +352,11 @@ impl Driver {
             next,
             "the state is the fold of its events"
         );
-        let run = next.run();
+        let (run, events) = (next.run(), Arc::<[Event]>::from(events));
         let (expected, fence) = (self.state.version(), self.lease.fence().clone());
-        let standing = standing(&next);
-        self.agent
-            .log()
-            .append(Append { run, expected, events: events.clone(), fence, uses, standing })
-            .await?;
+        let (standing, batch) = (standing(&next), Batch { first: expected + 1, cause, events });
+        let (events, cause) = (batch.events.clone(), batch.cause.clone());
+        self.agent.log().append(Append { run, expected, events, cause, fence, uses, standing }).await?;
         if next.is_finished() {
             self.lease.ended();
         }
@@ -363,11 +368,11 @@ impl Driver {
             Fact::Adjusted(adjusted) => adjusted.models.clone(),
             _ => None,
         };
-        events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
+        batch.events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
         if let Some(trace) = &mut self.trace {
-            trace.see(&events, at);
+            trace.see(&batch.events, at);
         }
-        self.show(expected + 1, &events, &next);
+        self.show(batch, &next);
         self.state = next;
         if let Some(account) = &self.account {
             account.limited_by(&self.state);

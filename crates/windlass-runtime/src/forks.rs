@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{
     Base, Budget, CallId, Event, Fact, Fork as Forked, InputKind, RunId, RunInput, RunStarted, State, Usage,
 };
-use windlass_store::EventLog;
+use windlass_store::Log;
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -140,7 +140,7 @@ impl Agent {
 }
 
 /// What the line of forks that a run stands in began with.
-pub(crate) async fn first_input(log: &dyn EventLog, start: &RunStarted) -> Result<RunInput, Error> {
+pub(crate) async fn first_input(log: &dyn Log, start: &RunStarted) -> Result<RunInput, Error> {
     let mut start = start.clone();
     loop {
         let Some(base) = start.base.as_ref().filter(|_| matches!(start.input, RunInput::Fork(_))) else {
@@ -151,7 +151,7 @@ pub(crate) async fn first_input(log: &dyn EventLog, start: &RunStarted) -> Resul
 }
 
 /// The events after that state, as far as they say something about its open calls.
-async fn later(log: &dyn EventLog, base: &State) -> Result<Vec<Event>, Error> {
+async fn later(log: &dyn Log, base: &State) -> Result<Vec<Event>, Error> {
     let mut open: Vec<CallId> = base.open_calls().map(|call| call.call.id.clone()).collect();
     let mut later = Vec::new();
     let mut pages = RunPages::starting_at(log, base.run(), base.version() + 1);

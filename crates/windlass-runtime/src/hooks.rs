@@ -284,7 +284,7 @@ impl OutputChecks {
             return replied;
         }
         let end = decide(state, Input { at, what: replied.clone() }).ok();
-        let output = end.as_ref().and_then(|(_, next)| next.ended()?.output.as_ref());
+        let output = end.as_ref().and_then(|end| end.state.ended()?.output.as_ref());
         match (output.and_then(|output| self.objection(output)), replied) {
             (Some(objection), InputKind::Replied { action, reply }) => {
                 InputKind::Objected { action, reply, objection: objection.into() }

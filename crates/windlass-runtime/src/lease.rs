@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
 use windlass_core::RunId;
-use windlass_store::{EventLog, Fence, Holder, StoreError, Wake};
+use windlass_store::{Fence, Holder, Leases, StoreError, Wake};
 use windlass_tools::Lease;
 
 use crate::error::in_full;
@@ -30,7 +30,7 @@ impl Broken {
 
 /// The right to append to a run, as long as nobody else takes it.
 pub(crate) struct RunLease {
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Leases>,
     run: RunId,
     fence: Fence,
     held: bool,
@@ -38,7 +38,7 @@ pub(crate) struct RunLease {
 
 impl RunLease {
     /// A hold that was taken, or that the run's first append will take.
-    pub(crate) fn new(log: Arc<dyn EventLog>, run: RunId, fence: Fence) -> Self {
+    pub(crate) fn new(log: Arc<dyn Leases>, run: RunId, fence: Fence) -> Self {
         Self { log, run, fence, held: true }
     }
 
@@ -52,7 +52,7 @@ impl RunLease {
         Lease::new(move || {
             let (log, fence, broken) = (log.clone(), fence.clone(), broken.clone());
             Box::pin(async move {
-                let confirmed = log.confirm(run, &fence).await;
+                let confirmed = log.renew(run, &fence).await;
                 confirmed.map_err(|error| {
                     let why = in_full(&error).into();
                     broken.set(Arc::new(error));
@@ -70,7 +70,7 @@ impl RunLease {
     /// Gives the hold up: only somebody from outside can bring the run on.
     /// `wake`: when a timer of its own does so all the same.
     pub(crate) async fn park(&mut self, wake: Option<Wake>) -> Result<(), StoreError> {
-        self.log.park_until(self.run, &self.fence, wake).await?;
+        self.log.park(self.run, &self.fence, wake).await?;
         self.held = false;
         Ok(())
     }
@@ -83,7 +83,7 @@ impl RunLease {
 
     /// Takes a hold that was given up again, with a new epoch. `false`: somebody else was faster.
     pub(crate) async fn take_again(&mut self, holder: &Holder) -> Result<bool, StoreError> {
-        match self.log.hold(self.run, holder).await {
+        match self.log.acquire(self.run, holder).await {
             Ok(fence) => {
                 self.fence = fence;
                 self.held = true;

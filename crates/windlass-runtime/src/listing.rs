@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 
 use futures_core::future::BoxFuture;
 use windlass_core::{RunId, SessionId, Text};
-use windlass_store::{EventLog, RunFilter, RunNumber, RunSummary};
+use windlass_store::{Index, RunFilter, RunNumber, RunSummary};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 #[must_use = "runs are listed when this is awaited"]
 pub struct Listing<'a> {
-    log: &'a dyn EventLog,
+    log: &'a dyn Index,
     filter: RunFilter,
 }
 

@@ -2,7 +2,7 @@
 
 use futures_core::future::BoxFuture;
 use windlass_core::{Fact, RunId, State, evolve};
-use windlass_store::{EventLog, StoreError};
+use windlass_store::{Log, StoreError};
 
 use crate::error::Error;
 use crate::pages::{DEEPEST_BASE, RunPages};
@@ -12,7 +12,7 @@ use crate::run::Run;
 ///
 /// # Errors
 /// The run or one of its bases is not in the log, or the log failed.
-pub async fn load(log: &dyn EventLog, run: RunId) -> Result<State, Error> {
+pub async fn load(log: &dyn Log, run: RunId) -> Result<State, Error> {
     load_until(log, run, u64::MAX).await
 }
 
@@ -20,7 +20,7 @@ pub async fn load(log: &dyn EventLog, run: RunId) -> Result<State, Error> {
 ///
 /// # Errors
 /// As for [`load`].
-pub async fn load_until(log: &dyn EventLog, run: RunId, version: u64) -> Result<State, Error> {
+pub async fn load_until(log: &dyn Log, run: RunId, version: u64) -> Result<State, Error> {
     // The chain of bases, walked down first: a session may have thousands of runs.
     let mut chain = vec![(run, version)];
     while let Some((run, _)) = chain.last().copied() {
@@ -50,7 +50,7 @@ pub async fn load_until(log: &dyn EventLog, run: RunId, version: u64) -> Result<
 ///
 /// # Errors
 /// The log failed, or has no such run.
-pub async fn start_of(log: &dyn EventLog, run: RunId) -> Result<windlass_core::RunStarted, Error> {
+pub async fn start_of(log: &dyn Log, run: RunId) -> Result<windlass_core::RunStarted, Error> {
     let first = log.read(run, 1, 1).await?;
     match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
         Some(Fact::RunStarted(start)) => Ok(start.clone()),
@@ -59,7 +59,7 @@ pub async fn start_of(log: &dyn EventLog, run: RunId) -> Result<windlass_core::R
 }
 
 /// The state before a run's first event: with its base, if it has one.
-pub(crate) async fn state_before(log: &dyn EventLog, run: RunId) -> Result<State, Error> {
+pub(crate) async fn state_before(log: &dyn Log, run: RunId) -> Result<State, Error> {
     let first = log.read(run, 1, 1).await?;
     match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
         Some(Fact::RunStarted(start)) => match &start.base {
@@ -84,12 +84,12 @@ impl Run {
     ///
     /// # Errors
     /// As for [`load`].
-    pub async fn load(log: &dyn EventLog, run: RunId) -> Result<Self, Error> {
+    pub async fn load(log: &dyn Log, run: RunId) -> Result<Self, Error> {
         load(log, run).await.map(Self::new)
     }
 }
 
-fn fold(log: &dyn EventLog, mut state: State, version: u64) -> BoxFuture<'_, Result<State, Error>> {
+fn fold(log: &dyn Log, mut state: State, version: u64) -> BoxFuture<'_, Result<State, Error>> {
     Box::pin(async move {
         let mut pages = RunPages::new(log, state.run());
         while let Some(batches) = pages.next().await? {

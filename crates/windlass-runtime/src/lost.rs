@@ -1,7 +1,7 @@
 //! Runs whose model calls are lost with their processes, again and again.
 
 use windlass_core::{ResumedBy, RunId, State};
-use windlass_store::{EventLog, StoreError};
+use windlass_store::{Store, StoreError};
 
 use crate::branches::summary_of;
 use crate::error::Error;
@@ -21,7 +21,7 @@ pub struct Lost {
 ///
 /// # Errors
 /// The log failed.
-pub async fn given_up(log: &dyn EventLog, state: &State) -> Result<Option<Lost>, Error> {
+pub async fn given_up(log: &dyn Store, state: &State) -> Result<Option<Lost>, Error> {
     if state.is_given_up() {
         return Ok(Some(Lost { run: state.run(), attempts: state.lost_attempts() }));
     }
@@ -45,7 +45,7 @@ pub async fn given_up(log: &dyn EventLog, state: &State) -> Result<Option<Lost>,
 }
 
 /// The run that sums a branch up which has ended, if it has begun.
-async fn summary_to_look_at(log: &dyn EventLog, branch: RunId) -> Result<Option<RunId>, Error> {
+async fn summary_to_look_at(log: &dyn Store, branch: RunId) -> Result<Option<RunId>, Error> {
     match log.summary(summary_of(branch)).await {
         Ok(_) => Ok(Some(summary_of(branch))),
         Err(StoreError::UnknownRun { .. }) => Ok(None),
@@ -55,7 +55,7 @@ async fn summary_to_look_at(log: &dyn EventLog, branch: RunId) -> Result<Option<
 
 /// Refuses a run that only a person should let go on, unless one does.
 pub(crate) async fn refuse_given_up(
-    log: &dyn EventLog,
+    log: &dyn Store,
     state: &State,
     resumed_by: ResumedBy,
 ) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 //! What is done so: input masked and decided on, requests and the pieces of replies ([`ModelWork`](crate::asking::ModelWork)),
 //! arguments read, tasks and starts of runs made. Small input stays where it is.
 
-use windlass_core::{ActionId, Event, Input, InputKind, InvalidInput, Millis, State, accept, decide};
+use windlass_core::{Accepted, ActionId, Input, InputKind, InvalidInput, Millis, State, accept, decide};
 use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;
@@ -20,8 +20,8 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     if environment.has_threads() { windlass_threads::off_thread(bytes, work).await } else { work() }
 }
 
-/// The facts that follow from an input with the state after them, and the model call whose reply it is.
-pub(crate) type Decided = (Option<ActionId>, Result<(Vec<Event>, State), InvalidInput>);
+/// What follows from an input, and the model call whose reply it is.
+pub(crate) type Decided = (Option<ActionId>, Result<Accepted, InvalidInput>);
 
 /// Which facts follow from an input. The agent's own checks look at the output of a reply.
 pub(crate) async fn decided(agent: &Agent, state: &State, at: Millis, what: InputKind) -> Decided {

@@ -1,7 +1,7 @@
 //! Reading runs and listings of a log, one page at a time: nothing is held in memory that the caller does not keep.
 
 use windlass_core::{Event, Fact, RunId};
-use windlass_store::{Batch, EventLog, RunFilter, RunSummary, StoreError};
+use windlass_store::{Batch, Index, Log, RunFilter, RunSummary, StoreError};
 
 /// Events per page of a run.
 const EVENTS: usize = 1_000;
@@ -15,9 +15,9 @@ pub(crate) const DEEPEST_BASE: usize = 100_000;
 /// ```
 /// use windlass_runtime::RunPages;
 /// # use windlass_core::RunId;
-/// # use windlass_store::{EventLog, StoreError};
+/// # use windlass_store::{Log, StoreError};
 ///
-/// async fn count_events(log: &dyn EventLog, run: RunId) -> Result<usize, StoreError> {
+/// async fn count_events(log: &dyn Log, run: RunId) -> Result<usize, StoreError> {
 ///     let mut pages = RunPages::new(log, run);
 ///     let mut count = 0;
 ///     while let Some(batches) = pages.next().await? {
@@ -28,19 +28,19 @@ pub(crate) const DEEPEST_BASE: usize = 100_000;
 /// ```
 #[derive(Debug)]
 pub struct RunPages<'l> {
-    log: &'l dyn EventLog,
+    log: &'l dyn Log,
     run: RunId,
     next: u64,
 }
 
 impl<'l> RunPages<'l> {
     /// Reads a run from its first event.
-    pub fn new(log: &'l dyn EventLog, run: RunId) -> Self {
+    pub fn new(log: &'l dyn Log, run: RunId) -> Self {
         Self::starting_at(log, run, 1)
     }
 
     /// Reads a run from the event with that number.
-    pub fn starting_at(log: &'l dyn EventLog, run: RunId, seq: u64) -> Self {
+    pub fn starting_at(log: &'l dyn Log, run: RunId, seq: u64) -> Self {
         Self { log, run, next: seq }
     }
 
@@ -59,14 +59,14 @@ impl<'l> RunPages<'l> {
 /// Lists runs, newest first, without a bound on their number.
 #[derive(Debug)]
 pub struct ListPages<'l> {
-    log: &'l dyn EventLog,
+    log: &'l dyn Index,
     filter: RunFilter,
     ended: bool,
 }
 
 impl<'l> ListPages<'l> {
     /// Lists the runs that a filter lets through. The filter's `limit` is the size of a page; 0 means 1,000 runs.
-    pub fn new(log: &'l dyn EventLog, filter: RunFilter) -> Self {
+    pub fn new(log: &'l dyn Index, filter: RunFilter) -> Self {
         let limit = if filter.limit == 0 { RUNS } else { filter.limit };
         Self { log, filter: RunFilter { limit, ..filter }, ended: false }
     }
@@ -90,7 +90,7 @@ impl<'l> ListPages<'l> {
 ///
 /// # Errors
 /// The log failed.
-pub async fn with_bases(log: &dyn EventLog, run: RunId) -> Result<Vec<RunId>, StoreError> {
+pub async fn with_bases(log: &dyn Log, run: RunId) -> Result<Vec<RunId>, StoreError> {
     let mut chain = vec![run];
     let mut next = Some(run);
     while let Some(run) = next.filter(|_| chain.len() < DEEPEST_BASE) {

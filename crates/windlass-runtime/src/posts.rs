@@ -6,18 +6,18 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use windlass_core::RunId;
-use windlass_store::{EventLog, PostId, Posted, StoreError};
+use windlass_store::{Inbox, PostId, Posted, StoreError};
 
 /// Watches the durable inbox of a run.
 pub(crate) struct Posts {
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Inbox>,
     run: RunId,
     after: Option<PostId>,
     waiting: Option<BoxFuture<'static, Result<Vec<Posted>, StoreError>>>,
 }
 
 impl Posts {
-    pub(crate) fn new(log: Arc<dyn EventLog>, run: RunId) -> Self {
+    pub(crate) fn new(log: Arc<dyn Inbox>, run: RunId) -> Self {
         Self { log, run, after: None, waiting: None }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::{READ_MOST, READ_USUAL, Ref, State, ToolSpec, read_result};
-use windlass_store::EventLog;
+use windlass_store::Payloads;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 /// How many handles an error names.
@@ -16,12 +16,12 @@ const CHARACTER: u64 = 4;
 /// Reads the stored payload that one call asks for: only those of the call's own conversation can be read.
 #[derive(Debug)]
 pub(crate) struct ReadResult {
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Payloads>,
     state: State,
 }
 
 impl ReadResult {
-    pub(crate) fn new(log: Arc<dyn EventLog>, state: State) -> Self {
+    pub(crate) fn new(log: Arc<dyn Payloads>, state: State) -> Self {
         Self { log, state }
     }
 
@@ -47,7 +47,7 @@ impl ReadResult {
         // A little more at both ends, so that the range begins and ends with a whole character.
         let before = from.saturating_sub(CHARACTER);
         let wanted = (from - before + length + CHARACTER) as usize;
-        let bytes = self.log.payload(&stored.sha256, before, wanted).await;
+        let bytes = self.log.get(&stored.sha256, before, wanted).await;
         let bytes = bytes.map_err(|error| ToolError::new(format!("the result cannot be read: {error}")))?;
         let start = boundary(&bytes, (from - before) as usize);
         let end = boundary(&bytes, (from - before + length) as usize);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use windlass_core::{
     CallOutcome, Content, Found, InputKind, Media, MediaSource, Message, Part, Ref, RunInput, Text, shortened,
 };
-use windlass_store::{EventLog, StoreError};
+use windlass_store::{Payloads, StoreError};
 
 /// Stores what is longer than `most` bytes and puts references in its place.
-pub(crate) async fn spill(log: &dyn EventLog, most: u64, what: &mut InputKind) -> Result<(), StoreError> {
+pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -> Result<(), StoreError> {
     match what {
         InputKind::Start(start) => {
             if let RunInput::Messages(messages) = &mut start.input {
@@ -44,7 +44,7 @@ fn is_long_data(media: &Media, most: u64) -> bool {
     matches!(&media.source, MediaSource::Base64(data) if data.len() as u64 > most)
 }
 
-async fn spill_message(log: &dyn EventLog, most: u64, message: &mut Message) -> Result<(), StoreError> {
+async fn spill_message(log: &dyn Payloads, most: u64, message: &mut Message) -> Result<(), StoreError> {
     match message {
         // Models are shown the images and files of an input whole: they stay where they are.
         Message::User { content } | Message::TaskDelegation { content } => {
@@ -55,7 +55,7 @@ async fn spill_message(log: &dyn EventLog, most: u64, message: &mut Message) -> 
     }
 }
 
-async fn spill_outcome(log: &dyn EventLog, most: u64, outcome: &mut CallOutcome) -> Result<(), StoreError> {
+async fn spill_outcome(log: &dyn Payloads, most: u64, outcome: &mut CallOutcome) -> Result<(), StoreError> {
     match outcome {
         CallOutcome::Ok { content } => spill_content(log, most, content, true).await,
         // An error's words are for the model to act on: what does not fit is of no use to it.
@@ -68,7 +68,7 @@ async fn spill_outcome(log: &dyn EventLog, most: u64, outcome: &mut CallOutcome)
 }
 
 async fn spill_content(
-    log: &dyn EventLog,
+    log: &dyn Payloads,
     most: u64,
     content: &mut Content,
     data_too: bool,
@@ -95,12 +95,12 @@ async fn spill_content(
     Ok(())
 }
 
-async fn store(log: &dyn EventLog, most: u64, text: &Text) -> Result<Ref, StoreError> {
+async fn store(log: &dyn Payloads, most: u64, text: &Text) -> Result<Ref, StoreError> {
     let sha256 = log.put(Arc::from(text.clone())).await?;
     Ok(Ref::to_text(sha256, text, most))
 }
 
-async fn store_data(log: &dyn EventLog, media: &mut Media) -> Result<(), StoreError> {
+async fn store_data(log: &dyn Payloads, media: &mut Media) -> Result<(), StoreError> {
     if let MediaSource::Base64(data) = &media.source {
         let sha256 = log.put(Arc::from(data.clone())).await?;
         media.source = MediaSource::Stored(Ref::to_data(sha256, data.len() as u64));

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::{RunId, ToolSpec};
 use windlass_models::{Deltas, Model, ModelRequest};
-use windlass_store::EventLog;
+use windlass_store::Store;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::Agent;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::load::{load, start_of};
 
 /// The agent in whose name a run is stopped.
-pub(crate) async fn stand_in(log: &Arc<dyn EventLog>, run: RunId) -> Result<AgentBuilder, Error> {
+pub(crate) async fn stand_in(log: &Arc<dyn Store>, run: RunId) -> Result<AgentBuilder, Error> {
     let state = load(&**log, run).await?;
     let models = start_of(&**log, run).await?.models;
     let name = state.agent().map_or_else(|| "unknown".into(), |agent| agent.name.clone());

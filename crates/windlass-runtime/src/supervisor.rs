@@ -33,7 +33,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Millis, RunId, State, Text};
-use windlass_store::{EventLog, RunFilter, RunSummary, StoreError};
+use windlass_store::{RunFilter, RunSummary, Store, StoreError};
 
 use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment};
@@ -112,7 +112,7 @@ enum Passed {
 /// Resumes what is due.
 #[derive(Debug)]
 pub struct Supervisor<S> {
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Store>,
     agents: S,
     environment: Arc<dyn Environment>,
     passed: BTreeMap<RunId, Passed>,
@@ -120,7 +120,7 @@ pub struct Supervisor<S> {
 
 impl<S: AgentSource> Supervisor<S> {
     /// Supervises the runs of a log.
-    pub fn new(log: Arc<dyn EventLog>, agents: S) -> Self {
+    pub fn new(log: Arc<dyn Store>, agents: S) -> Self {
         Self { log, agents, environment: Arc::new(SystemEnvironment), passed: BTreeMap::new() }
     }
 

@@ -30,7 +30,7 @@ impl Agent {
         changed: bool,
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
-        let fence = self.log().hold(run, self.holder()).await?;
+        let fence = self.log().acquire(run, self.holder()).await?;
         let which = TakeOver { run, changed, resumed_by: options.resumed_by };
         match self.taken_over(which, &fence).await {
             Ok((state, first)) => Ok(self.driver(state, Some(first), fence, options)),

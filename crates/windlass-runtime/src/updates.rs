@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
 use windlass_core::{ActionId, LogLine, RunId};
-use windlass_store::{Batch, EventLog};
+use windlass_store::{Batch, Log};
 
 use crate::partial::Partially;
 
@@ -96,7 +96,7 @@ impl Publisher {
         }
     }
 
-    pub(crate) fn subscribe(&self, run: RunId, log: Arc<dyn EventLog>) -> Updates {
+    pub(crate) fn subscribe(&self, run: RunId, log: Arc<dyn Log>) -> Updates {
         Updates {
             receiver: self.sender.get_or_init(|| broadcast::Sender::new(UPDATES_KEPT)).subscribe(),
             run,
@@ -114,7 +114,7 @@ impl Publisher {
 pub struct Updates {
     receiver: broadcast::Receiver<Update>,
     run: RunId,
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Log>,
     seen: u64,
     /// Facts that were missed and read from the log since.
     late: VecDeque<Batch>,

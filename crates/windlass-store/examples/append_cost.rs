@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
-use windlass_core::{Event, Fact, RunId, RunState};
-use windlass_store::{Append, EventLog, Fence, Holder, MemoryLog, SqliteLog, StoreError};
+use windlass_core::{Cause, Event, Fact, RunId, RunState};
+use windlass_store::{Append, Fence, Holder, Log, MemoryLog, SqliteLog, Store, StoreError};
 
 /// Bytes of text in each appended event.
 const TEXT: usize = 1_024;
@@ -30,7 +30,7 @@ async fn main() -> Outcome<()> {
         let log = SqliteLog::open(&path)?;
         println!("sqlite: made in {made:?}, opened in {:?}", start.elapsed());
         let log = Arc::new(log);
-        measure("sqlite", Arc::clone(&log) as Arc<dyn EventLog>, runs, appends).await?;
+        measure("sqlite", Arc::clone(&log) as Arc<dyn Store>, runs, appends).await?;
         read_back(&log, runs).await?;
         log.checkpoint().await?;
         println!("        {} bytes in the file", std::fs::metadata(&path)?.len());
@@ -38,7 +38,7 @@ async fn main() -> Outcome<()> {
     Ok(())
 }
 
-async fn measure(name: &str, log: Arc<dyn EventLog>, runs: u64, appends: u64) -> Outcome<()> {
+async fn measure(name: &str, log: Arc<dyn Store>, runs: u64, appends: u64) -> Outcome<()> {
     let (cpu, start) = (cpu_ms()?, Instant::now());
     let each = appends / runs;
     let tasks = (0..runs).map(|run| tokio::spawn(one_run(Arc::clone(&log), run, each)));
@@ -56,7 +56,7 @@ async fn measure(name: &str, log: Arc<dyn EventLog>, runs: u64, appends: u64) ->
     Ok(())
 }
 
-async fn one_run(log: Arc<dyn EventLog>, number: u64, appends: u64) -> Result<(), StoreError> {
+async fn one_run(log: Arc<dyn Store>, number: u64, appends: u64) -> Result<(), StoreError> {
     let run = RunId::from_number(u128::from(number));
     let text = "x".repeat(TEXT);
     let bodies =
@@ -68,8 +68,16 @@ async fn one_run(log: Arc<dyn EventLog>, number: u64, appends: u64) -> Result<()
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
         let standing = RunState::Running;
-        log.append(Append { run, expected: step * 2, events, fence: fence.clone(), uses: None, standing })
-            .await?;
+        log.append(Append {
+            run,
+            expected: step * 2,
+            events,
+            cause: Cause::Steer,
+            fence: fence.clone(),
+            uses: None,
+            standing,
+        })
+        .await?;
     }
     Ok(())
 }

@@ -190,6 +190,12 @@ pub enum StoreError {
         /// The newest that we know.
         known: u32,
     },
+    /// A build of Windlass before log format 1 wrote the log. Nothing in it is changed.
+    #[error("the log {path} was written before log format 1, and this version cannot read it")]
+    Old {
+        /// The file.
+        path: PathBuf,
+    },
     /// An event in the log cannot be read.
     #[error("event {seq} of run {run} cannot be read")]
     Corrupt {
@@ -225,6 +231,7 @@ impl StoreError {
             Self::Gone { .. } => "store.gone",
             Self::Full { .. } => "store.full",
             Self::Newer { .. } => "store.newer",
+            Self::Old { .. } => "store.old",
             Self::Corrupt { .. } => "store.corrupt",
             Self::Failed(_) => "store.failed",
         }
@@ -273,6 +280,11 @@ impl StoreError {
             Self::Newer { .. } => {
                 Some("use the version of Windlass that wrote it, or a later one".to_owned())
             }
+            Self::Old { path } => Some(format!(
+                "name another file with --log, or move this one away: `mv {0} {0}.old`; only the build that wrote it \
+                 reads it",
+                path.display()
+            )),
             Self::Corrupt { .. } | Self::UnknownPayload { .. } => {
                 Some("`windlass doctor --log FILE` checks every run of a log".to_owned())
             }

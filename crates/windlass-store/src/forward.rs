@@ -1,16 +1,69 @@
-//! Logs around other logs.
+//! Stores around other stores.
 
-/// Writes methods of an [`EventLog`](crate::EventLog) that hand everything on to the log in a field, so that a log around
-/// another one holds only what it does itself: `forward_log!(inner: read, follow, list);` within its `impl`.
+/// Hands methods on to the store in a field, so that a store around another one holds only what it does itself.
+///
+/// Within the `impl` of a part, it writes single methods: `forward_store!(inner: read, follow);`. Outside, it implements
+/// whole parts: `forward_store!(Inbox, Leases for Wrapper => inner);`.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use windlass_store::{Answer, Append, Log, MemoryLog, Store, forward_store};
+///
+/// /// A store that says what it appends.
+/// #[derive(Debug)]
+/// struct Loud {
+///     inner: MemoryLog,
+/// }
+///
+/// impl Log for Loud {
+///     fn append(&self, append: Append) -> Answer<'_, ()> {
+///         eprintln!("{} events for run {}", append.events.len(), append.run);
+///         self.inner.append(append)
+///     }
+///
+///     forward_store!(inner: used, read, follow);
+/// }
+///
+/// forward_store!(Inbox, Leases, Payloads, Index for Loud => inner);
+///
+/// // It keeps every promise of a store.
+/// let make = || Arc::new(Loud { inner: MemoryLog::new() }) as Arc<dyn Store>;
+/// windlass_store::conformance::run(windlass_store::conformance::all(make)).unwrap();
+/// ```
 #[macro_export]
-macro_rules! forward_log {
-    ($log:tt: $($method:ident),+ $(,)?) => { $($crate::forward_log! { $method $log })+ };
+macro_rules! forward_store {
+    ($($part:ident),+ for $store:ty => $log:tt) => { $($crate::forward_store! { part $part, $store, $log })+ };
+    (part Log, $store:ty, $log:tt) => { $crate::forward_store! { impl Log, $store, $log, append, used, read, follow } };
+    (part Inbox, $store:ty, $log:tt) => {
+        $crate::forward_store! { impl Inbox, $store, $log, post, inbox, inbox_changed, discard }
+    };
+    (part Leases, $store:ty, $log:tt) => {
+        $crate::forward_store! { impl Leases, $store, $log, acquire, renew, release, park }
+    };
+    (part Payloads, $store:ty, $log:tt) => { $crate::forward_store! { impl Payloads, $store, $log, put, get } };
+    (part Index, $store:ty, $log:tt) => {
+        $crate::forward_store! { impl Index, $store, $log, list, summary, pruning }
+    };
+    (impl $part:ident, $store:ty, $log:tt, $($method:ident),+) => {
+        const _: () = {
+            #[allow(unused_imports, reason = "the field may be a trait object, whose methods need no import")]
+            use $crate::$part as _;
+            impl $crate::$part for $store { $($crate::forward_store! { $method $log })+ }
+        };
+    };
+    ($log:tt: $($method:ident),+ $(,)?) => { $($crate::forward_store! { $method $log })+ };
     (append $log:tt) => {
         fn append(&self, append: $crate::Append) -> $crate::Answer<'_, ()> { self.$log.append(append) }
     };
     (read $log:tt) => {
         fn read(&self, run: $crate::RunId, from: u64, max: usize) -> $crate::Answer<'_, Vec<$crate::Batch>> {
             self.$log.read(run, from, max)
+        }
+    };
+    (used $log:tt) => {
+        fn used(&self, run: $crate::RunId, posts: &[$crate::PostId]) -> $crate::Answer<'_, Vec<$crate::PostId>> {
+            self.$log.used(run, posts)
         }
     };
     (follow $log:tt) => {
@@ -39,19 +92,19 @@ macro_rules! forward_log {
     (put $log:tt) => {
         fn put(&self, bytes: ::std::sync::Arc<[u8]>) -> $crate::Answer<'_, $crate::Text> { self.$log.put(bytes) }
     };
-    (payload $log:tt) => {
-        fn payload(&self, sha256: &str, from: u64, max: usize) -> $crate::Answer<'_, Vec<u8>> {
-            self.$log.payload(sha256, from, max)
+    (get $log:tt) => {
+        fn get(&self, sha256: &str, from: u64, max: usize) -> $crate::Answer<'_, Vec<u8>> {
+            self.$log.get(sha256, from, max)
         }
     };
-    (hold $log:tt) => {
-        fn hold(&self, run: $crate::RunId, holder: &$crate::Holder) -> $crate::Answer<'_, $crate::Fence> {
-            self.$log.hold(run, holder)
+    (acquire $log:tt) => {
+        fn acquire(&self, run: $crate::RunId, holder: &$crate::Holder) -> $crate::Answer<'_, $crate::Fence> {
+            self.$log.acquire(run, holder)
         }
     };
-    (confirm $log:tt) => {
-        fn confirm(&self, run: $crate::RunId, fence: &$crate::Fence) -> $crate::Answer<'_, ()> {
-            self.$log.confirm(run, fence)
+    (renew $log:tt) => {
+        fn renew(&self, run: $crate::RunId, fence: &$crate::Fence) -> $crate::Answer<'_, ()> {
+            self.$log.renew(run, fence)
         }
     };
     (release $log:tt) => {
@@ -59,9 +112,9 @@ macro_rules! forward_log {
             self.$log.release(run, fence)
         }
     };
-    (park_until $log:tt) => {
-        fn park_until(&self, run: $crate::RunId, fence: &$crate::Fence, wake: Option<$crate::Wake>) -> $crate::Answer<'_, ()> {
-            self.$log.park_until(run, fence, wake)
+    (park $log:tt) => {
+        fn park(&self, run: $crate::RunId, fence: &$crate::Fence, wake: Option<$crate::Wake>) -> $crate::Answer<'_, ()> {
+            self.$log.park(run, fence, wake)
         }
     };
     (list $log:tt) => {
@@ -71,5 +124,8 @@ macro_rules! forward_log {
     };
     (summary $log:tt) => {
         fn summary(&self, run: $crate::RunId) -> $crate::Answer<'_, $crate::RunSummary> { self.$log.summary(run) }
+    };
+    (pruning $log:tt) => {
+        fn pruning(&self) -> Option<&dyn $crate::Pruning> { self.$log.pruning() }
     };
 }

@@ -1,8 +1,25 @@
-//! The event log of Windlass: what it promises, in memory and in SQLite, and the suite that holds every store to it.
+//! Stores of runs: the parts of a store, one in memory and one in SQLite, and the suite that checks any other.
+//!
+//! A [`Store`] has five parts. A function takes the narrowest part that it needs: `&dyn Store` and `Arc<dyn Store>` coerce
+//! to each of them.
+//!
+//! | part | does |
+//! |---|---|
+//! | [`Log`] | appends events to runs, reads and follows them |
+//! | [`Inbox`] | keeps inputs that other processes post for a run's holder |
+//! | [`Leases`] | says which process may append to a run, with fencing |
+//! | [`Payloads`] | keeps bytes that are too large for events |
+//! | [`Index`] | lists runs, and [prunes](Pruning) them where the store can |
+//!
+//! To write a store, implement the parts and run [`store_conformance!`] on it; [`forward_store!`] hands parts on to a store
+//! within.
 mod clock;
 pub mod conformance;
 mod error;
 mod forward;
+mod inbox;
+mod index;
+mod leases;
 mod log;
 mod memory;
 mod opening;
@@ -10,13 +27,19 @@ mod payload;
 mod pruning;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod store;
 
 pub use clock::up_ms;
 pub use error::{LockHolder, Locking, StoreError, Taken};
-pub use log::*;
+pub use inbox::{INBOX_POSTS, Inbox, PostId, Posted};
+pub use index::{DEFAULT_LISTED, Index, RunFilter, RunNumber, RunSummary};
+pub use leases::{Fence, Holder, Leases, Wake};
+pub use log::{Append, Batch, Batches, Log};
 pub use memory::{MAX_ENDED_RUNS, MemoryLog};
-pub use pruning::{Prune, Pruned};
+pub use payload::{PAYLOAD_BYTES, Payloads};
+pub use pruning::{Prune, Pruned, Pruning};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
+pub use store::{Answer, Store};
 #[doc(hidden)]
 pub use windlass_core::{InputKind, Millis, RunId, Text};

@@ -1,12 +1,33 @@
-//! Payloads: their digests, and which of them events need.
+//! Payloads: what stores promise, their digests, and which of them events need.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Event, Text};
 
 use crate::error::StoreError;
-use crate::log::PAYLOAD_BYTES;
+use crate::store::Answer;
+
+/// The most bytes of one payload (1 GiB). More are refused ([`StoreError::TooLarge`]).
+pub const PAYLOAD_BYTES: u64 = 1 << 30;
+
+/// Keeps bytes that are too large for events.
+pub trait Payloads: Send + Sync + std::fmt::Debug {
+    /// Keeps bytes once, however often they are given, under their SHA-256 in lower-case hexadecimal. Durable when the
+    /// future ends well. They stay as long as an event refers to them ([`Fact::refs`](windlass_core::Fact::refs)); an
+    /// append whose events refer to bytes that are not there is refused ([`StoreError::UnknownPayload`]).
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] above [`PAYLOAD_BYTES`].
+    fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text>;
+
+    /// At most `max` bytes of a payload from the byte `from` on (0 is the first); fewer only at its end.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownPayload`].
+    fn get(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>>;
+}
 
 /// SHA-256 of a payload.
 pub(crate) type Digest = [u8; 32];

@@ -2,6 +2,8 @@
 
 use windlass_core::{Millis, RunId, SessionId, Text};
 
+use crate::store::Answer;
+
 /// Which runs may go. Runs that somebody alive holds never do, nor do those that a kept run is based on or was started by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prune {
@@ -25,4 +27,14 @@ pub struct Pruned {
     pub payloads: u64,
     /// The bytes of those payloads.
     pub payload_bytes: u64,
+}
+
+/// Takes runs out of a store.
+pub trait Pruning: Send + Sync + std::fmt::Debug {
+    /// What [`prune`](Self::prune) would take out now, without payloads. Nothing is changed.
+    fn prunable(&self, prune: Prune) -> Answer<'_, Pruned>;
+
+    /// Takes runs out for good, then the payloads that nothing refers to any more. A run that somebody took the lease of, or
+    /// based another one on, in the meantime stays.
+    fn prune(&self, prune: Prune) -> Answer<'_, Pruned>;
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{Event, RunId};
-use windlass_store::{Answer, Append, EventLog, Fence, Holder, MemoryLog, StoreError};
+use windlass_store::{Answer, Append, Fence, Holder, Leases, Log, MemoryLog, StoreError, forward_store};
 
 use crate::schedule::Turns;
 use crate::sim::step_aside;
@@ -130,7 +130,7 @@ impl Drop for Begun<'_> {
     }
 }
 
-impl EventLog for CrashLog {
+impl Log for CrashLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move {
             let (run, events) = (append.run, append.events.clone());
@@ -166,15 +166,19 @@ impl EventLog for CrashLog {
         })
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    forward_store!(inner: used, read, follow);
+}
+
+impl Leases for CrashLog {
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         if self.crashed() {
             // The process is dead.
             return Box::pin(std::future::pending());
         }
-        self.inner.confirm(run, fence)
+        self.inner.renew(run, fence)
     }
 
-    windlass_store::forward_log! {
-        inner: read, follow, post, inbox, inbox_changed, discard, put, payload, hold, release, park_until, list, summary,
-    }
+    forward_store!(inner: acquire, release, park);
 }
+
+forward_store!(Inbox, Payloads, Index for CrashLog => inner);

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary,
-    StoreError, Wake,
+    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted,
+    RunFilter, RunSummary, Store, StoreError, Wake, forward_store,
 };
 
 use crate::sim::step_aside;
@@ -28,7 +28,7 @@ pub enum Fault {
 /// A log around another one that fails at chosen appends, and can be slow or wholly broken.
 #[derive(Debug)]
 pub struct FaultLog {
-    inner: Arc<dyn EventLog>,
+    inner: Arc<dyn Store>,
     faults: Mutex<BTreeMap<u64, Fault>>,
     appends: AtomicU64,
     slow: AtomicU32,
@@ -39,7 +39,7 @@ pub struct FaultLog {
 
 impl FaultLog {
     /// A log that does not fail yet.
-    pub fn new(inner: Arc<dyn EventLog>) -> Arc<Self> {
+    pub fn new(inner: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self {
             inner,
             faults: Mutex::default(),
@@ -124,7 +124,7 @@ fn failed() -> StoreError {
     StoreError::Failed("simulated: input/output error".into())
 }
 
-impl EventLog for FaultLog {
+impl Log for FaultLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move {
             self.rest().await;
@@ -142,10 +142,20 @@ impl EventLog for FaultLog {
         })
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> Answer<'_, Vec<PostId>> {
+        let posts = posts.to_vec();
+        Box::pin(async move {
+            self.check()?;
+            self.inner.used(run, &posts).await
+        })
+    }
+
     fn follow(&self, run: RunId, from: u64) -> Batches {
         self.inner.follow(run, from)
     }
+}
 
+impl Inbox for FaultLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
         Box::pin(async move {
             self.check()?;
@@ -173,7 +183,9 @@ impl EventLog for FaultLog {
             self.inner.discard(run, post, &fence).await
         })
     }
+}
 
+impl Payloads for FaultLog {
     fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
         Box::pin(async move {
             self.check()?;
@@ -181,27 +193,29 @@ impl EventLog for FaultLog {
         })
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
         let sha256 = sha256.to_owned();
         Box::pin(async move {
             self.check()?;
-            self.inner.payload(&sha256, from, max).await
+            self.inner.get(&sha256, from, max).await
         })
     }
+}
 
-    fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+impl Leases for FaultLog {
+    fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.hold(run, &holder).await
+            self.inner.acquire(run, &holder).await
         })
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.confirm(run, &fence).await
+            self.inner.renew(run, &fence).await
         })
     }
 
@@ -215,16 +229,18 @@ impl EventLog for FaultLog {
         })
     }
 
-    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move {
             self.check()?;
-            self.inner.park_until(run, &fence, wake).await?;
+            self.inner.park(run, &fence, wake).await?;
             self.rest().await;
             Ok(())
         })
     }
+}
 
+impl Index for FaultLog {
     fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
         Box::pin(async move {
             self.check()?;
@@ -238,4 +254,6 @@ impl EventLog for FaultLog {
             self.inner.summary(run).await
         })
     }
+
+    forward_store!(inner: pruning);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, InputKind, Millis, QuestionId, RunId};
 use windlass_models::mock;
 use windlass_runtime::{Environment, RunHandle};
-use windlass_store::EventLog;
+use windlass_store::Inbox;
 use windlass_tools::SharedService;
 use windlass_tools::memory::Memory;
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_store::{
-    Answer, Append, Batch, Batches, EventLog, Fence, Holder, MemoryLog, PostId, Posted, RunFilter,
-    RunSummary, StoreError, Wake,
+    Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId,
+    Posted, Pruning, RunFilter, RunSummary, StoreError, Wake,
 };
 
 /// A change, as it was asked for.
@@ -141,13 +141,13 @@ fn perform(log: &MemoryLog, change: Change) -> Result<Done, StoreError> {
             log.post(run, at, what).now_or_never().map(|post| post.map(Done::Post))
         }
         Change::Lease(run, holder) => {
-            log.hold(run, &holder).now_or_never().map(|fence| fence.map(Done::Lease))
+            log.acquire(run, &holder).now_or_never().map(|fence| fence.map(Done::Lease))
         }
         Change::Release(run, fence) => {
             log.release(run, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
         Change::Park(run, fence, wake) => {
-            log.park_until(run, &fence, wake).now_or_never().map(|done| done.map(|()| Done::Nothing))
+            log.park(run, &fence, wake).now_or_never().map(|done| done.map(|()| Done::Nothing))
         }
         Change::Discard(run, post, fence) => {
             log.discard(run, post, &fence).now_or_never().map(|done| done.map(|()| Done::Nothing))
@@ -161,7 +161,7 @@ fn unexpected() -> StoreError {
     StoreError::Failed("the log answered another question".into())
 }
 
-impl EventLog for VolatileLog {
+impl Log for VolatileLog {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         Box::pin(async move { self.change(Change::Append(append)).map(drop) })
     }
@@ -170,10 +170,17 @@ impl EventLog for VolatileLog {
         Box::pin(async move { self.log().read(run, from, max).await })
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> Answer<'_, Vec<PostId>> {
+        let posts = posts.to_vec();
+        Box::pin(async move { self.log().used(run, &posts).await })
+    }
+
     fn follow(&self, run: RunId, from: u64) -> Batches {
         self.log().follow(run, from)
     }
+}
 
+impl Inbox for VolatileLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> Answer<'_, PostId> {
         Box::pin(async move {
             match self.change(Change::Post(run, at, what))? {
@@ -195,7 +202,9 @@ impl EventLog for VolatileLog {
         let done = self.change(Change::Discard(run, post, fence.clone())).map(drop);
         Box::pin(std::future::ready(done))
     }
+}
 
+impl Payloads for VolatileLog {
     fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text> {
         Box::pin(async move {
             match self.change(Change::Put(bytes))? {
@@ -205,12 +214,14 @@ impl EventLog for VolatileLog {
         })
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
         let sha256 = sha256.to_owned();
-        Box::pin(async move { self.log().payload(&sha256, from, max).await })
+        Box::pin(async move { self.log().get(&sha256, from, max).await })
     }
+}
 
-    fn hold(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
+impl Leases for VolatileLog {
+    fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence> {
         let holder = holder.clone();
         Box::pin(async move {
             match self.change(Change::Lease(run, holder))? {
@@ -220,9 +231,9 @@ impl EventLog for VolatileLog {
         })
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
         let fence = fence.clone();
-        Box::pin(async move { self.log().confirm(run, &fence).await })
+        Box::pin(async move { self.log().renew(run, &fence).await })
     }
 
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
@@ -230,16 +241,22 @@ impl EventLog for VolatileLog {
         Box::pin(std::future::ready(done))
     }
 
-    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let fence = fence.clone();
         Box::pin(async move { self.change(Change::Park(run, fence, wake)).map(drop) })
     }
+}
 
+impl Index for VolatileLog {
     fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
         Box::pin(async move { self.log().list(filter).await })
     }
 
     fn summary(&self, run: RunId) -> Answer<'_, RunSummary> {
         Box::pin(async move { self.log().summary(run).await })
+    }
+
+    fn pruning(&self) -> Option<&dyn Pruning> {
+        None
     }
 }

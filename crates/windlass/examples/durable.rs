@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use windlass::{Agent, Answer, EventLog, SqliteLog, Tour, tool};
+use windlass::{Agent, Answer, SqliteLog, Store, Tour, tool};
 
 /// Calculates an arithmetic expression; pretend that each call costs money.
 #[tool(effect = "once", approve)]
@@ -13,7 +13,7 @@ fn calculate(expression: &str) -> String {
     format!("{expression} = 42 (paid)")
 }
 
-fn agent(log: Arc<dyn EventLog>) -> Result<Agent, windlass::Error> {
+fn agent(log: Arc<dyn Store>) -> Result<Agent, windlass::Error> {
     Agent::builder("careful").model("tour", Arc::new(Tour)).tool(calculate).log(log).build()
 }
 

@@ -61,7 +61,7 @@ pub use windlass_models::{Model, Tour};
 pub use windlass_runtime::{Agent, Error, Partial, Run, Update};
 #[cfg(feature = "sqlite")]
 pub use windlass_store::SqliteLog;
-pub use windlass_store::{EventLog, MemoryLog};
+pub use windlass_store::{MemoryLog, Store};
 pub use windlass_tools::{Tool, tool};
 
 /// The facts of a run, as the log keeps them and [`Update::Events`] brings them.

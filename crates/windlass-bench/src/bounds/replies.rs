@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windlass::models::{Deltas, ModelRequest};
 use windlass::runtime::{AgentBuilder, DriveOptions, load};
 use windlass::tools::{ToolContext, ToolResult};
-use windlass::{Agent, EventLog, MemoryLog, Model, Tool};
+use windlass::{Agent, MemoryLog, Model, Store, Tool};
 use windlass_core::{
     ActionId, Answer, Content, Event, Fact, Input, InputKind, MAX_CALLS, Reply, ReplyCall, State, ToolSpec,
     accept, evolve,
@@ -15,6 +15,7 @@ use windlass_core::{
 
 use super::{REPLY, piece, prose};
 use crate::log::Outcome;
+use windlass::store::Payloads;
 
 /// A model that never answers.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl Tool for Unused {
 fn calling(builder: AgentBuilder) -> Outcome<State> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
         let agent = builder.model("silent", Arc::new(Silent)).log(log.clone()).build()?;
         let prepared = agent.prepare("Go", DriveOptions::default()).await?;
         let run = prepared.id();

@@ -10,7 +10,7 @@ use windlass::tools::builtin::{Fetch, MAX_BODY};
 use windlass::tools::command::{CommandSettings, CommandTool};
 use windlass::tools::mcp::{Lifecycle, McpConfig, McpServer};
 use windlass::tools::{ToolContext, ToolResult};
-use windlass::{Agent, EventLog, Model, SqliteLog, Tool, Tour};
+use windlass::{Agent, Model, SqliteLog, Store, Tool, Tour};
 use windlass_core::{Answer, Content, MAX_CALLS, Part, ToolSpec, Usage};
 
 use super::replies::Unused;
@@ -292,7 +292,7 @@ async fn tool_server(what: &str, mut config: McpConfig) -> Outcome<()> {
 async fn logs() -> Outcome<()> {
     let folder = std::env::temp_dir().join(format!("windlass-bounds-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let log: Arc<dyn EventLog> = Arc::new(SqliteLog::open(folder.join("log.db"))?);
+    let log: Arc<dyn Store> = Arc::new(SqliteLog::open(folder.join("log.db"))?);
     let usual = Usage { input: 1, output: 1, ..Usage::default() };
     let long =
         || vec![call("echo", json!({ "text": prose(REPLY - 1_000) }).to_string()), Delta::Usage(usual)];

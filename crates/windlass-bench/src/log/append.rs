@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use windlass::store::{Append, Fence, Holder};
-use windlass::{EventLog, MemoryLog, SqliteLog};
-use windlass_core::{Event, Fact, RunId, RunState};
+use windlass::{MemoryLog, SqliteLog, Store};
+use windlass_core::{Cause, Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, agent, cpu_s};
 
@@ -26,9 +26,8 @@ pub(super) async fn append(options: &Options) -> Outcome<Value> {
     let log = Arc::new(SqliteLog::open(place.file("log.db"))?);
     let each = (appends / runs).max(1);
     let (cpu, begun, before) = (cpu_s(), Instant::now(), log.commits());
-    let tasks: Vec<_> = (0..runs)
-        .map(|run| tokio::spawn(appending(Arc::clone(&log) as Arc<dyn EventLog>, run, each)))
-        .collect();
+    let tasks: Vec<_> =
+        (0..runs).map(|run| tokio::spawn(appending(Arc::clone(&log) as Arc<dyn Store>, run, each))).collect();
     for task in tasks {
         task.await?.map_err(|error| error.to_string())?;
     }
@@ -56,7 +55,7 @@ fn sync_alone(path: &std::path::Path) -> Outcome<f64> {
 }
 
 async fn appending(
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Store>,
     number: u64,
     appends: u64,
 ) -> Result<(), windlass::store::StoreError> {
@@ -70,8 +69,8 @@ async fn appending(
     ];
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let (fence, standing) = (fence.clone(), RunState::Running);
-        log.append(Append { run, expected: step * 2, events, fence, uses: None, standing }).await?;
+        let (fence, cause, standing) = (fence.clone(), Cause::Steer, RunState::Running);
+        log.append(Append { run, expected: step * 2, events, cause, fence, uses: None, standing }).await?;
     }
     Ok(())
 }
@@ -92,7 +91,7 @@ pub(super) async fn durable(options: &Options) -> Outcome<Value> {
     }))
 }
 
-async fn measure(log: Arc<dyn EventLog>, runs: u64, at_once: u64) -> Outcome<f64> {
+async fn measure(log: Arc<dyn Store>, runs: u64, at_once: u64) -> Outcome<f64> {
     let agent = agent(log, TURNS)?;
     let each = (runs / at_once).max(1);
     let cpu = cpu_s();

@@ -7,9 +7,11 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
-use windlass::store::{Append, Durability, Fence, RunFilter, RunNumber, SqliteOptions, StoreError};
+use windlass::store::{
+    Append, Batch, Durability, Fence, Index, Leases, Log, RunFilter, RunNumber, SqliteOptions, StoreError,
+};
 use windlass::tools::builtin::Ask;
-use windlass::{Agent, EventLog, MemoryLog, Model, SqliteLog};
+use windlass::{Agent, MemoryLog, Model, SqliteLog, Store};
 use windlass_core::{Answer, Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, file_bytes, status_kb};
@@ -39,17 +41,16 @@ impl Model for Asks {
     }
 }
 
-fn agent(log: Arc<dyn EventLog>) -> Outcome<Agent> {
+fn agent(log: Arc<dyn Store>) -> Outcome<Agent> {
     let builder = Agent::builder("parked").instructions("You paint what you are told to paint.");
     Ok(builder.model("asks", Arc::new(Asks)).tool(Ask::new()).log(log).build()?)
 }
 
 /// One run that waits, as its log has it.
-async fn sample() -> Outcome<Vec<Arc<[Event]>>> {
+async fn sample() -> Outcome<Vec<Batch>> {
     let log = Arc::new(MemoryLog::new());
     let run = agent(log.clone())?.run("Paint the shed, please.").await?;
-    let batches = log.read(run.id(), 1, usize::MAX).await?;
-    Ok(batches.into_iter().map(|batch| batch.events).collect())
+    Ok(log.read(run.id(), 1, usize::MAX).await?)
 }
 
 /// The same events as those of another run.
@@ -110,15 +111,23 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
             let run = id(number);
             let fence = Fence { holder: windlass::store::Holder("bench".into()), epoch: 1 };
             let mut expected = 0;
-            for events in sample {
-                let events = as_run(run, events);
+            for batch in sample {
+                let (events, cause) = (as_run(run, &batch.events), batch.cause.clone());
                 let count = events.len() as u64;
                 let standing = RunState::Running;
-                log.append(Append { run, expected, events, fence: fence.clone(), uses: None, standing })
-                    .await?;
+                log.append(Append {
+                    run,
+                    expected,
+                    events,
+                    cause,
+                    fence: fence.clone(),
+                    uses: None,
+                    standing,
+                })
+                .await?;
                 expected += count;
             }
-            log.park(run, &fence).await
+            log.park(run, &fence, None).await
         })
         .buffer_unordered(AT_ONCE)
         .try_collect::<Vec<()>>()
@@ -137,7 +146,7 @@ async fn wake(log: &Arc<SqliteLog>, runs: u64) -> Outcome<Value> {
         load(&**log, *run).await?;
     }
     let loaded = begun.elapsed().as_secs_f64() * 1e3 / chosen.len() as f64;
-    let agent = agent(Arc::clone(log) as Arc<dyn EventLog>)?;
+    let agent = agent(Arc::clone(log) as Arc<dyn Store>)?;
     let begun = Instant::now();
     for run in &chosen {
         agent.answer(*run, "q1", Answer::Text("red".into())).await?;

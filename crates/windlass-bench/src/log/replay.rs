@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use windlass::SqliteLog;
 use windlass::runtime::load;
-use windlass::store::{Durability, SqliteOptions};
-use windlass::{EventLog as _, SqliteLog};
+use windlass::store::{Durability, Log, SqliteOptions};
 use windlass_core::{Event, State, evolve};
 
 use super::{Options, Outcome, Place, file_bytes, one_run, status_kb};

@@ -13,7 +13,7 @@ fn without(export: &str, part: &str) -> String {
     export.split_inclusive('\n').filter(|line| !line.contains(part)).collect()
 }
 
-/// An export as earlier versions wrote it.
+/// An export without its hashes.
 fn unhashed(export: &str) -> String {
     let line = |line: &str| {
         let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -69,6 +69,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     let gap = kept.join("\n") + "\n";
     let forged = export.replacen("2 + 3 is 5.", "2 + 3 is 6.", 2);
     let newer = export.replacen("\"schema\":1", "\"schema\":99", 1);
+    let causeless = export.replacen("\"cause\":{\"type\":\"start\"}", "\"note\":1", 1);
     let cut = export.get(..export.len() / 3).unwrap().to_owned();
     for (text, why) in [
         (changed, "event 1 is not what was exported"),
@@ -76,6 +77,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
         (gap, "expected event 3, found event 4"),
         (forged, "has another digest here"),
         (newer, "events of schema 99"),
+        (causeless, "event 1 begins an append without a `cause`"),
         (cut, "line "),
         ("{\"type\":\"run\"}\n".to_owned(), "line 1"),
         (String::new(), "holds no run"),

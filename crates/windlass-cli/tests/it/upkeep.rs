@@ -57,7 +57,7 @@ fn a_backup_is_a_log_like_any_other_and_replaces_nothing() {
 fn the_doctor_names_what_is_wrong_with_a_log() {
     let home = home();
     let good = home.windlass(["doctor"]).stdout;
-    assert!(good.contains("log.db: 4 runs, ") && good.contains("format 3"), "{good}");
+    assert!(good.contains("log.db: 4 runs, ") && good.contains("format 1"), "{good}");
     let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
     log.execute_batch(
         "UPDATE appends SET body = replace(body, 'TurnCompleted', 'TurnFinished') WHERE run = 1",
@@ -89,17 +89,19 @@ fn a_changed_letter_is_found_by_the_doctor_and_by_an_export() {
 }
 
 #[test]
-fn e34_a_log_of_the_first_format_is_read_and_goes_on() {
+fn e34_a_log_from_before_format_1_is_refused_with_a_hint_and_stays_as_it_is() {
     let home = Home::new();
     let kept =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../windlass-store/tests/it/formats/v1.db");
-    std::fs::copy(kept, home.path("v1.db")).unwrap();
-    let doctor = home.windlass(["doctor", "--log", "v1.db"]);
-    assert!(doctor.stdout.contains("v1.db: 7 runs, "), "{doctor:?}");
-    assert!(doctor.stdout.contains("without a hash (of an earlier version)"), "{doctor:?}");
-    let shown = home.windlass(["runs", "show", "last", "--log", "v1.db"]);
-    assert!(shown.code == 0 && shown.stdout.contains("interrupted"), "{shown:?}");
-    assert_eq!(home.windlass(["runs", "export", "last", "--log", "v1.db"]).code, 0);
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../windlass-store/tests/it/formats/old.db");
+    std::fs::copy(&kept, home.path("old.db")).unwrap();
+    for args in [["runs", "list", "--log", "old.db"], ["doctor", "--log", "old.db", "--json"]] {
+        let end = home.windlass(args);
+        let said = format!("{}{}", end.stdout, end.stderr);
+        assert_ne!(end.code, 0, "{end:?}");
+        assert!(said.contains("old.db was written before log format 1") && said.contains("--log"), "{said}");
+    }
+    assert_eq!(std::fs::read(home.path("old.db")).unwrap(), std::fs::read(&kept).unwrap());
+    assert!(!home.path("old.db-wal").exists() && !home.path("old.db-shm").exists());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::event::{Adjusted, ToolChoice, TurnFailed, TurnStarted};
 use crate::ids::ActionId;
 use crate::policy::{LimitKind, Wire};
 use crate::reply::{FailureKind, ModelFailure, Reply};
+use crate::tool::ToolSpec;
 
 impl TurnFailed {
     /// The end of a call that is not tried again.
@@ -68,7 +69,7 @@ impl Decision {
     /// It happens once a model at most, because what was learnt closes the slot.
     fn tools_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
         let offers =
-            ask.choice != ToolChoice::None && self.state.toolbox.all.iter().any(|tool| tool.is_offered());
+            ask.choice != ToolChoice::None && self.state.toolbox.all.iter().any(ToolSpec::is_offered);
         if !offers || self.state.wire() != Wire::Auto || !failure.refuses_tools() {
             return false;
         }

@@ -11,9 +11,9 @@ use crate::event::{
 };
 use crate::gate::Gate;
 use crate::ids::{ActionId, CallId, Text};
-use crate::message::ToolCall;
+use crate::message::{CallTarget, ToolCall};
 use crate::nearest::Comparing;
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{Asked, OpenCall, Stage};
 use crate::outcome::{CallOutcome, DeniedBy, Status};
 use crate::policy::{Batch, LimitKind, Watched};
 use crate::question::QuestionKind;
@@ -97,7 +97,7 @@ impl Decision {
         }
         let delegates = |tool: &&ToolSpec| tool.kind == ToolKind::Delegate;
         let known = |tool: &&ToolSpec| tool.is_known();
-        if open.call.delegate {
+        if open.call.target == CallTarget::Agent {
             // KAOS names all agents, not the nearest ones.
             return match state.tool(&open.call.name).filter(delegates).filter(known) {
                 Some(_) => None,
@@ -268,7 +268,7 @@ impl Decision {
         self.open_calls()
             .iter()
             .find(|open| {
-                let going_on = matches!(open.stage, Stage::Running { seq } | Stage::Doubted { seq, asked: false }
+                let going_on = matches!(open.stage, Stage::Running { seq } | Stage::Doubted { seq, asked: Asked::Tool }
                     if self.state.action(seq) == action);
                 going_on
             })
@@ -404,7 +404,7 @@ impl Decision {
             .iter()
             .filter(|open| match open.stage {
                 Stage::Queued | Stage::Held { .. } | Stage::Asking | Stage::Retrying { .. } => true,
-                Stage::Doubted { asked, .. } => asked,
+                Stage::Doubted { asked, .. } => asked == Asked::Person,
                 Stage::Running { .. }
                 | Stage::Delegated { .. }
                 | Stage::DelegateAsks { .. }

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Decided, Decision};
 use crate::budget::Budget;
-use crate::event::{DelegationFinished, DelegationStarted, InputReceived, InputRequested};
+use crate::event::{DelegationFinished, DelegationStarted, InputReceived, InputRequested, TaskOrder};
 use crate::ids::{ActionId, CallId, RunId};
 use crate::ledger::Amount;
 use crate::open_call::{OpenCall, Stage};
@@ -19,17 +19,16 @@ impl Decision {
     pub(super) fn delegate(&mut self, open: &OpenCall) {
         // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
         let known = open.known().and_then(|known| Some((known.child?, known.lent)));
-        let (run, answer, lent) = match (&open.stage, known) {
-            (Stage::Delegated { run, answer, .. }, _) => (*run, answer.clone(), open.lent),
-            (_, Some((run, lent))) => (run, None, lent),
-            _ => (self.child_run(&open.call.id), None, self.lend()),
-        };
-        self.hand_over(open, DelegatedTo { run, answer, lent });
+        if let Stage::Delegated { run, order, .. } = &open.stage {
+            return self.hand_over(open, *run, order.clone().going_on(), open.lent);
+        }
+        let (run, lent) = known.unwrap_or_else(|| (self.child_run(&open.call.id), self.lend()));
+        self.hand_over(open, run, TaskOrder::Work, lent);
     }
 
-    fn hand_over(&mut self, open: &OpenCall, to: DelegatedTo) {
-        let started = to.started(open);
-        self.record(started);
+    fn hand_over(&mut self, open: &OpenCall, run: RunId, order: TaskOrder, lent: Budget) {
+        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
+        self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, order, lent });
     }
 
     /// What the next run that does a task may use of what is left of the limits on tokens and cost. Where it is not bound by
@@ -55,8 +54,7 @@ impl Decision {
     /// Has the run of a task brought to its end that nobody works on: this run is being stopped.
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
-        let started = DelegatedTo { run, answer: None, lent: open.lent }.started(open);
-        self.record(DelegationStarted { stop: true, ..started });
+        self.hand_over(open, run, TaskOrder::Stop, open.lent);
     }
 
     /// The id of the run that does a task: a UUIDv7 whose random part follows from the run and the call.
@@ -80,7 +78,7 @@ impl Decision {
     pub(super) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
         if self.state.stopping() {
-            if matches!(open.stage, Stage::Delegated { stop: false, .. }) {
+            if !matches!(open.stage, Stage::Delegated { order: TaskOrder::Stop, .. }) {
                 // It came to rest before it heard of the stop.
                 self.stop_delegate(&open);
                 return Ok(());
@@ -97,8 +95,8 @@ impl Decision {
     /// Goes on with another agent's task, whose question was answered.
     pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
         let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
-        let answer = Some(InputReceived { question, answer });
-        self.hand_over(open, DelegatedTo { run, answer, lent: open.lent });
+        let order = TaskOrder::Answer(InputReceived { question, answer });
+        self.hand_over(open, run, order, open.lent);
     }
 
     pub(super) fn delegation_ended(&mut self, action: ActionId, done: Done) -> Decided {
@@ -110,21 +108,6 @@ impl Decision {
         self.record(DelegationFinished { call: open.call.id, outcome, usage, cost, reserved });
         self.go_on();
         Ok(())
-    }
-}
-
-/// The run that a task is handed to.
-struct DelegatedTo {
-    run: RunId,
-    answer: Option<InputReceived>,
-    lent: Budget,
-}
-
-impl DelegatedTo {
-    fn started(self, open: &OpenCall) -> DelegationStarted {
-        let (call, agent) = (open.call.id.clone(), open.target_name().clone());
-        let Self { run, answer, lent } = self;
-        DelegationStarted { call, agent, run, attempt: open.attempt + 1, answer, stop: false, lent }
     }
 }
 

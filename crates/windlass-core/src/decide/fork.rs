@@ -7,7 +7,7 @@ use super::Decision;
 use crate::asks::Ask;
 use crate::event::{LimitReached, TurnStarted};
 use crate::message::Message;
-use crate::open_call::{OpenCall, Origin, Stage};
+use crate::open_call::{Asked, OpenCall, Origin, Stage};
 use crate::outcome::Status;
 use crate::policy::AtLimit;
 use crate::reply::Usage;
@@ -86,7 +86,7 @@ impl Decision {
                 },
                 // The try had failed, and the next one begins at once.
                 Stage::Retrying { .. } if !stopping => self.start_call(open.call.id),
-                Stage::Doubted { asked: false, .. } if stopping => self.take_up(&open),
+                Stage::Doubted { asked: Asked::Tool, .. } if stopping => self.take_up(&open),
                 Stage::Retrying { .. }
                 | Stage::Doubted { .. }
                 | Stage::Queued

@@ -16,6 +16,7 @@ pub use turns::MAX_CALLS;
 
 use self::delegation::Done;
 use crate::action::{Input, InputKind};
+use crate::cause::Cause;
 use crate::event::{Adjusted, CancelRequested, Event, Fact, InputRequested, RunInput, RunResumed, Steered};
 use crate::ids::{ActionId, CLOCK_JUMP_MS, Millis, Text};
 use crate::invalid_input::InvalidInput;
@@ -26,21 +27,33 @@ use crate::schema::Checks;
 use crate::state::{Phase, State};
 
 /// Stands before what a model or hook gave as output, in the error of a run that failed for it.
-pub(crate) const RAW_OUTPUT: &str = "\nraw output: ";
+const RAW_OUTPUT: &str = "\nraw output: ";
 
 /// Which facts follow when something comes from outside. The same state and input always give the same facts.
 ///
 /// # Errors
 /// The input does not fit (late, double, unknown, malformed): the state stays as it is and the run goes on.
 pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
-    decide(state, input).map(|(events, _)| events)
+    decide(state, input).map(|accepted| accepted.events)
 }
 
-/// [`accept`] with the state after these facts, which the decision folded anyway: for a driver that would fold them again.
+/// What follows from an input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    /// The events of one append.
+    pub events: Vec<Event>,
+    /// What is stored with them, so that [`rebuild`](crate::rebuild) makes the input of them again.
+    pub cause: Cause,
+    /// The state after them.
+    pub state: State,
+}
+
+/// [`accept`] for a driver: also gives the cause that is stored with the facts, and the state after them, which the decision
+/// folded anyway.
 ///
 /// # Errors
 /// As for [`accept`].
-pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), InvalidInput> {
+pub fn decide(state: &State, input: Input) -> Result<Accepted, InvalidInput> {
     // The clock is the latest seen: a run's time never goes back, wherever its inputs come from. A clock that still lies behind
     // goes on by as much as it did when the run was taken over last.
     let behind = if input.at < state.clock.now { state.clock.behind_ms } else { 0 };
@@ -48,8 +61,10 @@ pub fn decide(state: &State, input: Input) -> Result<(Vec<Event>, State), Invali
     let behind = Some(at - input.at).filter(|behind| *behind > CLOCK_JUMP_MS);
     let (state, checks) = (state.clone(), Checks::default());
     let mut decision = Decision { state, events: Vec::with_capacity(4), at, behind, objection: None, checks };
+    let cause = Cause::of(&input.what);
     decision.decide(input.what)?;
-    Ok((decision.events, decision.state))
+    let cause = cause.beside(&decision.events);
+    Ok(Accepted { events: decision.events, cause, state: decision.state })
 }
 
 /// A decision in the making: the facts so far, and the state that follows from them.

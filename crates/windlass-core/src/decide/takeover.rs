@@ -3,7 +3,7 @@
 use super::Decision;
 use crate::asks::Ask;
 use crate::event::{CallDoubted, TurnFailed, TurnStarted};
-use crate::open_call::{OpenCall, Stage};
+use crate::open_call::{Asked, OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::reply::{FailureKind, ModelFailure, Usage};
 use crate::tool::Effect;
@@ -17,7 +17,9 @@ impl Decision {
             .filter(|open| {
                 matches!(
                     open.stage,
-                    Stage::Running { .. } | Stage::Delegated { .. } | Stage::Doubted { asked: false, .. }
+                    Stage::Running { .. }
+                        | Stage::Delegated { .. }
+                        | Stage::Doubted { asked: Asked::Tool, .. }
                 )
             })
             .cloned()

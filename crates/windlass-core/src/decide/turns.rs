@@ -130,7 +130,7 @@ impl Decision {
                 name: read.name,
                 args: read.args,
                 place: read.place,
-                delegate: read.delegate,
+                target: read.target,
                 fault: read.fault,
             })
             .collect()

@@ -109,16 +109,37 @@ pub struct DelegationStarted {
     pub run: RunId,
     /// Which try this is, from 1: a take-over and an answer go on with the same run.
     pub attempt: u32,
-    /// The answer to a question of that run, which was put to people here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<InputReceived>,
-    /// Whether this run is being stopped, and the other one is only brought to its end: it may have used something since,
-    /// and must not be left open.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub stop: bool,
+    /// What that run is to do now.
+    #[serde(default, skip_serializing_if = "TaskOrder::is_work")]
+    pub order: TaskOrder,
     /// What that run may use of this run's limits on tokens and cost. It is the same each time.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub lent: Budget,
+}
+
+/// What the run that does a task is to do now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskOrder {
+    /// The task: it begins, or goes on.
+    #[default]
+    Work,
+    /// It goes on with the answer to its question, which was put to people here.
+    Answer(InputReceived),
+    /// It comes to its end: the run that handed it the task is being stopped. It may have used something since, and must not
+    /// be left open.
+    Stop,
+}
+
+impl TaskOrder {
+    /// The order as it stands for a run that is not being stopped.
+    pub(crate) fn going_on(self) -> Self {
+        if self == Self::Stop { Self::Work } else { self }
+    }
+
+    pub(crate) fn is_work(&self) -> bool {
+        *self == Self::Work
+    }
 }
 
 /// See [`Fact::DelegationFinished`].

@@ -1,5 +1,6 @@
 //! The fold of a fork's start: the base's state, without what only the base may do.
 
+use crate::event::TaskOrder;
 use std::sync::Arc;
 
 use crate::budget::Reservation;
@@ -155,8 +156,8 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
     }
     open.stage = match open.stage {
         // Another agent's task goes on in the same run; it asks anew what nobody has answered.
-        Stage::Delegated { run, answer, .. } => Stage::Delegated { seq, run, answer, stop: false },
-        Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, answer: None, stop: false },
+        Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
+        Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
         // It was to begin once more, but has not.
         Stage::Queued | Stage::Held { .. } => Stage::Queued,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{blocks_in, fenced_message, fenced_prompt};
-use crate::message::{AssistantMessage, Message, ToolCall};
+use crate::message::{AssistantMessage, CallTarget, Message, ToolCall};
 use crate::policy::{Preset, Results};
 use crate::steps::{Shape, Steps, doubling};
 use crate::tool::{Offer, ToolKind, ToolSpec};
@@ -13,7 +13,7 @@ fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
     calls
         .map(|read| {
             let fault = read.fault.map(|fault| fault.to_string());
-            (read.name.to_string(), read.args.to_string(), read.delegate, fault)
+            (read.name.to_string(), read.args.to_string(), read.target == CallTarget::Agent, fault)
         })
         .collect()
 }

@@ -66,7 +66,7 @@ impl Results {
 
     /// The names of wordings: two of their own, and those of the presets.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        [PLAIN, ANNOUNCED].into_iter().chain(Preset::ALL.iter().flat_map(|preset| preset.names()))
+        [PLAIN, ANNOUNCED].into_iter().chain(Preset::ALL.iter().flat_map(Preset::names))
     }
 
     /// The wording of that name.

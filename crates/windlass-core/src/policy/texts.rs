@@ -124,16 +124,10 @@ pub(crate) fn filled(template: &str, values: &[(&str, &str)]) -> String {
             let tail = after.strip_prefix(name)?.strip_prefix('}')?;
             Some((*value, tail))
         });
-        match value {
-            Some((value, tail)) => {
-                out.push_str(value);
-                rest = tail;
-            }
-            None => {
-                out.push('{');
-                rest = after;
-            }
-        }
+        // A brace that begins no place is text.
+        let (value, tail) = value.unwrap_or(("{", after));
+        out.push_str(value);
+        rest = tail;
     }
     out.push_str(rest);
     out

@@ -53,7 +53,7 @@ fn turn(text: Option<Text>, reasoning: Option<Reasoning>) -> TurnCompleted {
         name: read.name,
         args: read.args,
         place: read.place,
-        delegate: read.delegate,
+        target: read.target,
         ..ToolCall::default()
     };
     let calls: Vec<_> = read.into_iter().map(call).collect();

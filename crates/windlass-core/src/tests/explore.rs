@@ -15,7 +15,8 @@ use super::moves::{Left, Move, misfits, moves};
 use super::scenarios::{Depth, Family, Scenario, scenarios};
 use crate::state::State;
 use crate::{
-    ActionId, ActionKind, Event, Fact, Input, InputKind, StateKind, accept, decide, evolve, pending, replay,
+    Accepted, ActionId, ActionKind, Event, Fact, Input, InputKind, StateKind, accept, decide, evolve,
+    pending, replay,
 };
 
 /// The most states of one scenario: beyond that its bounds are too wide.
@@ -183,7 +184,7 @@ impl Search {
 /// One input, as a driver takes it: which facts follow, and what is going on then.
 fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     let before = node.state.clone();
-    let (events, state) = decide(&before, step.input.clone())
+    let Accepted { events, cause, state } = decide(&before, step.input.clone())
         .map_err(|invalid| format!("an input that fits is refused: {invalid}"))?;
     let again = accept(&before, step.input.clone());
     if again.as_ref() != Ok(&events) {
@@ -193,7 +194,7 @@ fn take(mut node: Node, step: &Move) -> Result<(Node, Vec<Event>), String> {
     if folded != state {
         return Err("the state is not the fold of its events".to_owned());
     }
-    match replay(&before, &events) {
+    match replay(&before, &cause, &events) {
         Ok(again) if again == state => {}
         Ok(_) => return Err("a replay of these facts gives another state".to_owned()),
         Err(difference) => return Err(format!("these facts do not replay: {difference:?}")),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Action, ActionId, ActionKind, Answer, CallOutcome, Event, Fact, Input, InputKind, Preset, ResumedBy,
-    Seals, State, ToolSpec, Usage, accept, evolve, pending, replay,
+    Action, ActionId, ActionKind, Answer, CallOutcome, Cause, Event, Fact, Input, InputKind, Preset,
+    ResumedBy, Seals, State, ToolSpec, Usage, accept, decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -168,9 +168,9 @@ fn e24_the_next_try_of_what_was_allowed_is_held_if_it_has_changed() {
         _ => None,
     };
     let (action, at) = pending(&state).into_iter().find_map(timer).unwrap();
-    let events = accept(&state, Input { at, what: InputKind::TimerFired { action } }).unwrap();
-    assert_eq!(kinds(&events), ["CallHeld", "InputRequested"]);
-    assert!(replay(&state, &events).is_ok());
+    let accepted = decide(&state, Input { at, what: InputKind::TimerFired { action } }).unwrap();
+    assert_eq!(kinds(&accepted.events), ["CallHeld", "InputRequested"]);
+    assert_eq!(replay(&state, &accepted.cause, &accepted.events).as_ref(), Ok(&accepted.state));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn e24_a_take_over_runs_what_was_allowed_only_as_it_was() {
     let before = state.clone();
     let events = take(&mut state, take_over("./evil.sh"));
     assert_eq!(kinds(&events), ["RunResumed", "Adjusted", "CallHeld", "InputRequested"]);
-    assert!(replay(&before, &events).is_ok());
+    assert!(replay(&before, &Cause::ResumedWithTools, &events).is_ok());
     let events = answer(&mut state, "q2", Answer::Approve);
     assert_eq!(kinds(&events), ["InputReceived", "CallDecided", "CallStarted"]);
 }

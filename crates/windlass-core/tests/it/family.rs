@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::{
-    Account, ActionId, ActionKind, Amount, Budget, CallOutcome, FailureKind, Input, InputKind, LimitKind,
-    ModelChoice, ModelFailure, Policy, Reservation, ResumedBy, RunId, Share, State, Undrawn, Usage, decide,
-    pending,
+    Accepted, Account, ActionId, ActionKind, Amount, Budget, CallOutcome, FailureKind, Input, InputKind,
+    LimitKind, ModelChoice, ModelFailure, Policy, Reservation, ResumedBy, RunId, Share, State, Undrawn,
+    Usage, decide, pending,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -134,7 +134,9 @@ impl Family {
     fn give(&mut self, run: RunId, what: InputKind) -> bool {
         self.now += 1;
         let member = self.members.get_mut(&run).unwrap();
-        let Ok((_, next)) = decide(&member.state, Input { at: self.now, what }) else { return false };
+        let Ok(Accepted { state: next, .. }) = decide(&member.state, Input { at: self.now, what }) else {
+            return false;
+        };
         member.state = next;
         if let Some(account) = self.accounts.get_mut(&run) {
             account.limit(self.members[&run].state.metered_limits());

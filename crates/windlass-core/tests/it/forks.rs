@@ -229,8 +229,9 @@ pub(crate) fn folds_and_replays(base: &Machine, place: usize, fork: &Machine) {
     let fresh = State::on_base(next_id(&below), &below);
     assert_eq!(events.iter().fold(fresh.clone(), evolve), fork.state);
     let (mut state, mut from) = (fresh, 0);
-    for to in &fork.appends {
-        state = replay(&state, &events[from..*to]).unwrap_or_else(|difference| panic!("{difference:#?}"));
+    for (to, cause) in &fork.appends {
+        state =
+            replay(&state, cause, &events[from..*to]).unwrap_or_else(|difference| panic!("{difference:#?}"));
         from = *to;
     }
 }

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
-    ActionId, ActionKind, Amount, CallOutcome, Event, Fact, FailureKind, Found, Input, InputKind, LimitKind,
-    ModelFailure, Policy, Preset, QuestionId, ResumedBy, State, ToolSpec, accept, decide, evolve, pending,
-    replay,
+    Accepted, ActionId, ActionKind, Amount, CallOutcome, Cause, Event, Fact, FailureKind, Found, Input,
+    InputKind, LimitKind, ModelFailure, Policy, Preset, QuestionId, ResumedBy, State, ToolSpec, accept,
+    decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -27,7 +27,7 @@ pub(crate) struct Machine {
     /// What the base of a fork had done before it; empty: it is no fork.
     pub(crate) before: Vec<Event>,
     /// How many events there were after each append.
-    pub(crate) appends: Vec<usize>,
+    pub(crate) appends: Vec<(usize, Cause)>,
     tools: Arc<Vec<ToolSpec>>,
     /// Work that was begun and whose end has not come yet: wanted, or being stopped.
     begun: BTreeMap<ActionId, ActionKind>,
@@ -74,7 +74,7 @@ impl Machine {
         let before = self.state.clone();
         let decided = decide(&self.state, input.clone());
         assert_eq!(decided, decide(&self.state, input.clone()), "the same input gives the same facts");
-        let Ok((events, decided)) = decided else {
+        let Ok(Accepted { events, cause, state: decided }) = decided else {
             assert_eq!(before, self.state, "a violation leaves the state as it was");
             return false;
         };
@@ -89,7 +89,7 @@ impl Machine {
             purse.see(&before, &events);
         }
         self.events.extend(events);
-        self.appends.push(self.events.len());
+        self.appends.push((self.events.len(), cause));
         if !self.before.is_empty() {
             forks::holds(&self.state, &self.before, &self.events);
         }
@@ -181,7 +181,7 @@ impl Machine {
         let InputKind::Replied { action, reply } = what else { return what };
         let replied = InputKind::Replied { action, reply };
         let end = decide(&self.state, Input { at: self.now, what: replied.clone() }).ok();
-        let output = end.is_some_and(|(_, next)| next.ended().is_some_and(|end| end.output.is_some()));
+        let output = end.is_some_and(|end| end.state.ended().is_some_and(|end| end.output.is_some()));
         match replied {
             InputKind::Replied { action, reply } if output && step.waits.is_multiple_of(2) => {
                 InputKind::Objected { action, reply, objection: "n is odd".into() }
@@ -306,6 +306,11 @@ pub(crate) fn stored(events: &[Event]) -> Vec<Event> {
         .collect()
 }
 
+/// A cause as a store gives it back.
+pub(crate) fn stored_cause(cause: &Cause) -> Cause {
+    serde_json::from_str(&serde_json::to_string(cause).unwrap()).unwrap()
+}
+
 pub(crate) fn random_run(policy: Policy, steps: Vec<Step>) -> Machine {
     Machine::new(policy).driven(steps)
 }
@@ -422,18 +427,23 @@ proptest! {
         prop_assert_eq!(&again, &machine.state, "and of the events as they were stored");
     }
 
-    /// Point 4 of the contract: an append's input can be rebuilt from its events, and gives them again.
+    /// Point 4 of the contract: an append's input can be rebuilt from its cause and its events, and gives them again. With the
+    /// cause of another append it does not.
     #[test]
     fn random_runs_replay_to_the_same_events(policy in policies(), steps in steps()) {
         let machine = random_run(policy, steps);
         let events = stored(&machine.events);
         let mut state = State::new(environment::run_id());
         let mut from = 0;
-        for to in machine.appends {
-            let replayed = replay(&state, &events[from..to]);
+        let mut other = Cause::Cancel;
+        for (to, cause) in machine.appends {
+            if other != cause {
+                prop_assert!(replay(&state, &other, &events[from..to]).is_err(), "{other:?} for {cause:?}");
+            }
+            let replayed = replay(&state, &stored_cause(&cause), &events[from..to]);
             prop_assert!(replayed.is_ok(), "{:#?}", replayed);
             state = replayed.unwrap();
-            from = to;
+            (from, other) = (to, cause);
         }
         prop_assert_eq!(&state, &machine.state);
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, CallOutcome, Fact, FailKind, Input, InputKind, MAX_CALLS, Preset, ReplyCall, State, Status,
-    Usage, accept, evolve, replay,
+    Accepted, ActionId, CallOutcome, Fact, FailKind, Input, InputKind, MAX_CALLS, Preset, ReplyCall, State,
+    Status, Usage, accept, decide, evolve, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -19,9 +19,9 @@ fn after(calls: Vec<ReplyCall>) -> (State, Vec<Fact>) {
     reply.calls = calls;
     let action = ActionId { run: environment::run_id(), seq: 2 };
     let what = InputKind::Replied { action, reply: Box::new(reply) };
-    let events = accept(&begun, Input { at: BEGINNING, what }).unwrap();
+    let Accepted { events, cause, .. } = decide(&begun, Input { at: BEGINNING, what }).unwrap();
     // What is kept says enough to decide once more.
-    assert!(replay(&begun, &events).is_ok());
+    assert!(replay(&begun, &cause, &events).is_ok());
     let state = events.iter().fold(begun, evolve);
     (state, events.into_iter().map(|event| event.fact).collect())
 }

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ActionId, ActionKind, Adjusted, Amount, AtLimit, CallOutcome, Event, Fact, FailureKind, Input, InputKind,
-    LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy, Preset, Prices,
-    ResumedBy, RunId, RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve, pending, replay,
+    Accepted, ActionId, ActionKind, Adjusted, Amount, AtLimit, CallOutcome, Cause, Event, Fact, FailureKind,
+    Input, InputKind, LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy,
+    Preset, Prices, ResumedBy, RunId, RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve,
+    pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -40,7 +41,7 @@ struct Run {
     state: State,
     origin: State,
     events: Vec<Event>,
-    appends: Vec<usize>,
+    appends: Vec<(usize, Cause)>,
     now: u64,
 }
 
@@ -62,11 +63,12 @@ impl Run {
 
     fn give(&mut self, what: InputKind) {
         self.now += 1;
-        let (events, next) = decide(&self.state, Input { at: self.now, what }).unwrap();
+        let Accepted { events, cause, state: next } =
+            decide(&self.state, Input { at: self.now, what }).unwrap();
         self.state = events.iter().fold(self.state.clone(), evolve);
         assert_eq!(self.state, next);
         self.events.extend(events);
-        self.appends.push(self.events.len());
+        self.appends.push((self.events.len(), cause));
     }
 
     fn calling(&self) -> Option<ActionId> {
@@ -124,8 +126,9 @@ impl Run {
     /// It replays to the same events (point 4 of the contract).
     fn replays(&self) {
         let (mut state, mut from) = (self.origin.clone(), 0);
-        for to in &self.appends {
-            state = replay(&state, &self.events[from..*to]).unwrap_or_else(|found| panic!("{found:#?}"));
+        for (to, cause) in &self.appends {
+            state =
+                replay(&state, cause, &self.events[from..*to]).unwrap_or_else(|found| panic!("{found:#?}"));
             from = *to;
         }
         assert_eq!(state, self.state);

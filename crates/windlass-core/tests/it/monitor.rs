@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
     ActionId, ActionKind, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact,
-    Found, InputKind, LimitKind, Message, QuestionKind, RunState, State, Stop, ToolKind, ToolSpec, Usage,
-    pending,
+    Found, InputKind, LimitKind, Message, QuestionKind, RunState, State, Stop, TaskOrder, ToolKind, ToolSpec,
+    Usage, pending,
 };
 
 /// What has been seen of one call.
@@ -344,7 +344,7 @@ impl Monitor {
         hold!(ids.len() == wanted.len(), "ids of actions are unique: {wanted:?}");
         if self.ended || self.cancelled {
             let stops = |action: &windlass_core::Action| {
-                matches!(action.work, ActionKind::Delegate { stop: true, .. })
+                matches!(action.work, ActionKind::Delegate { order: TaskOrder::Stop, .. })
             };
             let none = wanted.iter().all(|action| !self.ended && stops(action));
             hold!(none, "a run that ended or is cancelled wants nothing but ends: {wanted:?}");

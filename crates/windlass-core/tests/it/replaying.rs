@@ -1,57 +1,76 @@
-//! Replay names the first event that no longer follows.
+//! Replay names the first event that no longer follows, and finds a cause that is not the append's own.
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use windlass_core::{
-    ActionKind, CallOutcome, Event, Fact, Input, InputKind, Preset, Reply, State, accept, evolve, pending,
+    Accepted, ActionId, ActionKind, CallOutcome, Cause, Event, Fact, FailKind, FailureKind, HookEnd, Input,
+    InputKind, ModelFailure, Policy, Preset, Reply, Splice, State, Status, StepEdits, Usage, decide, pending,
     rebuild, replay,
 };
 
 use crate::environment::{self, BEGINNING};
 
+/// The state before, and what followed.
+type Append = (State, Accepted);
+
 /// A run whose model calls `read` and then answers: its appends.
-fn appends() -> Vec<Vec<Event>> {
-    let policy = Preset::CHAT.policy();
-    let mut state = State::new(environment::run_id());
-    let mut appends = Vec::new();
-    let mut input = Some(environment::start(policy, &Arc::new(environment::tools())));
-    while let Some(next) = input.take() {
-        let events = accept(&state, next).unwrap();
-        state = events.iter().fold(state, evolve);
-        appends.push(events);
-        input = pending(&state).into_iter().find_map(|action| {
-            let what = match action.work {
-                ActionKind::CallModel { .. } => {
-                    let calls = if appends.len() == 1 { vec![("read", "{}", Some("a"))] } else { Vec::new() };
-                    let reply =
-                        Reply { ..environment::reply(Some("Hm."), calls, windlass_core::Usage::default()) };
-                    InputKind::Replied { action: action.id, reply: Box::new(reply) }
-                }
-                ActionKind::RunTool { .. } => InputKind::CallEnded {
-                    action: action.id,
-                    outcome: CallOutcome::Ok { content: "done".into() },
-                },
-                _ => return None,
-            };
-            Some(Input { at: BEGINNING + 5, what })
+fn appends() -> Vec<Append> {
+    let mut appends = vec![begun(Preset::CHAT.policy())];
+    loop {
+        let (_, Accepted { state, .. }) = appends.last().unwrap();
+        if state.is_finished() {
+            return appends;
+        }
+        let what = pending(state).into_iter().find_map(|action| match action.work {
+            ActionKind::CallModel { .. } => {
+                let calls = if appends.len() == 1 { vec![("read", "{}", Some("a"))] } else { Vec::new() };
+                Some(replied(action.id, calls))
+            }
+            ActionKind::RunTool { .. } => Some(InputKind::CallEnded {
+                action: action.id,
+                outcome: CallOutcome::Ok { content: "done".into() },
+            }),
+            _ => None,
         });
+        let next = after(state, what.unwrap());
+        appends.push(next);
     }
-    assert!(state.is_finished());
-    appends
+}
+
+fn begun(policy: Policy) -> Append {
+    let fresh = State::new(environment::run_id());
+    let start = environment::start(policy, &Arc::new(environment::tools()));
+    let accepted = decide(&fresh, start).unwrap();
+    (fresh, accepted)
+}
+
+fn after(state: &State, what: InputKind) -> Append {
+    (state.clone(), decide(state, Input { at: BEGINNING + 5, what }).unwrap())
+}
+
+fn replied(action: ActionId, calls: Vec<(&str, &str, Option<&str>)>) -> InputKind {
+    let reply = Reply { ..environment::reply(Some("Hm."), calls, Usage::default()) };
+    InputKind::Replied { action, reply: Box::new(reply) }
+}
+
+fn calling(state: &State) -> ActionId {
+    let call = |action: &windlass_core::Action| matches!(action.work, ActionKind::CallModel { .. });
+    pending(state).into_iter().find(call).unwrap().id
 }
 
 #[test]
 fn an_event_that_does_not_follow_is_named() {
     let mut appends = appends();
+    let (state, Accepted { events, cause, .. }) = &mut appends[1];
     // Somebody has changed who runs: the reply asked for a call, and the log says that nothing was started.
-    let Some(Fact::CallStarted(started)) = appends[1].last_mut().map(|event| &mut event.fact) else {
-        panic!("the reply starts its call: {appends:?}");
+    let Some(Fact::CallStarted(started)) = events.last_mut().map(|event| &mut event.fact) else {
+        panic!("the reply starts its call: {events:?}");
     };
     started.attempt = 2;
-    let state = appends[0].iter().fold(State::new(environment::run_id()), evolve);
-    let difference = replay(&state, &appends[1]).unwrap_err();
+    let difference = replay(state, cause, events).unwrap_err();
     assert_eq!(difference.seq, 4);
-    assert_eq!(difference.expected.as_ref(), appends[1].last());
+    assert_eq!(difference.expected.as_ref(), events.last());
     assert!(matches!(&difference.found.unwrap().fact, Fact::CallStarted(found) if found.attempt == 1));
     assert_eq!(difference.reason, None);
 }
@@ -59,23 +78,125 @@ fn an_event_that_does_not_follow_is_named() {
 #[test]
 fn an_append_that_is_too_short_or_too_long_is_named() {
     let appends = appends();
-    let state = appends[0].iter().fold(State::new(environment::run_id()), evolve);
-    let difference = replay(&state, &appends[1][..1]).unwrap_err();
+    let (state, Accepted { events, cause, .. }) = &appends[1];
+    let difference = replay(state, cause, &events[..1]).unwrap_err();
     assert_eq!((difference.seq, difference.expected), (4, None));
-    assert_eq!(difference.found.as_ref(), appends[1].last());
-    let longer: Vec<Event> = appends[1].iter().chain(&appends[1]).cloned().collect();
-    let difference = replay(&state, &longer).unwrap_err();
+    assert_eq!(difference.found.as_ref(), events.last());
+    let longer: Vec<Event> = events.iter().chain(events).cloned().collect();
+    let difference = replay(state, cause, &longer).unwrap_err();
     assert_eq!((difference.seq, difference.found), (5, None));
 }
 
 #[test]
 fn what_no_input_leads_to_is_refused_with_a_reason() {
     let appends = appends();
-    let state = appends[0].iter().fold(State::new(environment::run_id()), evolve);
-    for (events, why) in [(&appends[0], "started already"), (&appends[2], "no input leads")] {
-        let difference = replay(&state, events).unwrap_err();
+    let (state, Accepted { events, cause, .. }) = &appends[1];
+    let (_, start) = &appends[0];
+    for (cause, events, why) in [
+        (&start.cause, &start.events, "started already"),
+        (&start.cause, events, "no input of the cause `start`"),
+        (cause, &appends[2].1.events, "no input of the cause `replied`"),
+    ] {
+        let difference = replay(state, cause, events).unwrap_err();
         assert_eq!(difference.seq, 3);
         assert!(difference.reason.as_ref().unwrap().contains(why), "{difference:?}");
     }
-    assert!(rebuild(&state, &[]).is_empty());
+    assert_eq!(rebuild(state, cause, &[]), None);
+}
+
+#[test]
+fn the_cause_of_an_append_says_which_action_has_ended() {
+    let appends = appends();
+    let causes: Vec<Value> =
+        appends.iter().map(|(_, accepted)| serde_json::to_value(&accepted.cause).unwrap()).collect();
+    assert_eq!(
+        causes,
+        [
+            json!({ "type": "start" }),
+            json!({ "type": "replied", "action": 2 }),
+            json!({ "type": "call_ended", "action": 4 }),
+            json!({ "type": "replied", "action": 6 }),
+        ]
+    );
+    let (state, Accepted { events, .. }) = &appends[1];
+    let difference = replay(state, &Cause::Replied { action: 1 }, events).unwrap_err();
+    assert!(difference.reason.unwrap().contains("is not going on"));
+}
+
+#[test]
+fn another_jitter_is_another_wait() {
+    let (_, start) = begun(Preset::CHAT.policy());
+    let failure = Box::new(ModelFailure::new(FailureKind::Overloaded, "busy", "m"));
+    let action = calling(&start.state);
+    let (state, Accepted { events, cause, .. }) =
+        after(&start.state, InputKind::ModelFailed { action, failure, jitter: 500 });
+    assert_eq!(cause, Cause::ModelFailed { action: action.seq, jitter: 500 });
+    replay(&state, &cause, &events).unwrap();
+    let other = Cause::ModelFailed { action: action.seq, jitter: 400 };
+    let difference = replay(&state, &other, &events).unwrap_err();
+    assert_eq!((difference.seq, difference.reason), (3, None));
+}
+
+#[test]
+fn a_reply_is_no_objection_and_the_other_way_round() {
+    let appends = appends();
+    let (state, Accepted { events, .. }) = &appends[3];
+    let Cause::Replied { action } = appends[3].1.cause else { panic!("the last append is a reply") };
+    assert!(replay(state, &Cause::Objected { action }, events).is_err());
+}
+
+/// A run whose hook is asked after the step: the state in which it is.
+fn hooked() -> State {
+    let mut policy = Preset::CHAT.policy();
+    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
+    let (_, start) = begun(policy);
+    let (_, called) = after(&start.state, replied(calling(&start.state), vec![("read", "{}", Some("a"))]));
+    let running = |action: &windlass_core::Action| matches!(action.work, ActionKind::RunTool { .. });
+    let action = pending(&called.state).into_iter().find(running).unwrap().id;
+    let outcome = CallOutcome::Ok { content: "done".into() };
+    after(&called.state, InputKind::CallEnded { action, outcome }).1.state
+}
+
+/// What follows from these edits: it must replay, and the cause must be needed if it holds some of them.
+fn stepped(edits: StepEdits) -> (Accepted, Option<StepEdits>) {
+    let state = hooked();
+    let hook = |action: &windlass_core::Action| matches!(action.work, ActionKind::RunHook);
+    let action = pending(&state).into_iter().find(hook).unwrap().id;
+    let what = InputKind::Stepped { action, edits: Box::new(edits) };
+    let (_, accepted) = after(&state, what.clone());
+    assert_eq!(rebuild(&state, &accepted.cause, &accepted.events).unwrap().what, what);
+    assert_eq!(replay(&state, &accepted.cause, &accepted.events).as_ref(), Ok(&accepted.state));
+    let Cause::Stepped { end, unmade, .. } = accepted.cause.clone() else { panic!("{:?}", accepted.cause) };
+    if end.is_some() || unmade.is_some() {
+        let without = Cause::Stepped { action: action.seq, end: None, unmade: None };
+        assert!(replay(&state, &without, &accepted.events).is_err());
+    }
+    (accepted, unmade.map(|unmade| *unmade))
+}
+
+#[test]
+fn an_end_by_a_hook_is_taken_from_the_events_where_they_hold_it() {
+    for (end, status) in [
+        (HookEnd::Finish(json!({ "n": 1 })), Status::Answered),
+        (HookEnd::Finish(json!("done")), Status::Answered),
+        (HookEnd::Finish(Value::Null), Status::Answered),
+        (HookEnd::Abort("no\nraw output: {}".into()), Status::Failed(FailKind::Hook)),
+    ] {
+        let (accepted, unmade) = stepped(StepEdits { end: Some(end.clone()), ..StepEdits::default() });
+        assert_eq!(accepted.state.ended().unwrap().status, status);
+        assert_eq!(unmade, None, "{end:?}");
+    }
+}
+
+#[test]
+fn edits_that_a_run_refuses_are_held_by_the_cause() {
+    // Without its result, the call stands alone.
+    let splices = vec![Splice { at: 2, remove: 1, insert: Vec::new() }];
+    let (accepted, unmade) = stepped(StepEdits { splices: splices.clone(), ..StepEdits::default() });
+    assert_eq!(accepted.state.ended().unwrap().status, Status::Failed(FailKind::Hook));
+    assert_eq!(unmade, Some(StepEdits { splices, ..StepEdits::default() }));
+    let branches = vec!["{}".into(); windlass_core::MAX_STEP_BRANCHES + 1];
+    let (accepted, unmade) = stepped(StepEdits { branches: branches.clone(), ..StepEdits::default() });
+    assert_eq!(accepted.state.ended().unwrap().status, Status::Failed(FailKind::Hook));
+    assert_eq!(unmade, Some(StepEdits { branches, ..StepEdits::default() }));
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use windlass_core::{
-    Answer, CallDoubted, CallFinished, CallOutcome, CallStarted, Event, Fact, InputReceived, ResumedBy,
-    RunId, RunResumed, State,
+    Answer, CallDoubted, CallFinished, CallOutcome, CallStarted, Cause, Event, Fact, InputReceived,
+    ResumedBy, RunId, RunResumed, State,
 };
 use windlass_store::Batch;
 
@@ -13,7 +13,8 @@ use crate::look::Look;
 
 fn look(facts: &[Fact]) -> Look {
     let event = |fact: &Fact| Event { at: 1, fact: fact.clone() };
-    let batch = |(first, fact): (u64, &Fact)| Batch { first, events: [event(fact)].into() };
+    let batch =
+        |(first, fact): (u64, &Fact)| Batch { first, cause: Cause::Start, events: [event(fact)].into() };
     let run = RunId::from_number(1);
     Look {
         run,
@@ -132,7 +133,7 @@ fn what_was_seen_must_stay_with_its_boundaries_and_its_effects() {
     kept(&short, &long).unwrap();
     kept(&long, &short).unwrap_err();
     kept(&look(&[asked("look")]), &long).unwrap_err();
-    let merged = Batch { first: 1, events: long.events().cloned().collect() };
+    let merged = Batch { first: 1, cause: Cause::Start, events: long.events().cloned().collect() };
     kept(&long, &Look { batches: vec![merged], ..long.clone() }).unwrap_err();
     let counts = |count: usize| [(("send".to_owned(), 1), count)].into();
     not_again(&counts(1), &counts(1)).unwrap();

@@ -103,7 +103,7 @@ impl Short for DelegateKeys {
 }
 
 pub(super) fn entry(
-    delegate: At<TextOr<DelegateKeys>>,
+    delegate: &At<TextOr<DelegateKeys>>,
     reading: &mut Reading<'_>,
 ) -> Result<DelegateEntry, YamlError> {
     let place = delegate.place;

@@ -148,13 +148,13 @@ impl Body {
         let schema = |keys: Option<SchemaKeys>, reading: &Reading<'_>| {
             keys.map(|keys| checked(&keys.schema, reading)).transpose()
         };
-        let models = self.model.map(|model| models::entries(model, reading)).transpose()?;
+        let models = self.model.map(|model| models::entries(&model, reading)).transpose()?;
         let instructions = self.instructions.map(|keys| Instructions::read(&keys, reading)).transpose()?;
         let examples = self.examples.into_iter().map(examples::example).collect::<Result<_, _>>()?;
         let input_schema = schema(self.input, reading)?;
         let output_schema = schema(self.output, reading)?;
         let tools = tools::entries(self.tools, reading)?;
-        let agents = self.agents.into_iter().map(|keys| delegates::entry(keys, reading));
+        let agents = self.agents.iter().map(|keys| delegates::entry(keys, reading));
         let agents = agents.collect::<Result<_, _>>()?;
         let section = self.loop_.and_then(|section| Some((reading.root.at(&section.path)?, section.path)));
         let usual = Preset::usual(output_schema.is_some());

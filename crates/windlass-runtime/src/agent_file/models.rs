@@ -141,7 +141,7 @@ pub(super) struct ModelMap {
     metadata: At<Pairs<LooseText>>,
     /// Whether the marks of `loop.cache` are sent. Default: to OpenRouter only.
     cache_control: Option<bool>,
-    /// List prices. A limit on cost needs them.
+    /// List prices, instead of those that are known of the provider. A limit on cost needs prices.
     prices: Option<PriceKeys>,
     /// How long this model's calls may take. Default: the agent's.
     #[serde(default)]
@@ -226,16 +226,16 @@ pub fn read_prices(field: &Field<'_>) -> Result<Prices, YamlError> {
 }
 
 pub(super) fn entries(
-    models: At<ModelKeys>,
+    models: &At<ModelKeys>,
     reading: &mut Reading<'_>,
 ) -> Result<Vec<ModelEntry>, YamlError> {
     if models.value.0.is_empty() {
         return Err(models.error("agent.no_model", "`model` is an empty list"));
     }
-    models.value.0.into_iter().map(|entry| self::entry(entry, reading)).collect()
+    models.value.0.iter().map(|entry| self::entry(entry, reading)).collect()
 }
 
-fn entry(entry: At<TextOr<ModelMap>>, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
+fn entry(entry: &At<TextOr<ModelMap>>, reading: &mut Reading<'_>) -> Result<ModelEntry, YamlError> {
     let place = entry.place;
     let keys = match &entry.value {
         TextOr::Text(name) => {

@@ -7,20 +7,24 @@ use windlass_core::{LATER, Later, Preset};
 
 use super::keys::AgentKeys;
 
+const ABOUT: &str = "An agent: its models, instructions, tools and loop. Paths start from the file's folder. `${NAME}` is read \
+                     from the environment in keys, headers, environment values and addresses only.";
+
 /// The JSON Schema (2020-12) of the agent file.
 pub fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<AgentKeys>().to_value();
     tidy(&mut schema);
-    schema["title"] = json!("Windlass agent file");
-    schema["description"] = json!(
-        "An agent: its models, instructions, tools and loop. Paths start from the file's folder. `${NAME}` is read from the \
-         environment in keys, headers, environment values and addresses only."
-    );
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("title".to_owned(), json!("Windlass agent file"));
+        schema.insert("description".to_owned(), json!(ABOUT));
+    }
     if let Some(section) = schema.pointer_mut("/$defs/loop/properties").and_then(Value::as_object_mut) {
         add_defaults(section);
         add_aliases(section);
-        LATER.iter().for_each(|later| add_taken(section, later));
+        for later in LATER {
+            add_taken(section, later);
+        }
     }
     if let Some(limits) = schema.pointer_mut("/$defs/limits/properties").and_then(Value::as_object_mut) {
         add_aliases(limits);
@@ -39,7 +43,9 @@ fn tidy(schema: &mut Value) {
                 map.retain(|key, value| key != "default" || !value.is_null());
             }
             let only = map.get_mut("type").and_then(|types| only_but(types, |kind| kind == "null"));
-            only.into_iter().for_each(|only| drop(map.insert("type".to_owned(), only)));
+            if let Some(only) = only {
+                map.insert("type".to_owned(), only);
+            }
             let only = map.get_mut("anyOf").and_then(|forms| only_but(forms, |form| form["type"] == "null"));
             if let Some(Value::Object(only)) = only {
                 map.remove("anyOf");

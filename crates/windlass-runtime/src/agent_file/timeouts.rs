@@ -40,13 +40,14 @@ macro_rules! timeouts {
 
         impl From<$Name> for TimeoutSettings {
             fn from(keys: $Name) -> Self {
+                let tool_ms = None::<Whole<1>>;
+                $(let tool_ms = keys.$key.or(tool_ms);)?
                 Self {
                     connect_ms: keys.connect_ms.map(Whole::get),
                     first_token_ms: keys.first_token_ms.map(Whole::get),
                     idle_ms: keys.idle_ms.map(Whole::get),
                     total_ms: keys.total_ms.map(Whole::get),
-                    $($key: keys.$key.map(Whole::get),)?
-                    ..Self::default()
+                    tool_ms: tool_ms.map(Whole::get),
                 }
             }
         }

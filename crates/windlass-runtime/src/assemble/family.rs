@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use windlass_models::resolve::Env;
-use windlass_store::EventLog;
+use windlass_store::Store;
 
 use super::{AssembleError, Told, alone, models, with_models};
 use crate::agent::Agent;
@@ -25,7 +25,7 @@ const MAX_NAME: usize = 64;
 pub(super) fn member<'a>(
     file: &'a AgentFile,
     env: Env<'a>,
-    log: &'a Arc<dyn EventLog>,
+    log: &'a Arc<dyn Store>,
     above: &'a [PathBuf],
     told: &'a mut Told,
 ) -> BoxFuture<'a, Result<Agent, AssembleError>> {
@@ -42,7 +42,7 @@ pub(super) fn member<'a>(
 fn equipped<'a>(
     file: &'a AgentFile,
     env: Env<'a>,
-    log: &'a Arc<dyn EventLog>,
+    log: &'a Arc<dyn Store>,
     below: &'a [PathBuf],
     told: &'a mut Told,
 ) -> BoxFuture<'a, Result<AgentBuilder, AssembleError>> {

@@ -6,7 +6,7 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Action, ActionId, ActionKind, Budget, CallId, Effect, InputKind, InputReceived, RunId, State, ToolKind,
+    Action, ActionId, ActionKind, Budget, CallId, Effect, InputKind, RunId, State, TaskOrder, ToolKind,
 };
 use windlass_tools::Tool;
 
@@ -44,12 +44,12 @@ impl Driver {
                 // Without the lease nothing of it was done, and nothing may be said of it.
                 Box::pin(work.run().map(move |ended| (!broken.is_set()).then_some(ended)))
             }
-            ActionKind::Delegate { call, run, answer, stop } => {
-                if *stop {
+            ActionKind::Delegate { call, run, order } => {
+                if *order == TaskOrder::Stop {
                     cancel.cancel();
                 }
                 let budget = *self.state.open_call(call)?.lent();
-                let task = Task { budget, ..self.task(*run, answer.clone(), &cancel) };
+                let task = Task { budget, ..self.task(*run, order, &cancel) };
                 let state = Box::new(self.state.clone());
                 let end = handed_over(self.agent.clone(), state, call.clone(), task);
                 let broken = self.broken.clone();
@@ -88,7 +88,8 @@ impl Driver {
     }
 
     /// A task without its words.
-    fn task(&self, run: RunId, answer: Option<InputReceived>, cancel: &CancellationToken) -> Task {
+    fn task(&self, run: RunId, order: &TaskOrder, cancel: &CancellationToken) -> Task {
+        let answer = if let TaskOrder::Answer(answer) = order { Some(answer.clone()) } else { None };
         Task {
             run,
             parent: self.state.run(),

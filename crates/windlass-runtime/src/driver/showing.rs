@@ -1,8 +1,6 @@
 //! What is told of a run while it is driven.
 
-use std::sync::Arc;
-
-use windlass_core::{Event, LogLevel, State, evolve, narrate, overshot};
+use windlass_core::{LogLevel, State, evolve, narrate, overshot};
 use windlass_store::Batch;
 
 use super::Driver;
@@ -10,11 +8,11 @@ use crate::updates::Update;
 
 impl Driver {
     /// Tells subscribers, and the log of the process, what is durable now.
-    pub(super) fn show(&self, first: u64, events: &Arc<[Event]>, after: &State) {
+    pub(super) fn show(&self, batch: Batch, after: &State) {
         let _lines = self.trace.as_ref().map(|trace| trace.enter());
         if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
             let mut state = self.state.clone();
-            for event in events.iter() {
+            for event in batch.events.iter() {
                 let before = state.clone();
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
@@ -27,7 +25,7 @@ impl Driver {
                     self.publisher.send(Update::Log(line));
                 }
             }
-            self.publisher.send(Update::Events(Batch { first, events: events.clone() }));
+            self.publisher.send(Update::Events(batch));
         } else if let Some(line) = overshot(&self.state, after) {
             tracing::warn!(run = %after.run(), "{}", line.text);
         }

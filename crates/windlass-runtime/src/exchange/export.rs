@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use windlass_core::{Event, Fact, RunId, Text};
-use windlass_store::{Batch, EventLog};
+use windlass_store::{Batch, Store};
 
 use super::hashes::{Hashes, Line};
 use super::import::at_home;
@@ -22,7 +22,7 @@ const PIECE: usize = 4 * 1024 * 1024;
 /// The runs come in the order in which an import needs them: bases first.
 #[derive(Debug)]
 pub struct Export<'l> {
-    log: &'l dyn EventLog,
+    log: &'l dyn Store,
     runs: Vec<RunId>,
     /// The number of runs that were begun.
     begun: usize,
@@ -64,7 +64,7 @@ impl<'l> Export<'l> {
     ///
     /// # Errors
     /// The log failed.
-    pub async fn of(log: &'l dyn EventLog, run: RunId) -> Result<Self, Error> {
+    pub async fn of(log: &'l dyn Store, run: RunId) -> Result<Self, Error> {
         let runs = with_bases(log, run).await?;
         Ok(Self { log, runs, begun: 0, stage: Stage::Head, ready: VecDeque::new() })
     }
@@ -119,7 +119,7 @@ impl<'l> Export<'l> {
         let next = payloads.current.take();
         let next = next.or_else(|| payloads.needed.next().map(|(sha256, bytes)| (sha256, bytes, 0)));
         let Some((sha256, bytes, from)) = next else { return Ok(Stage::Events(payloads.events)) };
-        let piece = self.log.payload(&sha256, from, PIECE).await?;
+        let piece = self.log.get(&sha256, from, PIECE).await?;
         let base64 = STANDARD.encode(&piece);
         let line =
             json!({ "type": "payload", "sha256": sha256, "bytes": bytes, "from": from, "base64": base64 });
@@ -134,7 +134,7 @@ impl<'l> Export<'l> {
         let until = events.last;
         for batch in &batches {
             for (seq, event) in numbered(batch).filter(|(seq, _)| *seq <= until) {
-                self.ready.push_back(events.line(seq, event, batch.first).to_string());
+                self.ready.push_back(events.line(seq, event, batch).to_string());
             }
         }
         let more = batches.last().is_some_and(|last| last.last() < until);
@@ -143,15 +143,20 @@ impl<'l> Export<'l> {
 }
 
 impl Events<'_> {
-    fn line(&mut self, seq: u64, event: &Event, append: u64) -> Value {
+    fn line(&mut self, seq: u64, event: &Event, batch: &Batch) -> Value {
         let mut line = forms::event(seq, &at_home(event));
         let data = line.get("data").unwrap_or(&Value::Null);
-        let hashed = Line { run: self.run, seq, at: event.at, event: event.fact.kind(), data, append };
+        let (run, append, kind) = (self.run, batch.first, event.fact.kind());
+        let cause = (seq == append).then(|| json!(batch.cause));
+        let hashed = Line { run, seq, at: event.at, event: kind, data, append, cause: cause.as_ref() };
         let hash = self.hashes.next(&hashed).to_owned();
         if let Some(fields) = line.as_object_mut() {
             fields.insert("hash".to_owned(), json!(hash));
             fields.insert("run".to_owned(), json!(self.run));
             fields.insert("append".to_owned(), json!(append));
+            if let Some(cause) = cause {
+                fields.insert("cause".to_owned(), cause);
+            }
         }
         line
     }

@@ -16,6 +16,8 @@ pub(super) struct Line<'l> {
     pub(super) event: &'l str,
     pub(super) data: &'l Value,
     pub(super) append: u64,
+    /// The cause of the append, where the event is its first.
+    pub(super) cause: Option<&'l Value>,
 }
 
 /// The hash of the last line of a run, in lower-case hexadecimal; empty before the first.
@@ -25,10 +27,10 @@ pub(super) struct Hashes(String);
 impl Hashes {
     /// The hash of the next line. It is made of values, not of bytes: spaces and escapes may change on the way.
     pub(super) fn next(&mut self, line: &Line<'_>) -> &str {
-        let Line { run, seq, at, event, data, append } = line;
+        let Line { run, seq, at, event, data, append, cause } = line;
         let mut hash = Sha256::new();
         hash.update(&self.0);
-        hash.update(json!([run, seq, at, event, data, append]).to_string());
+        hash.update(json!([run, seq, at, event, data, append, cause]).to_string());
         self.0.clear();
         for byte in hash.finalize() {
             // Writing to a string cannot fail.

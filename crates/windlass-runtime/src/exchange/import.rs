@@ -4,7 +4,7 @@
 //! is that one. Resuming such a run needs an agent of your own, whose policy and tools then apply.
 
 use windlass_core::{AgentRef, Event, Fact, RunId, RunState, State, evolve, replay};
-use windlass_store::{Append, Batch, EventLog, Fence, Holder, StoreError};
+use windlass_store::{Append, Batch, Fence, Holder, Log, Store, StoreError};
 
 use crate::error::Error;
 use crate::load::load_until;
@@ -29,7 +29,7 @@ pub struct Imported {
 /// The events have gaps or begin with something else than the run's start, its base is not in the log or another one,
 /// there is another run of that id, or the log failed. Nothing is written then.
 pub async fn import_run(
-    log: &dyn EventLog,
+    log: &dyn Store,
     holder: &Holder,
     run: RunId,
     batches: Vec<Batch>,
@@ -106,7 +106,7 @@ fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
 }
 
 /// Folds the run on its base, which must be the one that it names.
-async fn checked(log: &dyn EventLog, run: RunId, batches: &[Batch]) -> Result<(State, Option<u64>), Error> {
+async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State, Option<u64>), Error> {
     let start = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
     let mut state = match start {
         Some(Fact::RunStarted(start)) => match &start.base {
@@ -129,7 +129,7 @@ async fn checked(log: &dyn EventLog, run: RunId, batches: &[Batch]) -> Result<(S
     let mut unlike = None;
     for batch in batches {
         if unlike.is_none()
-            && let Err(difference) = replay(&state, &batch.events)
+            && let Err(difference) = replay(&state, &batch.cause, &batch.events)
         {
             unlike = Some(difference.seq);
         }
@@ -148,7 +148,7 @@ async fn checked(log: &dyn EventLog, run: RunId, batches: &[Batch]) -> Result<(S
 }
 
 /// What is there must be the beginning of what comes.
-async fn same_so_far(log: &dyn EventLog, run: RunId, batches: &[Batch], there: u64) -> Result<(), Error> {
+async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -> Result<(), Error> {
     if there == 0 {
         return Ok(());
     }
@@ -171,11 +171,11 @@ async fn same_so_far(log: &dyn EventLog, run: RunId, batches: &[Batch], there: u
     if cut || more && !whole { Err(Error::ImportDiffers { run, seq: there + 1 }) } else { Ok(()) }
 }
 
-async fn write(log: &dyn EventLog, holder: &Holder, state: &State, batches: Vec<Batch>) -> Result<(), Error> {
+async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Batch>) -> Result<(), Error> {
     let run = state.run();
     let fresh = batches.first().is_some_and(|batch| batch.first == 1);
     let fence =
-        if fresh { Fence { holder: holder.clone(), epoch: 1 } } else { log.hold(run, holder).await? };
+        if fresh { Fence { holder: holder.clone(), epoch: 1 } } else { log.acquire(run, holder).await? };
     let last = batches.last().map_or(0, Batch::last);
     for batch in batches {
         let standing = match state.standing() {
@@ -183,11 +183,12 @@ async fn write(log: &dyn EventLog, holder: &Holder, state: &State, batches: Vec<
             _ => RunState::Running,
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
-        log.append(Append { run, expected, events: batch.events, fence, uses: None, standing }).await?;
+        let Batch { cause, events, .. } = batch;
+        log.append(Append { run, expected, events, cause, fence, uses: None, standing }).await?;
     }
     match state.standing() {
         RunState::Ended(_) => {}
-        RunState::Suspended => log.park(run, &fence).await?,
+        RunState::Suspended => log.park(run, &fence, None).await?,
         RunState::Running => log.release(run, &fence).await?,
     }
     Ok(())

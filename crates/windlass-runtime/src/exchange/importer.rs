@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
-use windlass_core::{Event, Fact, Millis, RunId};
-use windlass_store::{Batch, EventLog, Holder, PAYLOAD_BYTES};
+use windlass_core::{Cause, Event, Fact, Millis, RunId};
+use windlass_store::{Batch, Holder, PAYLOAD_BYTES, Store};
 
 use super::hashes::{Hashes, Line as Hashed};
 use super::import::{Imported, import_run};
@@ -18,16 +18,34 @@ pub const LINE_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    Run { run: RunId, schema: u32, events: Option<u64> },
-    Payload { sha256: String, bytes: u64, from: u64, base64: String },
-    Event { run: RunId, seq: u64, at: Millis, event: String, data: Value, append: u64, hash: Option<String> },
+    Run {
+        run: RunId,
+        schema: u32,
+        events: Option<u64>,
+    },
+    Payload {
+        sha256: String,
+        bytes: u64,
+        from: u64,
+        base64: String,
+    },
+    Event {
+        run: RunId,
+        seq: u64,
+        at: Millis,
+        event: String,
+        data: Value,
+        append: u64,
+        cause: Option<Value>,
+        hash: Option<String>,
+    },
 }
 
 /// Takes an export line by line. A run is written into the log once all of it is there and sound; the runs before it stay
 /// where a later one is refused.
 #[derive(Debug)]
 pub struct Importer<'l> {
-    log: &'l dyn EventLog,
+    log: &'l dyn Store,
     holder: Holder,
     /// The number of the last line.
     number: u64,
@@ -37,7 +55,7 @@ pub struct Importer<'l> {
 
 impl<'l> Importer<'l> {
     /// Imports into that log. The holder is the name under which the runs are written.
-    pub fn new(log: &'l dyn EventLog, holder: Holder) -> Self {
+    pub fn new(log: &'l dyn Store, holder: Holder) -> Self {
         Self { log, holder, number: 0, coming: None, payload: Payload::default() }
     }
 
@@ -61,8 +79,9 @@ impl<'l> Importer<'l> {
                 }
                 Ok(None)
             }
-            Line::Event { run, seq, at, event, data, append, hash } => {
-                let hashed = Hashed { run, seq, at, event: &event, data: &data, append };
+            Line::Event { run, seq, at, event, data, append, cause, hash } => {
+                let (event, data, cause) = (&*event, &data, cause.as_ref());
+                let hashed = Hashed { run, seq, at, event, data, append, cause };
                 self.event(&hashed, hash.as_deref()).map_err(|what| self.bad(what))?;
                 Ok(None)
             }
@@ -82,7 +101,7 @@ impl<'l> Importer<'l> {
         if schema > Fact::SCHEMA {
             return Err(Error::NewerExport { line: self.number, found: schema, known: Fact::SCHEMA });
         }
-        match self.coming.replace(Coming::new(run, events.unwrap_or(0))) {
+        match self.coming.replace(Coming::new(run, schema, events.unwrap_or(0))) {
             Some(whole) => self.write(whole).await.map(Some),
             None => Ok(None),
         }
@@ -93,8 +112,7 @@ impl<'l> Importer<'l> {
             return Err("an event before the line of its run".to_owned());
         };
         coming.check(line, hash)?;
-        let fact = Fact::from_body(line.event, &line.data.to_string()).map_err(|error| error.to_string())?;
-        coming.add(line.seq, line.append, Event { at: line.at, fact })
+        coming.add(line)
     }
 
     async fn keep(&self, bytes: Vec<u8>) -> Result<(), Error> {
@@ -109,7 +127,10 @@ impl<'l> Importer<'l> {
     async fn write(&self, coming: Coming) -> Result<Imported, Error> {
         coming.is_whole().map_err(|what| self.bad(what))?;
         let Coming { run, batches, hashed, .. } = coming;
-        let batches = batches.into_iter().map(|(first, events)| Batch { first, events: events.into() });
+        let batches = batches.into_iter().map(|(first, cause, events)| {
+            let events = events.into();
+            Batch { first, cause, events }
+        });
         let imported = import_run(self.log, &self.holder, run, batches.collect()).await?;
         Ok(Imported { hashed: hashed == Some(true), ..imported })
     }
@@ -123,7 +144,9 @@ impl<'l> Importer<'l> {
 #[derive(Debug)]
 struct Coming {
     run: RunId,
-    batches: Vec<(u64, Vec<Event>)>,
+    /// The schema version of its events and causes.
+    schema: u32,
+    batches: Vec<(u64, Cause, Vec<Event>)>,
     next: u64,
     /// The number of its events when its export began; it may have gone on since.
     expected: u64,
@@ -133,11 +156,11 @@ struct Coming {
 }
 
 impl Coming {
-    fn new(run: RunId, expected: u64) -> Self {
-        Self { run, batches: Vec::new(), next: 1, expected, hashes: Hashes::default(), hashed: None }
+    fn new(run: RunId, schema: u32, expected: u64) -> Self {
+        Self { run, schema, batches: Vec::new(), next: 1, expected, hashes: Hashes::default(), hashed: None }
     }
 
-    /// Checks the hash of an event's line. Exports of earlier versions have none.
+    /// Checks the hash of an event's line. An export may come without any.
     fn check(&mut self, line: &Hashed<'_>, hash: Option<&str>) -> Result<(), String> {
         let seq = line.seq;
         if *self.hashed.get_or_insert(hash.is_some()) != hash.is_some() {
@@ -160,15 +183,31 @@ impl Coming {
         Ok(())
     }
 
-    fn add(&mut self, seq: u64, append: u64, event: Event) -> Result<(), String> {
+    fn add(&mut self, line: &Hashed<'_>) -> Result<(), String> {
+        let Hashed { seq, append, .. } = *line;
         if seq != self.next {
             return Err(format!("expected event {}, found event {seq}", self.next));
         }
         self.next += 1;
-        match self.batches.last_mut() {
-            Some((first, events)) if *first == append => events.push(event),
-            _ if append == seq => self.batches.push((append, vec![event])),
-            _ => return Err(format!("event {seq} begins no append, but names append {append}")),
+        let said = |error: serde_json::Error| format!("event {seq}: {error}");
+        let fact = Fact::from_body_of(self.schema, line.event, &line.data.to_string()).map_err(said)?;
+        let event = Event { at: line.at, fact };
+        match (self.batches.last_mut(), line.cause) {
+            (Some((first, _, events)), None) if *first == append => events.push(event),
+            (_, Some(cause)) if append == seq => {
+                let cause = Cause::from_json_of(self.schema, &cause.to_string()).map_err(said)?;
+                self.batches.push((append, cause, vec![event]));
+            }
+            (_, None) if append == seq => {
+                return Err(format!(
+                    "event {seq} begins an append without a `cause`: exports from before log format 1 are not read"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "event {seq} begins no append, but names append {append} or has a `cause`"
+                ));
+            }
         }
         Ok(())
     }

@@ -6,9 +6,9 @@
 //! use windlass_runtime::exchange::{Export, Importer};
 //! # use windlass_core::RunId;
 //! # use windlass_runtime::Error;
-//! # use windlass_store::{EventLog, Holder};
+//! # use windlass_store::{Store, Holder};
 //!
-//! async fn copy(from: &dyn EventLog, to: &dyn EventLog, run: RunId) -> Result<(), Error> {
+//! async fn copy(from: &dyn Store, to: &dyn Store, run: RunId) -> Result<(), Error> {
 //!     let mut export = Export::of(from, run).await?;
 //!     let mut importer = Importer::new(to, Holder("copy".into()));
 //!     while let Some(line) = export.next_line().await? {

@@ -1,7 +1,7 @@
 //! Two runs side by side: what they have in common, and what each did from there on.
 
 use windlass_core::{Event, Fact, RunId, RunInput, Status, Usage};
-use windlass_store::EventLog;
+use windlass_store::Log;
 
 use crate::error::Error;
 use crate::load::load;
@@ -67,13 +67,13 @@ impl Comparison {
 ///
 /// # Errors
 /// One of the runs or of their bases is not in the log, or the log failed.
-pub async fn compare_runs(log: &dyn EventLog, a: RunId, b: RunId) -> Result<Comparison, Error> {
+pub async fn compare_runs(log: &dyn Log, a: RunId, b: RunId) -> Result<Comparison, Error> {
     let (a, b) = (compared(log, a).await?, compared(log, b).await?);
     let common = a.events.iter().zip(&b.events).take_while(|(a, b)| is_same(a, b)).count();
     Ok(Comparison { a, b, common })
 }
 
-async fn compared(log: &dyn EventLog, run: RunId) -> Result<ComparedRun, Error> {
+async fn compared(log: &dyn Log, run: RunId) -> Result<ComparedRun, Error> {
     let state = load(log, run).await?;
     let mut pieces = Vec::new();
     let (mut next, mut until) = (Some(run), u64::MAX);

@@ -1,7 +1,7 @@
 //! Runs that cannot be folded, or whose fold is not what the log's listing says.
 
 use windlass_core::{RunId, RunState, State};
-use windlass_store::{EventLog, RunFilter, RunSummary, StoreError};
+use windlass_store::{RunFilter, RunSummary, Store, StoreError};
 
 use crate::error::in_full;
 use crate::load::load;
@@ -20,7 +20,7 @@ pub struct DamagedRun {
 ///
 /// # Errors
 /// The runs cannot be listed.
-pub async fn damaged_runs(log: &dyn EventLog) -> Result<Vec<DamagedRun>, StoreError> {
+pub async fn damaged_runs(log: &dyn Store) -> Result<Vec<DamagedRun>, StoreError> {
     let mut damaged = Vec::new();
     let mut pages = ListPages::new(log, RunFilter::default());
     while let Some(page) = pages.next().await? {

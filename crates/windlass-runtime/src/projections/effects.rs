@@ -3,7 +3,7 @@
 use windlass_core::{
     Answer, CallId, CallOutcome, Effect, Event, Fact, Millis, QuestionId, RunId, State, Text, evolve,
 };
-use windlass_store::EventLog;
+use windlass_store::Log;
 
 use crate::error::Error;
 use crate::load::state_before;
@@ -126,7 +126,7 @@ fn settlement(entries: &[EffectEntry], place: usize) -> Option<Settlement> {
 ///
 /// # Errors
 /// The run or one of its bases is not in the log, or the log failed.
-pub async fn effects(log: &dyn EventLog, run: RunId) -> Result<Vec<CallEffects>, Error> {
+pub async fn effects(log: &dyn Log, run: RunId) -> Result<Vec<CallEffects>, Error> {
     let mut state = state_before(log, run).await?;
     let mut ledger = Ledger::default();
     let mut pages = RunPages::new(log, run);

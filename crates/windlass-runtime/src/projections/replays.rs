@@ -1,7 +1,7 @@
 //! Replay: a run's log is decided on once more, append by append, and nothing else happens.
 
 use windlass_core::{Difference, Event, Fact, RunId, State, replay};
-use windlass_store::{Batch, EventLog};
+use windlass_store::{Batch, Log};
 
 use crate::agent::Agent;
 use crate::error::Error;
@@ -25,7 +25,7 @@ pub struct Replayed {
 ///
 /// # Errors
 /// The run or one of its bases is not in the log, the log failed, or the agent's instructions cannot be rendered.
-pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) -> Result<Replayed, Error> {
+pub async fn replay_run(log: &dyn Log, run: RunId, with: Option<&Agent>) -> Result<Replayed, Error> {
     let mut pages = RunPages::new(log, run);
     let mut batches = pages.next().await?.unwrap_or_default();
     let mut replayed = Replayed { appends: 0, events: 0, difference: None };
@@ -36,11 +36,11 @@ pub async fn replay_run(log: &dyn EventLog, run: RunId, with: Option<&Agent>) ->
     }
     if let (Some(agent), Some(first)) = (with, batches.first_mut()) {
         let events = started_by(log, agent, &first.events).await?;
-        *first = Batch { first: first.first, events: events.into() };
+        first.events = events.into();
     }
     loop {
         for batch in &batches {
-            match replay(&state, &batch.events) {
+            match replay(&state, &batch.cause, &batch.events) {
                 Ok(next) => state = next,
                 Err(difference) => {
                     replayed.difference = Some(difference);
@@ -75,7 +75,7 @@ fn other_base(first: Option<&Batch>) -> Box<Difference> {
 }
 
 /// The first append with the start that this agent would make.
-async fn started_by(log: &dyn EventLog, agent: &Agent, events: &[Event]) -> Result<Vec<Event>, Error> {
+async fn started_by(log: &dyn Log, agent: &Agent, events: &[Event]) -> Result<Vec<Event>, Error> {
     let mut events = events.to_vec();
     if let Some(Fact::RunStarted(start)) = events.first_mut().map(|event| &mut event.fact) {
         *start = agent.start_again(start, &first_input(log, start).await?)?;

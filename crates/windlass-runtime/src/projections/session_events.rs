@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windlass_core::{
     CallId, CallOutcome, Event, Fact, Message, RunId, RunInput, SessionId, Status, ToolCall,
 };
-use windlass_store::EventLog;
+use windlass_store::Store;
 
 use super::sessions::session_runs;
 use crate::error::Error;
@@ -21,7 +21,7 @@ const KEPT: usize = 500;
 ///
 /// # Errors
 /// The log failed.
-pub async fn session_events(log: &dyn EventLog, session: &SessionId) -> Result<VecDeque<Value>, Error> {
+pub async fn session_events(log: &dyn Store, session: &SessionId) -> Result<VecDeque<Value>, Error> {
     let mut memory = Memory { kept: KEPT, events: VecDeque::new() };
     for run in session_runs(log, Some(session)).await?.iter().rev() {
         let mut teller = Teller { run: run.run, calls: BTreeMap::new(), trace: None };

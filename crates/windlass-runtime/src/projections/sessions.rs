@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use windlass_core::{MemoryBounds, RunId, SessionId, Text};
-use windlass_store::{EventLog, RunFilter, RunSummary};
+use windlass_store::{Index, Log, RunFilter, RunSummary, Store};
 
 use super::session_events::session_events;
 use crate::error::Error;
@@ -58,7 +58,7 @@ impl SessionStats {
 ///
 /// # Errors
 /// The log failed.
-pub async fn session_runs(log: &dyn EventLog, session: Option<&SessionId>) -> Result<Vec<RunSummary>, Error> {
+pub async fn session_runs(log: &dyn Index, session: Option<&SessionId>) -> Result<Vec<RunSummary>, Error> {
     let mut all = Vec::new();
     let mut pages = ListPages::new(log, RunFilter { session: session.cloned(), ..RunFilter::default() });
     while all.len() < MOST_RUNS {
@@ -72,7 +72,7 @@ pub async fn session_runs(log: &dyn EventLog, session: Option<&SessionId>) -> Re
 ///
 /// # Errors
 /// The log failed.
-pub async fn sessions(log: &dyn EventLog) -> Result<Vec<Session>, Error> {
+pub async fn sessions(log: &dyn Store) -> Result<Vec<Session>, Error> {
     let all = session_runs(log, None).await?;
     let mut places: HashMap<SessionId, usize> = HashMap::new();
     let mut sessions: Vec<Session> = Vec::new();
@@ -113,7 +113,7 @@ pub async fn sessions(log: &dyn EventLog) -> Result<Vec<Session>, Error> {
 ///
 /// # Errors
 /// The log failed.
-pub async fn session_stats(log: &dyn EventLog) -> Result<SessionStats, Error> {
+pub async fn session_stats(log: &dyn Store) -> Result<SessionStats, Error> {
     let mut stats = SessionStats::default();
     for session in sessions(log).await? {
         if session.held {
@@ -127,7 +127,7 @@ pub async fn session_stats(log: &dyn EventLog) -> Result<SessionStats, Error> {
 }
 
 /// The bounds of a run's memory.
-async fn memory(log: &dyn EventLog, run: RunId) -> Result<Option<MemoryBounds>, Error> {
+async fn memory(log: &dyn Log, run: RunId) -> Result<Option<MemoryBounds>, Error> {
     Ok(start_of(log, run).await?.policy.past.memory.bounds())
 }
 

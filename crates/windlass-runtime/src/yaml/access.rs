@@ -31,7 +31,7 @@ impl<'n> SeqAccess<'n> for Items<'n, '_> {
 
 /// The entries of a map.
 pub(super) struct Entries<'n, 'p> {
-    pub(super) entries: std::slice::Iter<'n, (Key, Node)>,
+    pub(super) left: std::slice::Iter<'n, (Key, Node)>,
     pub(super) value: Option<(&'n Key, &'n Node)>,
     pub(super) path: &'p Path<'p>,
 }
@@ -40,7 +40,7 @@ impl<'n> MapAccess<'n> for Entries<'n, '_> {
     type Error = Fault;
 
     fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let Some((key, value)) = self.entries.next() else { return Ok(None) };
+        let Some((key, value)) = self.left.next() else { return Ok(None) };
         self.value = Some((key, value));
         read_key(key, self.path, seed).map(Some)
     }
@@ -54,7 +54,7 @@ impl<'n> MapAccess<'n> for Entries<'n, '_> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.entries.len())
+        Some(self.left.len())
     }
 }
 

@@ -220,9 +220,9 @@ impl<'n, 'p> Reader<'n, 'p> {
 
     fn map<V: Visitor<'n>>(&self, entries: &'n [(Key, Node)], visitor: V) -> Result<V::Value, Fault> {
         let expected = (&visitor as &dyn Expected).to_string();
-        let mut map = Entries { entries: entries.iter(), value: None, path: self.path };
+        let mut map = Entries { left: entries.iter(), value: None, path: self.path };
         let value = visitor.visit_map(&mut map)?;
-        if map.entries.next().is_some() { Err(wrong(&expected)) } else { Ok(value) }
+        if map.left.next().is_some() { Err(wrong(&expected)) } else { Ok(value) }
     }
 
     /// Whole numbers may be written with an exponent: 2e3.

@@ -4,7 +4,7 @@ use serde_json::{Map, json};
 use windlass_core::{Fact, Merge, Message, RunId, Status};
 use windlass_models::{Delta, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder, Branch, load_until};
-use windlass_store::EventLog;
+use windlass_store::Index;
 use windlass_testing::{FnModel, FnTool, called, said};
 
 use crate::ground::{Ground, assert_sound};

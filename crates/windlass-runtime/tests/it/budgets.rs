@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 use windlass_core::{Fact, LimitKind, ModelChoice, Prices, RunId, RunState, Share, Status};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Error};
-use windlass_store::EventLog;
+use windlass_store::Index;
 use windlass_testing::{FnModel, said};
 
 use crate::ground::{Ground, assert_sound, options};

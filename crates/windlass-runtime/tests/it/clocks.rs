@@ -3,7 +3,7 @@
 
 use windlass_core::{Event, Fact, LimitKind, RunId, State, Status, replay};
 use windlass_runtime::{Agent, DriveOptions, Environment, Run};
-use windlass_store::{EventLog, RunFilter};
+use windlass_store::{Index, Log, RunFilter};
 use windlass_testing::{BEGINNING, FnModel, SimEnvironment, said};
 
 use crate::ground::{Ground, assert_sound, options};
@@ -66,7 +66,7 @@ fn e22_a_clock_that_is_set_back_an_hour_makes_no_deadline_an_hour_later() {
     let batches = ground.wait(ground.log.read(run.id(), 1, usize::MAX)).unwrap();
     let mut state = State::new(run.id());
     for batch in batches {
-        state = replay(&state, &batch.events).unwrap();
+        state = replay(&state, &batch.cause, &batch.events).unwrap();
     }
 }
 

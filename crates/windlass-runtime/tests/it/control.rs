@@ -7,7 +7,8 @@ use futures_util::future::join;
 use windlass_core::{Answer, Fact, RunId, Status, ToolKind};
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
-use windlass_store::EventLog;
+use windlass_store::Store;
+use windlass_store::conformance::LostRemovals;
 use windlass_testing::{BEGINNING, FnTool};
 use windlass_tools::ToolError;
 
@@ -55,6 +56,36 @@ fn words_for_a_run_that_nobody_drives_wait_for_its_resume() {
     assert!(ground.kinds(run).contains(&"Steered"));
 }
 
+/// A process dies at any moment, and its store loses each removal that should follow an append.
+#[test]
+fn e28_a_post_whose_removal_was_lost_is_not_used_twice() {
+    let mut lost = 0;
+    let finished = (1..200).any(|polls| {
+        let ground = Ground::new();
+        let log = LostRemovals::new(ground.memory.clone());
+        let pay = slow_tool(&ground, "pay", 5).spec(|spec| spec.approve = true);
+        let agent = ground.agent(calls_then_answers(&[("pay", "{}")])).tool(pay).log(log.clone());
+        let agent = agent.build().unwrap();
+        let run = driven(&ground, &agent).id();
+        ground.wait(agent.steer(run, "Hurry.")).unwrap();
+        ground.wait(agent.answer(run, "q1", Answer::Approve)).unwrap();
+        let prepared = ground.wait(agent.resume(run).prepare()).unwrap();
+        let finished = ground.drive(prepared, |poll| poll >= polls).is_some();
+        if !finished {
+            ground.memory.forget_holder(agent.holder());
+            lost = lost.max(log.left());
+            let again = ground.wait(agent.resume(run).into_future()).unwrap();
+            assert!(again.status().is_some() || log.left() == 0, "the next holder removes them");
+        }
+        for kind in ["Steered", "InputReceived"] {
+            let used = ground.kinds(run).iter().filter(|other| **other == kind).count();
+            assert_eq!(used, 1, "{kind} after {polls} polls: {:?}", ground.kinds(run));
+        }
+        finished
+    });
+    assert!(finished && lost == 2, "it never died with both posts used: {lost}");
+}
+
 #[test]
 fn an_input_for_a_run_that_is_driven_names_its_holder() {
     let ground = Ground::new();
@@ -76,7 +107,7 @@ fn a_run_that_nobody_drives_is_ended_by_who_cancels_it() {
         let ground = Ground::new();
         let agent = payer(&ground);
         let run = driven(&ground, &agent).id();
-        let log: Arc<dyn EventLog> = ground.memory.clone();
+        let log: Arc<dyn Store> = ground.memory.clone();
         let cancelled = if with_its_agent {
             ground.wait(agent.cancel(run, "enough"))
         } else {
@@ -110,7 +141,7 @@ fn who_drives_a_run_is_asked_to_cancel_it() {
     let look = slow_tool(&ground, "look", 1_000);
     let agent = ground.agent(calls_then_answers(&[("look", "{}")])).tool(look).build().unwrap();
     let prepared = ground.wait(agent.prepare("Go.", DriveOptions::default())).unwrap();
-    let (run, log): (RunId, Arc<dyn EventLog>) = (prepared.id(), ground.memory.clone());
+    let (run, log): (RunId, Arc<dyn Store>) = (prepared.id(), ground.memory.clone());
     let (driven, end) = ground.wait(join(prepared.drive(), async {
         ground.environment.sleep_until(BEGINNING + 500).await;
         let cancelled = control::cancel(&log, run, BEGINNING + 500, "enough".into()).await.unwrap();

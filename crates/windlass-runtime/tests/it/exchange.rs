@@ -4,7 +4,7 @@ use windlass_core::{Answer, Event, RunId};
 use windlass_runtime::exchange::{Export, Imported, Importer, at_home};
 use windlass_runtime::projections::compare_runs;
 use windlass_runtime::{Agent, DriveOptions, Error};
-use windlass_store::{EventLog, Holder, MemoryLog};
+use windlass_store::{Holder, Index, Log, MemoryLog};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 use crate::ground::Ground;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use windlass_core::{Fact, RunId, Status};
 use windlass_runtime::{DriveOptions, Environment};
-use windlass_store::{EventLog, Holder, MemoryLog, SqliteLog, SqliteOptions};
+use windlass_store::{Holder, Leases, MemoryLog, SqliteLog, SqliteOptions, Store};
 use windlass_testing::{BEGINNING, Fault, FaultLog};
 
 use crate::ground::{Ground, assert_sound, options};
@@ -79,11 +79,11 @@ async fn e31_a_log_that_is_really_full_keeps_the_run_for_when_there_is_room() {
     let ground = Ground::new();
     let big = windlass_testing::FnTool::new("big", |_, _| async { Ok("x".repeat(10 << 20).into()) })
         .effect(windlass_core::Effect::ReadOnly);
-    let build = |log: Arc<dyn EventLog>| {
+    let build = |log: Arc<dyn Store>| {
         ground.agent(calls_then_answers(&[("big", "{}")])).tool(big.clone()).log(log).build().unwrap()
     };
     let small = SqliteOptions { max_bytes: Some(1 << 20), ..SqliteOptions::default() };
-    let log: Arc<dyn EventLog> = Arc::new(SqliteLog::open_with(&file, small).unwrap());
+    let log: Arc<dyn Store> = Arc::new(SqliteLog::open_with(&file, small).unwrap());
     let agent = build(log.clone());
     let prepared = agent.prepare("Go.", DriveOptions::default()).await.unwrap();
     let run = prepared.id();
@@ -93,7 +93,7 @@ async fn e31_a_log_that_is_really_full_keeps_the_run_for_when_there_is_room() {
     let again = agent.resume(run).prepare().await.unwrap().drive().await.unwrap_err();
     assert_eq!(again.code(), "store.full");
     drop((agent, log));
-    let log: Arc<dyn EventLog> = Arc::new(SqliteLog::open(&file).unwrap());
+    let log: Arc<dyn Store> = Arc::new(SqliteLog::open(&file).unwrap());
     let ended = build(log).resume(run).prepare().await.unwrap().drive().await.unwrap();
     assert_eq!(ended.status(), Some(Status::Answered));
 }
@@ -136,7 +136,7 @@ fn e32_a_driver_that_was_taken_over_cannot_append_and_stops_its_tools() {
             ground.environment.sleep_until(BEGINNING + 50).await;
             assert_eq!(ground.seen.alive(), 2);
             ground.memory.forget_holder(agent.holder());
-            ground.memory.hold(id, &Holder("another process".into())).await.unwrap()
+            ground.memory.acquire(id, &Holder("another process".into())).await.unwrap()
         },
     ));
     let (ended, when) = ended;

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use windlass_core::{CallId, Fact, Message, RunId, State};
 use windlass_models::{Delta, Model};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Prepared, Run, load};
-use windlass_store::{EventLog, MemoryLog};
+use windlass_store::{Log, MemoryLog};
 use windlass_testing::{FaultLog, FnModel, SimEnvironment};
 
 /// A world of its own for one run of a test.

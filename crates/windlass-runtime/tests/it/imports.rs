@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Adjusted, Answer, Effect, Event, Fact, Input, InputKind, InputReceived, Preset, QuestionKind, ResumedBy,
-    RunId, RunResumed, Status, accept,
+    Accepted, Adjusted, Answer, Cause, Effect, Event, Fact, Input, InputKind, InputReceived, Preset,
+    QuestionKind, ResumedBy, RunId, RunResumed, Status, TaskOrder, decide,
 };
 use windlass_runtime::exchange::import_run;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
-use windlass_store::{Batch, EventLog, Holder};
+use windlass_store::{Batch, Holder, Log};
 
 use crate::ground::Ground;
 use crate::scenarios::{calls_then_answers, slow_tool};
@@ -54,9 +54,10 @@ fn allowed(effect: Effect) -> (RunId, Vec<Batch>) {
     let run = driven(&ground, &payer(&ground, effect));
     let mut all = batches(&ground, run.id());
     let what = InputKind::Answered { question: "q1".into(), answer: Answer::Approve };
-    let events = accept(run.state(), Input { at: run.state().clock(), what }).unwrap();
+    let Accepted { events, cause, .. } =
+        decide(run.state(), Input { at: run.state().clock(), what }).unwrap();
     assert!(events.iter().any(|event| event.fact.kind() == "CallStarted"));
-    all.push(Batch { first: run.state().version() + 1, events: events.into() });
+    all.push(Batch { first: run.state().version() + 1, cause, events: events.into() });
     (run.id(), all)
 }
 
@@ -163,7 +164,8 @@ fn e24_an_import_that_names_an_agent_of_ours_is_foreign_all_the_same() {
         adjusted.into(),
     ];
     let events: Vec<Event> = facts.map(|fact| Event { at, fact }).into();
-    batches.push(Batch { first: batches.last().unwrap().last() + 1, events: events.into() });
+    let (first, cause) = (batches.last().unwrap().last() + 1, Cause::Adopted);
+    batches.push(Batch { first, cause, events: events.into() });
     import(&ground, run, forged(batches));
     let refused = resumed(&ground, &agent, run, false).expect_err("it is no run of this agent");
     assert_eq!(refused.code(), "run.agent_changed");
@@ -191,7 +193,8 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
     for event in &mut events {
         if let Fact::DelegationStarted(started) = &mut event.fact {
             started.run = waiting.id();
-            started.answer = Some(InputReceived { question: "q1".into(), answer: Answer::Approve });
+            started.order =
+                TaskOrder::Answer(InputReceived { question: "q1".into(), answer: Answer::Approve });
         }
     }
     batches[last].events = events.into();

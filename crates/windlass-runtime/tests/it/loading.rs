@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Event, LimitKind, RunId, State, evolve};
 use windlass_runtime::{Agent, load, load_until};
-use windlass_store::{Answer, Batch, EventLog, MemoryLog, SqliteLog};
+use windlass_store::{Answer, Batch, Log, MemoryLog, SqliteLog, Store, forward_store};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 /// How many messages the run comes to.
@@ -14,15 +14,17 @@ const MESSAGES: usize = 1_200;
 #[derive(Debug)]
 struct Stingy(Arc<MemoryLog>);
 
-impl EventLog for Stingy {
+impl Log for Stingy {
     fn read(&self, run: RunId, from: u64, _: usize) -> Answer<'_, Vec<Batch>> {
         self.0.read(run, from, 1)
     }
 
-    windlass_store::forward_log!(0: append, follow, post, inbox, inbox_changed, hold, release, list, summary);
+    forward_store!(0: append, used, follow);
 }
 
-async fn long_run(log: Arc<dyn EventLog>) -> RunId {
+forward_store!(Inbox, Leases, Payloads, Index for Stingy => 0);
+
+async fn long_run(log: Arc<dyn Store>) -> RunId {
     let model = FnModel::new(|request| match request.history.len() {
         // One call or two, so that pieces of the log end within appends too.
         length if length < MESSAGES => {
@@ -42,12 +44,12 @@ async fn long_run(log: Arc<dyn EventLog>) -> RunId {
     agent.run("Go").await.unwrap().id()
 }
 
-async fn events(log: &dyn EventLog, run: RunId) -> Vec<Event> {
+async fn events(log: &dyn Store, run: RunId) -> Vec<Event> {
     let batches = log.read(run, 1, usize::MAX).await.unwrap();
     batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect()
 }
 
-async fn loads_as_it_was(log: &dyn EventLog, run: RunId, events: &[Event]) {
+async fn loads_as_it_was(log: &dyn Store, run: RunId, events: &[Event]) {
     let mut state = State::new(run);
     for (place, event) in events.iter().enumerate() {
         state = evolve(state, event);

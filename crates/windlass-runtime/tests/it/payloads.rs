@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Answer, CallOutcome, Content, Fact, InputKind, Media, MediaSource, Message, Part};
 use windlass_runtime::{Agent, DriveOptions};
-use windlass_store::{EventLog, RunFilter, SqliteLog};
+use windlass_store::{Inbox, Index, Log, Payloads, RunFilter, SqliteLog};
 use windlass_testing::{FnModel, FnTool, called, said};
 
 use crate::ground::{Ground, options};
@@ -75,7 +75,7 @@ fn e35_a_long_input_is_stored_and_its_images_stay() {
     let [Part::Stored(stored), Part::Image(same)] = parts.as_slice() else { panic!("{first:?}") };
     assert_eq!((stored.bytes, same), (100_000, &image));
     assert_eq!(ground.memory.payloads(), 1);
-    let read = ground.wait(ground.memory.payload(&stored.sha256, 99_990, 100)).unwrap();
+    let read = ground.wait(ground.memory.get(&stored.sha256, 99_990, 100)).unwrap();
     assert_eq!(read, b"long long ");
 }
 

@@ -11,7 +11,7 @@ use windlass_core::{
 };
 use windlass_runtime::control::{Delivery, post};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
-use windlass_store::EventLog;
+use windlass_store::{Inbox, Index};
 use windlass_testing::{BEGINNING, FnPeople, FnTool};
 
 use crate::ground::{Ground, assert_sound, options};

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::sync::Barrier;
 use windlass_core::{Answer, QuestionId, Status};
 use windlass_runtime::{Agent, DriveOptions, load};
-use windlass_store::{EventLog, MemoryLog, SqliteLog};
+use windlass_store::{MemoryLog, SqliteLog, Store};
 use windlass_testing::{FnPeople, FnTool};
 
 use crate::ground::assert_valid;
@@ -18,7 +18,7 @@ const RUNS: usize = 200;
 /// No test here takes longer than this; it is a bound, not a wait.
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn agent(log: Arc<dyn EventLog>) -> Agent {
+fn agent(log: Arc<dyn Store>) -> Agent {
     let work = FnTool::new("work", |context, _| async move {
         for _ in 0..3 {
             tokio::task::yield_now().await;
@@ -33,7 +33,7 @@ fn agent(log: Arc<dyn EventLog>) -> Agent {
         .unwrap()
 }
 
-async fn many(log: Arc<dyn EventLog>) {
+async fn many(log: Arc<dyn Store>) {
     let agent = agent(log.clone());
     // All of them are under way before the first one goes on.
     let gate = Arc::new(Barrier::new(RUNS));
@@ -108,7 +108,7 @@ async fn e23_answers_from_several_threads_at_once_are_each_taken_once() {
 #[tokio::test]
 async fn a_driver_that_is_dropped_gives_its_run_free_on_disk_too() {
     let folder = tempfile::tempdir().unwrap();
-    let log: Arc<dyn EventLog> = Arc::new(SqliteLog::open(folder.path().join("log")).unwrap());
+    let log: Arc<dyn Store> = Arc::new(SqliteLog::open(folder.path().join("log")).unwrap());
     let (begun, mut beginnings) = tokio::sync::mpsc::unbounded_channel();
     let hangs_once = FnTool::new("work", move |context, _| {
         let begun = begun.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::{Fact, InputKind, LimitKind, RunId, RunState, Status, ToolKind, Usage};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate};
-use windlass_store::EventLog;
+use windlass_store::Index;
 use windlass_testing::FnTool;
 use windlass_tools::ToolError;
 

@@ -11,7 +11,7 @@ use futures_util::future::join;
 use windlass_core::{ActionId, Event, Fact, RunId};
 use windlass_models::Delta;
 use windlass_runtime::{Agent, Environment, Prepared, UPDATES_KEPT, Update, Updates, numbered};
-use windlass_store::{Batch, EventLog};
+use windlass_store::{Batch, Log};
 use windlass_testing::{FnModel, called, said};
 
 use crate::ground::{Ground, options};

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{Answer, LOST_ATTEMPTS, RunId, RunState, Status};
 use windlass_runtime::supervisor::{Outcome, Report, Supervisor};
 use windlass_runtime::{Agent, DriveOptions, Environment, Error};
-use windlass_store::{EventLog, Holder};
+use windlass_store::{Holder, Index, Leases};
 use windlass_testing::{BEGINNING, FnModel};
 
 use crate::ground::Ground;
@@ -76,7 +76,7 @@ fn e25_what_is_due_is_resumed_and_the_rest_is_reported_once() {
     for run in [answered, held] {
         ground.wait(agent.answer(run, "q1", Answer::Approve)).unwrap();
     }
-    let fence = ground.wait(ground.memory.hold(held, &Holder("elsewhere".into()))).unwrap();
+    let fence = ground.wait(ground.memory.acquire(held, &Holder("elsewhere".into()))).unwrap();
     let mut supervisor = supervisor(&ground, vec![agent.clone()]);
     let first = pass(&ground, &mut supervisor);
     assert_eq!(

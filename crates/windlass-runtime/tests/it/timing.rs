@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use windlass_core::{CallOutcome, Fact, InputKind, LimitKind, Message, Preset, Status, ToolKind};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Run};
-use windlass_store::EventLog;
+use windlass_store::Store;
 use windlass_testing::{BEGINNING, FnModel, FnTool, called, model_failure, said};
 use windlass_tools::ToolError;
 
@@ -343,7 +343,7 @@ fn people_speak_between_turns_of_a_tool_loop() {
     let agent = Agent::builder("tested")
         .model("m", watched.clone())
         .tool(slow_tool(&ground, "t", 50))
-        .log(ground.log.clone() as Arc<dyn EventLog>)
+        .log(ground.log.clone() as Arc<dyn Store>)
         .environment(Arc::new(ground.environment.clone()))
         .build()
         .unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use windlass_core::{FailureKind, Preset, Status, Wire};
+use windlass_core::{FailureKind, Preset, Status, ToolSpec, Wire};
 use windlass_models::ModelRequest;
 use windlass_runtime::{Agent, DriveOptions, ForkOptions, Run};
 use windlass_testing::{FnModel, FnTool, model_failure, said};
@@ -11,7 +11,7 @@ use windlass_testing::{FnModel, FnTool, model_failure, said};
 /// A model that takes no tools, and is asked in text then.
 fn refusing() -> FnModel {
     FnModel::streaming(|_, request: ModelRequest| {
-        if request.tools.iter().any(|tool| tool.is_offered()) {
+        if request.tools.iter().any(ToolSpec::is_offered) {
             let failed = model_failure(&request, FailureKind::Unsupported, "no tools here");
             return stream::iter([Err(failed)]).boxed();
         }

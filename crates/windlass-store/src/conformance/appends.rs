@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use windlass_core::{Cause, HookEnd, StepEdits};
+
 use super::sample::{append, begin, fence, flat, id, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::log::{Append, EventLog, RunFilter};
+use crate::{Append, RunFilter, Store};
 
 /// What was appended is read back, equal to the last byte.
-pub async fn events_come_back_as_they_were_written(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn events_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("an append", log.append(append(run, 1, said(2, 3))).await)?;
     works("an append", log.append(append(run, 4, said(5, 1))).await)?;
@@ -19,7 +21,7 @@ pub async fn events_come_back_as_they_were_written(log: Arc<dyn EventLog>) -> Ve
 }
 
 /// Only who knows how many events there are may append.
-pub async fn an_append_expects_a_version(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn an_append_expects_a_version(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("an append at the right version", log.append(append(run, 1, said(2, 2))).await)?;
     for expected in [0, 1, 2, 4, 1_000] {
@@ -33,7 +35,7 @@ pub async fn an_append_expects_a_version(log: Arc<dyn EventLog>) -> Verdict {
 }
 
 /// An append without events is refused: it would have no place.
-pub async fn an_append_needs_an_event(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn an_append_needs_an_event(log: Arc<dyn Store>) -> Verdict {
     refused("an empty first append", log.append(append(id(1), 0, said(1, 0))).await, "store.no_events")?;
     refused("the run's summary", log.summary(id(1)).await, "store.unknown_run")?;
     let run = begin(&*log, 2).await?;
@@ -41,7 +43,7 @@ pub async fn an_append_needs_an_event(log: Arc<dyn EventLog>) -> Verdict {
 }
 
 /// Batches are read with the boundaries of their appends.
-pub async fn appends_keep_their_boundaries(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn appends_keep_their_boundaries(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let mut next = 2;
     for count in [1, 4, 2, 7, 1] {
@@ -53,22 +55,44 @@ pub async fn appends_keep_their_boundaries(log: Arc<dyn EventLog>) -> Verdict {
     same("first and last of each append", &bounds, &vec![(1, 1), (2, 2), (3, 6), (7, 8), (9, 15), (16, 16)])
 }
 
+/// An append is read with the cause that it was written with.
+pub async fn causes_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdict {
+    let run = begin(&*log, 1).await?;
+    let error = "\"quotes\" \\ \u{0} line\nbreak and \u{1f9ed}".into();
+    let edits = StepEdits { end: Some(HookEnd::Abort(error)), ..StepEdits::default() };
+    let written = [
+        Cause::Start,
+        Cause::ModelFailed { action: 2, jitter: 1_000 },
+        Cause::Stepped { action: u64::MAX, end: None, unmade: Some(Box::new(edits)) },
+        Cause::Steer,
+    ];
+    for (version, cause) in (1..).zip(written.iter().skip(1)) {
+        let append = Append { cause: cause.clone(), ..append(run, version, said(version + 1, 1)) };
+        works("an append", log.append(append).await)?;
+    }
+    let batches = works("reading", log.read(run, 1, 100).await)?;
+    let read: Vec<&Cause> = batches.iter().map(|batch| &batch.cause).collect();
+    same("the causes", &read, &written.iter().collect())?;
+    let summary = works("a summary", log.summary(run).await)?;
+    same("the number of events", &summary.version, &4)
+}
+
 /// A refused append writes no event, uses up no post and changes no summary.
-pub async fn a_refused_append_leaves_nothing_behind(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn a_refused_append_leaves_nothing_behind(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let post = works("a post", log.post(run, 5, steer("stay")).await)?;
     let before = works("a summary", log.summary(run).await)?;
     let late = Append { uses: Some(post), ..append(run, 0, said(2, 2)) };
     refused("an append at a wrong version", log.append(late).await, "store.conflict")?;
     let stranger = Append { uses: Some(post), fence: fence("stranger", 0), ..append(run, 1, said(2, 2)) };
-    refused("an append without the hold", log.append(stranger).await, "store.fenced")?;
+    refused("an append without the lease", log.append(stranger).await, "store.fenced")?;
     same("the summary", &works("a summary", log.summary(run).await)?, &before)?;
     same("the number of events", &flat(&works("reading", log.read(run, 1, 100).await)?).len(), &1)?;
     same("the number of posts", &works("the inbox", log.inbox(run, None).await)?.len(), &1)
 }
 
 /// Reads begin at any number, bring about as much as asked for, and never cut an append's end off.
-pub async fn reads_begin_anywhere_and_are_bounded(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn reads_begin_anywhere_and_are_bounded(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     for first in [2, 6, 10] {
         works("an append", log.append(append(run, first - 1, said(first, 4))).await)?;
@@ -102,16 +126,17 @@ pub async fn reads_begin_anywhere_and_are_bounded(log: Arc<dyn EventLog>) -> Ver
 }
 
 /// Every operation on a run that is not there names it.
-pub async fn unknown_runs_are_named(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn unknown_runs_are_named(log: Arc<dyn Store>) -> Verdict {
     const CODE: &str = "store.unknown_run";
     let run = id(404);
     begin(&*log, 1).await?;
     refused("an append", log.append(append(run, 3, said(4, 1))).await, CODE)?;
     refused("a read", log.read(run, 1, 10).await, CODE)?;
+    refused("used posts", log.used(run, &[]).await, CODE)?;
     refused("a post", log.post(run, 1, steer("x")).await, CODE)?;
     refused("the inbox", log.inbox(run, None).await, CODE)?;
     refused("waiting for a post", log.inbox_changed(run, None).await, CODE)?;
-    refused("a hold", log.hold(run, &fence("other", 0).holder).await, CODE)?;
+    refused("a hold", log.acquire(run, &fence("other", 0).holder).await, CODE)?;
     refused("a release", log.release(run, &fence("other", 1)).await, CODE)?;
     let followed = futures_util::StreamExt::next(&mut log.follow(run, 1)).await;
     refused("following", followed.unwrap_or(Err(StoreError::NoEvents { run })), CODE)?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use windlass_core::{RunId, Status};
 
-use super::sample::{append, begin, end, flat, said};
+use super::sample::{append, begin, cause, end, flat, said};
 use super::{Verdict, holds, same, waits, works};
-use crate::log::{Batch, Batches, EventLog};
+use crate::{Batch, Batches, Store};
 
 async fn next(batches: &mut Batches) -> Result<Batch, String> {
     match batches.next().await {
@@ -17,7 +17,7 @@ async fn next(batches: &mut Batches) -> Result<Batch, String> {
 }
 
 /// A follower gets what is there, then what comes, as it comes.
-pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("an append", log.append(append(run, 1, said(2, 2))).await)?;
     let mut batches = log.follow(run, 1);
@@ -26,27 +26,43 @@ pub async fn following_catches_up_and_goes_on_live(log: Arc<dyn EventLog>) -> Ve
     for first in [4, 5, 6] {
         holds("a follower at the end does not wait", waits(&mut batches.next()).await)?;
         works("an append", log.append(append(run, first - 1, said(first, 1))).await)?;
-        same("a live append", &next(&mut batches).await?, &Batch { first, events: said(first, 1) })?;
+        same(
+            "a live append",
+            &next(&mut batches).await?,
+            &Batch { first, cause: cause(first), events: said(first, 1) },
+        )?;
     }
     Ok(())
 }
 
 /// A follower that begins inside an append gets the rest of it, then what comes.
-pub async fn following_begins_inside_an_append(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_begins_inside_an_append(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("an append", log.append(append(run, 1, said(2, 5))).await)?;
     let mut batches = log.follow(run, 4);
-    same("the rest of the append", &next(&mut batches).await?, &Batch { first: 4, events: said(4, 3) })?;
+    same(
+        "the rest of the append",
+        &next(&mut batches).await?,
+        &Batch { first: 4, cause: cause(2), events: said(4, 3) },
+    )?;
     // One that begins where nothing is yet waits for just that.
     let mut ahead = log.follow(run, 8);
     holds("a follower ahead of the end does not wait", waits(&mut ahead.next()).await)?;
     works("an append", log.append(append(run, 6, said(7, 3))).await)?;
-    same("the whole next append", &next(&mut batches).await?, &Batch { first: 7, events: said(7, 3) })?;
-    same("the next append from 8 on", &next(&mut ahead).await?, &Batch { first: 8, events: said(8, 2) })
+    same(
+        "the whole next append",
+        &next(&mut batches).await?,
+        &Batch { first: 7, cause: cause(7), events: said(7, 3) },
+    )?;
+    same(
+        "the next append from 8 on",
+        &next(&mut ahead).await?,
+        &Batch { first: 8, cause: cause(7), events: said(8, 2) },
+    )
 }
 
 /// The stream ends after the run's last event, for early and late followers.
-pub async fn following_ends_with_the_run(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_ends_with_the_run(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let mut early = log.follow(run, 2);
     holds("a follower at the end does not wait", waits(&mut early.next()).await)?;
@@ -60,7 +76,7 @@ pub async fn following_ends_with_the_run(log: Arc<dyn EventLog>) -> Verdict {
 
 const RUSH: u64 = 200;
 
-async fn write_in_a_rush(log: &dyn EventLog, run: RunId) -> Verdict {
+async fn write_in_a_rush(log: &dyn Store, run: RunId) -> Verdict {
     for seq in 2..RUSH {
         works("an append", log.append(append(run, seq - 1, said(seq, 1))).await)?;
     }
@@ -68,7 +84,7 @@ async fn write_in_a_rush(log: &dyn EventLog, run: RunId) -> Verdict {
 }
 
 /// Followers that begin at any moment of a busy run see every event once and in order.
-pub async fn following_misses_and_repeats_nothing(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn following_misses_and_repeats_nothing(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| super::run(write_in_a_rush(&*log, run)));
@@ -84,7 +100,7 @@ pub async fn following_misses_and_repeats_nothing(log: Arc<dyn EventLog>) -> Ver
     })
 }
 
-async fn follow_through(log: &dyn EventLog, run: RunId, from: u64) -> Verdict {
+async fn follow_through(log: &dyn Store, run: RunId, from: u64) -> Verdict {
     let mut batches = log.follow(run, from);
     let mut expected = from;
     while let Some(batch) = batches.next().await {

@@ -1,15 +1,16 @@
 //! Promises of the durable inbox.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_core::Status;
 
-use super::sample::{append, begin, end, fence, said, steer};
-use super::{Verdict, holds, refused, same, waits, works};
-use crate::log::{Append, EventLog, PostId};
+use super::sample::{append, begin, end, fence, holder, said, steer};
+use super::{LostRemovals, Verdict, holds, refused, same, waits, works};
+use crate::{Append, PostId, Store};
 
 /// Posts are read in the order in which they came, from any place on, each inbox for itself.
-pub async fn an_inbox_keeps_its_order(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn an_inbox_keeps_its_order(log: Arc<dyn Store>) -> Verdict {
     let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
     let mut ids = Vec::new();
     for number in 0..5 {
@@ -31,7 +32,7 @@ pub async fn an_inbox_keeps_its_order(log: Arc<dyn EventLog>) -> Verdict {
 }
 
 /// A post is used by exactly one append, and goes with it.
-pub async fn a_post_is_used_once(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn a_post_is_used_once(log: Arc<dyn Store>) -> Verdict {
     let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
     let first = works("a post", log.post(run, 1, steer("first")).await)?;
     let second = works("a post", log.post(run, 2, steer("second")).await)?;
@@ -52,8 +53,39 @@ pub async fn a_post_is_used_once(log: Arc<dyn EventLog>) -> Verdict {
     same("what is left", &works("the inbox", log.inbox(run, None).await)?, &Vec::new())
 }
 
+/// An append's record keeps the id of the post that it uses. After a crash before the post was removed, the next holder
+/// recognises it by that.
+pub async fn a_used_post_is_recognised_by_its_id(log: Arc<dyn Store>) -> Verdict {
+    let (run, other) = (begin(&*log, 1).await?, begin(&*log, 2).await?);
+    let log: Arc<dyn Store> = LostRemovals::new(log);
+    let first = works("a post", log.post(run, 1, steer("first")).await)?;
+    let second = works("a post", log.post(run, 2, steer("second")).await)?;
+    let theirs = works("a post for another run", log.post(other, 3, steer("theirs")).await)?;
+    let all = [first, second, theirs];
+    same("the used posts before an append", &works("used posts", log.used(run, &all).await)?, &Vec::new())?;
+    let using = Append { uses: Some(first), ..append(run, 1, said(2, 1)) };
+    works("an append that uses a post", log.append(using).await)?;
+    works("a release", log.release(run, &fence("maker", 1)).await)?;
+    let fence = works("a lease", log.acquire(run, &holder("next")).await)?;
+    let listed = works("the inbox", log.inbox(run, None).await)?;
+    let listed: Vec<PostId> = listed.iter().map(|posted| posted.id).collect();
+    same("what the inbox lists after the crash", &listed, &vec![first, second])?;
+    same("the used posts", &works("used posts", log.used(run, &listed).await)?, &vec![first])?;
+    same("posts of another run", &works("used posts", log.used(other, &all).await)?, &Vec::new())?;
+    let using = |post| Append { uses: Some(post), fence: fence.clone(), ..append(run, 2, said(3, 1)) };
+    refused("using a used post again", log.append(using(first)).await, "store.post_used")?;
+    works("removing a used post", log.discard(run, first, &fence).await)?;
+    works("using the other post", log.append(using(second)).await)?;
+    let used: BTreeSet<PostId> = works("used posts", log.used(run, &all).await)?.into_iter().collect();
+    same("the used posts in the end", &used, &BTreeSet::from([first, second]))?;
+    let third = works("a post", log.post(run, 4, steer("third")).await)?;
+    works("refusing a post", log.discard(run, third, &fence).await)?;
+    same("a refused post", &works("used posts", log.used(run, &[third]).await)?, &Vec::new())?;
+    same("the number of events", &works("a summary", log.summary(run).await)?.version, &3)
+}
+
 /// Waiting ends when there is a post after the given place, and not before.
-pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let mut changed = log.inbox_changed(run, None);
     holds("waiting at an empty inbox ends", waits(&mut changed).await)?;
@@ -69,12 +101,12 @@ pub async fn waiting_for_a_post_ends_with_one(log: Arc<dyn EventLog>) -> Verdict
 }
 
 /// Only the holder takes out what it refuses; the others stay until the run ends.
-pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let first = works("a post", log.post(run, 1, steer("first")).await)?;
     let second = works("a post", log.post(run, 2, steer("second")).await)?;
     let stranger = fence("stranger", 1);
-    refused("taking a post out without the hold", log.discard(run, first, &stranger).await, "store.fenced")?;
+    refused("taking a post out without the lease", log.discard(run, first, &stranger).await, "store.fenced")?;
     works("taking a post out", log.discard(run, first, &fence("maker", 1)).await)?;
     works("taking it out again", log.discard(run, first, &fence("maker", 1)).await)?;
     let left = works("the inbox", log.inbox(run, None).await)?;
@@ -85,9 +117,9 @@ pub async fn a_refused_post_is_taken_out_by_its_holder(log: Arc<dyn EventLog>) -
     works("a post", log.post(ends, 1, steer("late")).await)?;
     end(&*log, ends, 1, Status::Answered).await?;
     same("the inbox of an ended run", &works("the inbox", log.inbox(ends, None).await)?, &Vec::new())?;
-    works("giving up the hold", log.release(run, &fence("maker", 1)).await)?;
+    works("giving up the lease", log.release(run, &fence("maker", 1)).await)?;
     refused(
-        "taking a post out after the hold",
+        "taking a post out after the lease",
         log.discard(run, second, &fence("maker", 1)).await,
         "store.not_held",
     )

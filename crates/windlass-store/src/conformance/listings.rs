@@ -6,12 +6,12 @@ use windlass_core::{AgentRef, FailKind, LimitKind, RunId, RunStarted, RunState, 
 
 use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_session, said, started};
 use super::{Verdict, holds, same, works};
-use crate::log::{Append, EventLog, RunFilter};
+use crate::{Append, RunFilter, Store};
 
 /// A summary tells agent, session, parent, standing, version, times, title and holder.
-pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
     let long = "\u{1f9ed}".repeat(80);
-    let first = RunStarted { parent: Some(id(7)), ..in_session(started(1, &long)?, "talk") };
+    let first = RunStarted { parent: Some(id(7)), ..in_session(started(1, &long), "talk") };
     let run = begin_as(&*log, 1, first).await?;
     works("an append", log.append(append(run, 1, said(2, 3))).await)?;
     let summary = works("a summary", log.summary(run).await)?;
@@ -26,7 +26,7 @@ pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn EventLog>) -> Verdict 
     holds("the title is not the beginning of the first input", long.starts_with(title))
 }
 
-async fn listed(log: &dyn EventLog, filter: RunFilter) -> Result<Vec<RunId>, String> {
+async fn listed(log: &dyn Store, filter: RunFilter) -> Result<Vec<RunId>, String> {
     let runs = works("a listing", log.list(filter).await)?;
     Ok(runs.into_iter().map(|summary| summary.run).collect())
 }
@@ -36,7 +36,7 @@ fn ids(numbers: impl IntoIterator<Item = u32>) -> Vec<RunId> {
 }
 
 /// All runs of a listing, so many at a time, each page where the one before ended.
-async fn paged(log: &dyn EventLog, filter: RunFilter) -> Result<Vec<RunId>, String> {
+async fn paged(log: &dyn Store, filter: RunFilter) -> Result<Vec<RunId>, String> {
     let (mut before, mut all) = (None, Vec::new());
     loop {
         let page = works("a page", log.list(RunFilter { before, ..filter.clone() }).await)?;
@@ -50,7 +50,7 @@ async fn paged(log: &dyn EventLog, filter: RunFilter) -> Result<Vec<RunId>, Stri
 }
 
 /// Newest first, so many at a time, each page where the one before ended.
-pub async fn listings_are_newest_first_and_paged(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn listings_are_newest_first_and_paged(log: Arc<dyn Store>) -> Verdict {
     same("an empty log", &listed(&*log, RunFilter::default()).await?, &Vec::new())?;
     for number in 1..=120 {
         begin(&*log, number).await?;
@@ -62,10 +62,10 @@ pub async fn listings_are_newest_first_and_paged(log: Arc<dyn EventLog>) -> Verd
 
 /// The newest run is the one that began last, also where the clock was set back in between: then neither its id nor its time
 /// is the greatest. What happens to a run after its beginning changes no order.
-pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> Verdict {
     // An hour of clock lies between the second run and the third.
     for number in [3_600_007, 3_600_008, 5, 6, 7] {
-        begin_as(&*log, number, in_session(started(number, "hello")?, "talk")).await?;
+        begin_as(&*log, number, in_session(started(number, "hello"), "talk")).await?;
     }
     let newest_first = ids([7, 6, 5, 3_600_008, 3_600_007]);
     same("a listing", &listed(&*log, RunFilter::default()).await?, &newest_first)?;
@@ -86,17 +86,17 @@ pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn EventLog>) -
     holds("a later run has no higher number", numbers.is_sorted_by(|later, earlier| later > earlier))
 }
 
-async fn five_runs(log: &dyn EventLog) -> Verdict {
-    begin_as(log, 1, in_session(started(1, "one")?, "a")).await?;
-    begin_as(log, 2, in_session(started(2, "two")?, "b")).await?;
+async fn five_runs(log: &dyn Store) -> Verdict {
+    begin_as(log, 1, in_session(started(1, "one"), "a")).await?;
+    begin_as(log, 2, in_session(started(2, "two"), "b")).await?;
     let writer = AgentRef { name: "writer".into(), digest: "d2".into() };
     begin_as(
         log,
         3,
-        RunStarted { agent: writer, parent: Some(id(1)), ..in_session(started(3, "three")?, "a") },
+        RunStarted { agent: writer, parent: Some(id(1)), ..in_session(started(3, "three"), "a") },
     )
     .await?;
-    begin_as(log, 4, RunStarted { parent: Some(id(1)), ..started(4, "four")? }).await?;
+    begin_as(log, 4, RunStarted { parent: Some(id(1)), ..started(4, "four") }).await?;
     begin(log, 5).await?;
     end(log, id(2), 1, Status::Answered).await?;
     end(log, id(3), 1, Status::Limit(LimitKind::ModelCalls)).await?;
@@ -106,7 +106,7 @@ async fn five_runs(log: &dyn EventLog) -> Verdict {
 }
 
 /// Every filter keeps what fits and only that, alone and together.
-pub async fn listings_keep_to_every_filter(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn listings_keep_to_every_filter(log: Arc<dyn Store>) -> Verdict {
     five_runs(&*log).await?;
     let all = RunFilter::default();
     let fourth = works("a summary", log.summary(id(4)).await)?.number;

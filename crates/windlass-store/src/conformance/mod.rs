@@ -1,14 +1,16 @@
-//! What every [`EventLog`] promises, as checks that any store can be held to.
+//! What every [`Store`] promises, as checks that any store can be held to.
 //!
 //! Each promise is a function that takes a fresh, empty log and says what is wrong with it in words. [`all`] checks
-//! every promise and collects what was broken; [`log_conformance!`](crate::log_conformance) makes a `#[test]` of each.
+//! every promise and collects what was broken; [`store_conformance!`](crate::store_conformance) makes a `#[test]` of each.
 
 mod appends;
 mod follows;
-mod holds;
 mod inboxes;
+mod leases;
 mod listings;
+mod lost;
 mod payloads;
+mod pruning;
 mod races;
 mod sample;
 
@@ -21,14 +23,16 @@ use std::time::{Duration, Instant};
 
 pub use appends::*;
 pub use follows::*;
-pub use holds::*;
 pub use inboxes::*;
+pub use leases::*;
 pub use listings::*;
+pub use lost::LostRemovals;
 pub use payloads::*;
+pub use pruning::*;
 pub use races::*;
 
+use crate::Store;
 use crate::error::StoreError;
-use crate::log::EventLog;
 
 /// What a check brings: nothing, or what was promised and what was found.
 pub type Verdict = Result<(), String>;
@@ -39,13 +43,14 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Hands the names of all promises to another macro, after its own arguments.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! each_log_promise {
+macro_rules! each_store_promise {
     ($then:path { $($more:tt)* }) => {
         $then! { { $($more)* }
             events_come_back_as_they_were_written,
             an_append_expects_a_version,
             an_append_needs_an_event,
             appends_keep_their_boundaries,
+            causes_come_back_as_they_were_written,
             a_refused_append_leaves_nothing_behind,
             reads_begin_anywhere_and_are_bounded,
             unknown_runs_are_named,
@@ -55,22 +60,26 @@ macro_rules! each_log_promise {
             following_misses_and_repeats_nothing,
             an_inbox_keeps_its_order,
             a_post_is_used_once,
+            a_used_post_is_recognised_by_its_id,
             waiting_for_a_post_ends_with_one,
             a_refused_post_is_taken_out_by_its_holder,
             a_payload_is_kept_once_and_read_by_ranges,
             an_append_needs_the_payloads_that_it_names,
-            a_new_run_is_held_by_its_maker,
-            a_hold_passes_on_with_a_higher_epoch,
-            a_lost_hold_cannot_write_or_release,
-            a_hold_is_confirmed_while_it_stands,
+            a_new_run_is_leased_to_its_maker,
+            a_lease_passes_on_with_a_higher_epoch,
+            a_lost_lease_cannot_write_or_release,
+            a_lease_is_renewed_while_it_stands,
             a_parked_run_is_listed_as_suspended,
             due_runs_are_listed,
             a_clock_that_is_set_back_stretches_no_wait,
-            ends_and_pauses_give_up_the_hold,
+            ends_and_pauses_give_up_the_lease,
             a_summary_says_how_a_run_stands,
             listings_are_newest_first_and_paged,
             the_newest_run_is_the_one_that_began_last,
             listings_keep_to_every_filter,
+            pruning_takes_out_what_has_ended,
+            pruning_keeps_to_every_condition,
+            pruning_keeps_bases_parents_and_held_runs,
             many_runs_at_once_do_not_mix,
             one_of_many_appends_at_a_version_wins,
             one_of_many_holders_wins,
@@ -78,13 +87,13 @@ macro_rules! each_log_promise {
     };
 }
 
-/// Makes a module with one `#[test]` per promise: `log_conformance!(memory, || Arc::new(MemoryLog::new()))`.
+/// Makes a module with one `#[test]` per promise: `store_conformance!(memory, || Arc::new(MemoryLog::new()))`.
 ///
 /// The expression is evaluated in each test and gives a function that makes a fresh, empty log.
 #[macro_export]
-macro_rules! log_conformance {
+macro_rules! store_conformance {
     ($module:ident, $make:expr) => {
-        $crate::each_log_promise! { $crate::log_conformance { tests $module, $make } }
+        $crate::each_store_promise! { $crate::store_conformance { tests $module, $make } }
     };
     ({ tests $module:ident, $make:expr } $($promise:ident,)+) => {
         mod $module {
@@ -92,7 +101,7 @@ macro_rules! log_conformance {
             $(#[test]
             fn $promise() {
                 let make = $make;
-                let log: ::std::sync::Arc<dyn $crate::EventLog> = make();
+                let log: ::std::sync::Arc<dyn $crate::Store> = make();
                 let verdict = $crate::conformance::run($crate::conformance::$promise(log));
                 assert_eq!(verdict, Ok(()));
             })+
@@ -112,9 +121,9 @@ macro_rules! check_each {
 ///
 /// # Errors
 /// One line for each promise that is not kept.
-pub async fn all(make: impl Fn() -> Arc<dyn EventLog>) -> Verdict {
+pub async fn all(make: impl Fn() -> Arc<dyn Store>) -> Verdict {
     let mut broken: Vec<String> = Vec::new();
-    each_log_promise! { check_each { make, broken } }
+    each_store_promise! { check_each { make, broken } }
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
 }
 

@@ -6,7 +6,7 @@ use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref};
 
 use super::sample::{BEGAN, append, begin};
 use super::{Verdict, holds, refused, same, works};
-use crate::log::EventLog;
+use crate::Store;
 
 /// Bytes that repeat nowhere near: more than any store keeps in one piece.
 fn many() -> Arc<[u8]> {
@@ -21,13 +21,13 @@ fn naming(sha256: &str) -> Arc<[Event]> {
 }
 
 /// Bytes are kept under their SHA-256, the same ones once, and come back by ranges.
-pub async fn a_payload_is_kept_once_and_read_by_ranges(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn a_payload_is_kept_once_and_read_by_ranges(log: Arc<dyn Store>) -> Verdict {
     let abc = works("a payload", log.put(Arc::from(*b"abc")).await)?;
     // FIPS 180-2, appendix B.1.
     same("a digest", &&*abc, &"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")?;
-    same("the bytes", &works("reading", log.payload(&abc, 0, 100).await)?, &b"abc".to_vec())?;
+    same("the bytes", &works("reading", log.get(&abc, 0, 100).await)?, &b"abc".to_vec())?;
     let empty = works("an empty payload", log.put(Arc::from([])).await)?;
-    same("no bytes", &works("reading", log.payload(&empty, 0, 100).await)?, &Vec::new())?;
+    same("no bytes", &works("reading", log.get(&empty, 0, 100).await)?, &Vec::new())?;
     let bytes = many();
     let large = works("a large payload", log.put(bytes.clone()).await)?;
     same("the digest of the same bytes", &works("the same payload", log.put(bytes.clone()).await)?, &large)?;
@@ -44,17 +44,17 @@ pub async fn a_payload_is_kept_once_and_read_by_ranges(log: Arc<dyn EventLog>) -
         (17, 0),
     ];
     for (from, max) in ranges {
-        let found = works("a range", log.payload(&large, from as u64, max).await)?;
+        let found = works("a range", log.get(&large, from as u64, max).await)?;
         let promised = bytes.get(from.min(len)..from.saturating_add(max).min(len)).unwrap_or_default();
         holds(&format!("the bytes from {from}, at most {max}, are others"), found == promised)?;
     }
     let missing = "0".repeat(64);
-    refused("reading what is not there", log.payload(&missing, 0, 1).await, "store.unknown_payload")?;
-    refused("reading by no digest", log.payload("no digest", 0, 1).await, "store.unknown_payload").map(drop)
+    refused("reading what is not there", log.get(&missing, 0, 1).await, "store.unknown_payload")?;
+    refused("reading by no digest", log.get("no digest", 0, 1).await, "store.unknown_payload").map(drop)
 }
 
 /// An append whose events refer to a payload that is not there is refused.
-pub async fn an_append_needs_the_payloads_that_it_names(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn an_append_needs_the_payloads_that_it_names(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let missing = naming(&"0".repeat(64));
     refused(

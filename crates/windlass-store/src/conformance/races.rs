@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::sample::{append, begin, fence, flat, holder, id, said};
 use super::{Verdict, holds, same, works};
+use crate::Store;
 use crate::error::StoreError;
-use crate::log::EventLog;
 
 const THREADS: u32 = 8;
 const RUNS: u32 = 8;
@@ -28,7 +28,7 @@ fn on_threads<T: Send>(work: impl Fn(u32) -> Result<T, String> + Sync) -> Result
 }
 
 /// Runs that are written at the same time keep their own events.
-pub async fn many_runs_at_once_do_not_mix(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn many_runs_at_once_do_not_mix(log: Arc<dyn Store>) -> Verdict {
     on_threads(|thread| {
         super::run(async {
             for step in 0..=APPENDS {
@@ -53,7 +53,7 @@ pub async fn many_runs_at_once_do_not_mix(log: Arc<dyn EventLog>) -> Verdict {
 }
 
 /// Of several appends that expect the same version, one is written and the others are told of the conflict.
-pub async fn one_of_many_appends_at_a_version_wins(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn one_of_many_appends_at_a_version_wins(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     for version in 1..=APPENDS {
         let won = on_threads(|thread| {
@@ -75,13 +75,13 @@ pub async fn one_of_many_appends_at_a_version_wins(log: Arc<dyn EventLog>) -> Ve
 }
 
 /// Of several that reach for a free run, one gets it and the others are told who.
-pub async fn one_of_many_holders_wins(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn one_of_many_holders_wins(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
     let fences = on_threads(|thread| {
         let mut got = None;
         super::run(async {
-            match log.hold(run, &holder(&format!("holder {thread}"))).await {
+            match log.acquire(run, &holder(&format!("holder {thread}"))).await {
                 Ok(fence) => got = Some(fence),
                 Err(StoreError::Held { .. }) => {}
                 Err(other) => return Err(format!("a late hold: found {other:?}, promised that it is held")),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Budget, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput, RunStarted,
-    RunState, SessionId, Status, Steered, Usage,
+    AgentRef, Budget, Cause, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput,
+    RunStarted, RunState, SessionId, Status, Steered, Usage,
 };
 
 use super::works;
-use crate::log::{Append, Batch, EventLog, Fence, Holder};
+use crate::{Append, Batch, Fence, Holder, Store};
 
 /// The time of the first event of every sample run, plus its number.
 pub(super) const BEGAN: Millis = 1_700_000_000_000;
@@ -26,8 +26,8 @@ pub(super) fn id(number: u32) -> RunId {
     RunId::from_number(u128::from(number))
 }
 
-pub(super) fn started(number: u32, said: &str) -> Result<RunStarted, String> {
-    Ok(RunStarted {
+pub(super) fn started(number: u32, said: &str) -> RunStarted {
+    RunStarted {
         output: None,
         run: id(number),
         agent: AgentRef { name: "librarian".into(), digest: "d1".into() },
@@ -42,7 +42,7 @@ pub(super) fn started(number: u32, said: &str) -> Result<RunStarted, String> {
         policy: Arc::new(Preset::CHAT.policy()),
         seals: None,
         trace: None,
-    })
+    }
 }
 
 /// So many events, the first with that sequence number. They differ from each other and hold difficult text.
@@ -52,6 +52,11 @@ pub(super) fn said(first: u64, count: u64) -> Arc<[Event]> {
         Event { at: BEGAN + seq, fact: Fact::from(Steered { text }) }
     };
     (first..first + count).map(event).collect()
+}
+
+/// The cause of the sample append that begins with that event: no two that follow each other are the same.
+pub(super) fn cause(first: u64) -> Cause {
+    if first == 1 { Cause::Start } else { Cause::TimerFired { action: first } }
 }
 
 pub(super) fn ended(status: Status) -> Arc<[Event]> {
@@ -65,11 +70,11 @@ pub(super) fn steer(text: &str) -> InputKind {
 }
 
 /// Begins a run with one event, held by `maker` with epoch 1.
-pub(super) async fn begin(log: &dyn EventLog, number: u32) -> Result<RunId, String> {
-    begin_as(log, number, started(number, "hello")?).await
+pub(super) async fn begin(log: &dyn Store, number: u32) -> Result<RunId, String> {
+    begin_as(log, number, started(number, "hello")).await
 }
 
-pub(super) async fn begin_as(log: &dyn EventLog, number: u32, started: RunStarted) -> Result<RunId, String> {
+pub(super) async fn begin_as(log: &dyn Store, number: u32, started: RunStarted) -> Result<RunId, String> {
     let run = started.run;
     let events: Arc<[Event]> = Arc::new([Event { at: BEGAN + Millis::from(number), fact: started.into() }]);
     works("beginning a run", log.append(append(run, 0, events)).await)?;
@@ -78,11 +83,12 @@ pub(super) async fn begin_as(log: &dyn EventLog, number: u32, started: RunStarte
 
 /// An append of a running run by `maker` with epoch 1.
 pub(super) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunState::Running }
+    let cause = cause(expected + 1);
+    Append { run, expected, events, cause, fence: fence("maker", 1), uses: None, standing: RunState::Running }
 }
 
 /// Ends a run that has so many events.
-pub(super) async fn end(log: &dyn EventLog, run: RunId, expected: u64, status: Status) -> Result<(), String> {
+pub(super) async fn end(log: &dyn Store, run: RunId, expected: u64, status: Status) -> Result<(), String> {
     let append = Append { standing: RunState::Ended(status), ..append(run, expected, ended(status)) };
     works("ending a run", log.append(append).await)
 }

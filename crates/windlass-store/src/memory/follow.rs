@@ -9,7 +9,7 @@ use windlass_core::RunId;
 use super::lock;
 use super::runs::{Next, Runs};
 use crate::error::StoreError;
-use crate::log::{Batch, Batches};
+use crate::{Batch, Batches};
 
 /// How many events a follower takes out of the log at a time.
 const STEP_EVENTS: usize = 256;

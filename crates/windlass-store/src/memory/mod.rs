@@ -13,16 +13,18 @@ use futures_core::future::BoxFuture;
 use windlass_core::{InputKind, Millis, RunId, Text};
 
 use crate::error::StoreError;
-use crate::log::{
-    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Wake,
-};
-use crate::payload;
+use crate::inbox::{Inbox, PostId, Posted};
+use crate::index::{Index, RunFilter, RunSummary};
+use crate::leases::{Fence, Holder, Leases, Wake};
+use crate::log::{Append, Batch, Batches, Log};
+use crate::payload::{self, Payloads};
+use crate::pruning::Pruning;
 use runs::{Effects, Runs};
 
 /// How many ended runs a [`MemoryLog`] keeps unless told otherwise. Runs that another run is based on do not count.
 pub const MAX_ENDED_RUNS: usize = 10_000;
 
-/// A log in memory. Share it as `Arc<dyn EventLog>`.
+/// A log in memory. Share it as `Arc<dyn Store>`. It bounds itself, and cannot be [pruned](Index::pruning).
 #[derive(Debug)]
 pub struct MemoryLog {
     runs: Arc<Mutex<Runs>>,
@@ -85,7 +87,7 @@ fn ready<T: Send + 'static>(result: Result<T, StoreError>) -> BoxFuture<'static,
     Box::pin(std::future::ready(result))
 }
 
-impl EventLog for MemoryLog {
+impl Log for MemoryLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         let result = self.lock().append(append);
         // Waking tasks and dropping old runs takes its time: both happen outside the lock.
@@ -96,10 +98,16 @@ impl EventLog for MemoryLog {
         ready(self.lock().read(run, from, max))
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> BoxFuture<'_, Result<Vec<PostId>, StoreError>> {
+        ready(self.lock().used(run, posts))
+    }
+
     fn follow(&self, run: RunId, from: u64) -> Batches {
         follow::follow(Arc::clone(&self.runs), run, from)
     }
+}
 
+impl Inbox for MemoryLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         let result = self.lock().post(run, at, what);
         ready(result.map(|(id, waiters)| {
@@ -126,7 +134,9 @@ impl EventLog for MemoryLog {
     fn discard(&self, run: RunId, post: PostId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         ready(self.lock().discard(run, post, fence))
     }
+}
 
+impl Payloads for MemoryLog {
     fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
         // The digest of a large payload takes its time: it is made outside the lock.
         ready(payload::digest(&bytes).map(|digest| {
@@ -135,37 +145,40 @@ impl EventLog for MemoryLog {
         }))
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
         let digest = payload::parse(sha256);
         ready(digest.and_then(|digest| self.lock().payloads.read(&digest, from, max)))
     }
+}
 
-    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
-        ready(self.lock().hold(run, holder))
+impl Leases for MemoryLog {
+    fn acquire(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
+        ready(self.lock().acquire(run, holder))
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        ready(self.lock().confirm(run, fence))
+    fn renew(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.lock().renew(run, fence))
     }
 
     fn release(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
         ready(self.lock().release(run, fence))
     }
 
-    fn park_until(
-        &self,
-        run: RunId,
-        fence: &Fence,
-        wake: Option<Wake>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> BoxFuture<'_, Result<(), StoreError>> {
         ready(self.lock().park(run, fence, wake))
     }
+}
 
+impl Index for MemoryLog {
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         ready(Ok(self.lock().list(&filter)))
     }
 
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
         ready(self.lock().summary(run))
+    }
+
+    fn pruning(&self) -> Option<&dyn Pruning> {
+        None
     }
 }

@@ -1,6 +1,6 @@
 //! The runs in memory: plain data behind one lock. Nothing here waits.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::payloads::Payloads;
@@ -8,13 +8,13 @@ use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use windlass_core::{CLOCK_JUMP_MS, InputKind, Millis, RunId, RunState};
 
-use crate::INBOX_POSTS;
 use crate::error::StoreError;
-use crate::log::{
-    Append, Batch, DEFAULT_LISTED, Fence, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary, Wake,
-};
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
+use crate::{
+    Append, Batch, DEFAULT_LISTED, Fence, Holder, INBOX_POSTS, PostId, Posted, RunFilter, RunNumber,
+    RunSummary, Wake,
+};
 
 /// All runs of a log.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(super) struct Run {
     wake: Option<Wake>,
     hold: Lease,
     inbox: VecDeque<Posted>,
+    /// The posts that its appends have used.
+    used: BTreeSet<PostId>,
     /// The payloads that its events refer to.
     payloads: Vec<Digest>,
     followers: Option<Arc<Notify>>,
@@ -97,12 +99,12 @@ impl Runs {
     }
 
     pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
-        let Append { run, expected, events, fence, uses, standing } = append;
+        let Append { run, expected, events, cause, fence, uses, standing } = append;
         if events.is_empty() {
             return Err(StoreError::NoEvents { run });
         }
         let version = events.len() as u64;
-        let batch = Batch { first: expected + 1, events };
+        let batch = Batch { first: expected + 1, cause, events };
         let ended = matches!(standing, RunState::Ended(_));
         let needed = payload::needed(&batch.events)?;
         self.payloads.check(&needed)?;
@@ -148,6 +150,11 @@ impl Runs {
         Ok(self.get(run)?.read(from, max))
     }
 
+    pub(super) fn used(&self, run: RunId, posts: &[PostId]) -> Result<Vec<PostId>, StoreError> {
+        let there = self.get(run)?;
+        Ok(posts.iter().copied().filter(|post| there.used.contains(post)).collect())
+    }
+
     pub(super) fn next(&mut self, run: RunId, from: u64, max: usize) -> Result<Next, StoreError> {
         let there = self.get_mut(run)?;
         if from <= there.version {
@@ -182,7 +189,7 @@ impl Runs {
     }
 
     pub(super) fn discard(&mut self, run: RunId, post: PostId, fence: &Fence) -> Result<(), StoreError> {
-        self.confirm(run, fence)?;
+        self.renew(run, fence)?;
         let there = self.get_mut(run)?;
         there.inbox.retain(|posted| posted.id != post);
         Ok(())
@@ -201,7 +208,7 @@ impl Runs {
         Ok(Some(Arc::clone(there.inbox_waiters.get_or_insert_default()).notified_owned()))
     }
 
-    pub(super) fn hold(&mut self, run: RunId, holder: &Holder) -> Result<Fence, StoreError> {
+    pub(super) fn acquire(&mut self, run: RunId, holder: &Holder) -> Result<Fence, StoreError> {
         let hold = &mut self.get_mut(run)?.hold;
         if hold.held && !hold.dead {
             return Err(StoreError::Held { run, holder: hold.fence.holder.0.to_string() });
@@ -212,7 +219,7 @@ impl Runs {
     }
 
     /// Whether a hold still stands.
-    pub(super) fn confirm(&self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
+    pub(super) fn renew(&self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
         let there = self.get(run)?;
         there.check(run, there.version, fence)
     }
@@ -323,6 +330,7 @@ impl Run {
             wake: None,
             hold: Lease { fence, held: standing == RunState::Running, dead: false },
             inbox: VecDeque::new(),
+            used: BTreeSet::new(),
             payloads: Vec::new(),
             followers: None,
             inbox_waiters: None,
@@ -351,7 +359,9 @@ impl Run {
 
     fn use_post(&mut self, run: RunId, post: PostId) -> Result<(), StoreError> {
         let at = self.inbox.iter().position(|posted| posted.id == post);
-        at.and_then(|at| self.inbox.remove(at)).map(drop).ok_or(StoreError::PostUsed { run, post: post.0 })
+        at.and_then(|at| self.inbox.remove(at)).ok_or(StoreError::PostUsed { run, post: post.0 })?;
+        self.used.insert(post);
+        Ok(())
     }
 
     fn read(&self, from: u64, max: usize) -> Vec<Batch> {

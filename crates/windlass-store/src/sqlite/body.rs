@@ -1,4 +1,4 @@
-//! The stored form of an append's events: a JSON array in the form of [`Event`] itself.
+//! The stored form of an append: its cause as JSON, and its events as a JSON array in the form of [`Event`] itself.
 //!
 //! `at` is left out where it is the append's own time, which is nearly always.
 
@@ -8,10 +8,10 @@ use std::fmt::{self, Write as _};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use windlass_core::{Event, Fact, Millis, RunId};
+use windlass_core::{Cause, Event, Fact, Millis, RunId};
 
+use crate::Batch;
 use crate::error::StoreError;
-use crate::log::Batch;
 
 /// About how many bytes an event takes without long texts.
 const EVENT_BYTES: usize = 256;
@@ -50,24 +50,43 @@ pub(super) struct Head {
     pub(super) schema: u32,
 }
 
-/// Reads what [`write`] wrote, in this version or in an earlier one.
-pub(super) fn read(run: RunId, head: Head, text: &str) -> Result<Batch, StoreError> {
+/// Reads the cause and the events of an append, written by this version or by an earlier one.
+pub(super) fn read(run: RunId, head: Head, texts: (&str, &str)) -> Result<Batch, StoreError> {
+    read_by(&OURS, run, head, texts)
+}
+
+/// How what other schema versions wrote is read.
+struct Upcasts {
+    fact: fn(schema: u32, kind: &str, body: &str) -> serde_json::Result<Fact>,
+    cause: fn(schema: u32, text: &str) -> serde_json::Result<Cause>,
+}
+
+const OURS: Upcasts = Upcasts { fact: Fact::from_body_of, cause: Cause::from_json_of };
+
+fn read_by(
+    upcasts: &Upcasts,
+    run: RunId,
+    head: Head,
+    (cause, text): (&str, &str),
+) -> Result<Batch, StoreError> {
     let first = (head.last + 1).saturating_sub(head.count);
+    let corrupt = |seq, error| StoreError::Corrupt { run, seq, source: Box::new(error) };
+    let cause = (upcasts.cause)(head.schema, cause).map_err(|error| corrupt(first, error))?;
     let mut events = Vec::with_capacity(head.count.min(MOST_SET_ASIDE) as usize);
     let mut reader = serde_json::Deserializer::from_str(text);
-    let read = Events { head, into: &mut events }.deserialize(&mut reader).and_then(|()| reader.end());
+    let read = Events { each: One { head, upcasts }, into: &mut events }
+        .deserialize(&mut reader)
+        .and_then(|()| reader.end());
     match read {
-        Ok(()) => Ok(Batch { first, events: events.into() }),
-        Err(error) => {
-            Err(StoreError::Corrupt { run, seq: first + events.len() as u64, source: Box::new(error) })
-        }
+        Ok(()) => Ok(Batch { first, cause, events: events.into() }),
+        Err(error) => Err(corrupt(first + events.len() as u64, error)),
     }
 }
 
 /// The array of an append's events. Each is read in one pass, straight into what it is: this is most of what loading a
 /// run takes.
 struct Events<'e> {
-    head: Head,
+    each: One<'e>,
     into: &'e mut Vec<Event>,
 }
 
@@ -87,7 +106,7 @@ impl<'de> Visitor<'de> for Events<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(event) = seq.next_element_seed(One(self.head))? {
+        while let Some(event) = seq.next_element_seed(self.each)? {
             self.into.push(event);
         }
         Ok(())
@@ -96,9 +115,12 @@ impl<'de> Visitor<'de> for Events<'_> {
 
 /// One event of the array.
 #[derive(Clone, Copy)]
-struct One(Head);
+struct One<'u> {
+    head: Head,
+    upcasts: &'u Upcasts,
+}
 
-impl<'de> DeserializeSeed<'de> for One {
+impl<'de> DeserializeSeed<'de> for One<'_> {
     type Value = Event;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Event, D::Error> {
@@ -106,7 +128,7 @@ impl<'de> DeserializeSeed<'de> for One {
     }
 }
 
-impl<'de> Visitor<'de> for One {
+impl<'de> Visitor<'de> for One<'_> {
     type Value = Event;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,12 +136,13 @@ impl<'de> Visitor<'de> for One {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
-        let (mut at, mut kind, mut fact, mut raw) = (self.0.at, None::<Kind<'de>>, None, None::<&RawValue>);
+        let (mut at, mut kind, mut fact, mut raw) =
+            (self.head.at, None::<Kind<'de>>, None, None::<&RawValue>);
         while let Some(key) = map.next_key::<Kind<'de>>()? {
             match (&*key.0, &kind) {
                 ("at", _) => at = map.next_value()?,
                 ("type", _) => kind = Some(map.next_value()?),
-                ("data", Some(kind)) if self.0.schema == Fact::SCHEMA => {
+                ("data", Some(kind)) if self.head.schema == Fact::SCHEMA => {
                     fact = Some(map.next_value_seed(Body(&kind.0))?);
                 }
                 // Of an earlier schema, or not in the order in which we write.
@@ -131,7 +154,7 @@ impl<'de> Visitor<'de> for One {
         let fact = match (fact, raw) {
             (Some(fact), _) => fact,
             (None, Some(raw)) => {
-                Fact::from_body_of(self.0.schema, &kind.0, raw.get()).map_err(A::Error::custom)?
+                (self.upcasts.fact)(self.head.schema, &kind.0, raw.get()).map_err(A::Error::custom)?
             }
             (None, None) => return Err(A::Error::missing_field("data")),
         };
@@ -151,5 +174,38 @@ impl<'de> DeserializeSeed<'de> for Body<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Fact, D::Error> {
         Fact::deserialize_body(self.0, from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::Steered;
+
+    use super::*;
+
+    /// A version 0 that never was: what is `text` now was `said`, and the cause `steer` was named `steered`.
+    const SYNTHETIC: Upcasts = Upcasts {
+        fact: |schema, kind, body| {
+            assert_eq!(schema, 0);
+            Fact::from_body(kind, &body.replace("\"said\"", "\"text\""))
+        },
+        cause: |schema, text| {
+            assert_eq!(schema, 0);
+            serde_json::from_str(&text.replace("\"steered\"", "\"steer\""))
+        },
+    };
+
+    #[test]
+    fn e34_an_append_of_an_earlier_schema_is_read_through_the_upcasts() {
+        let (run, cause) = (RunId::from_number(1), r#"{"type":"steered"}"#);
+        let body =
+            r#"[{"type":"Steered","data":{"said":"hi"}},{"at":4,"type":"Steered","data":{"said":"ho"}}]"#;
+        let head = Head { last: 9, count: 2, at: 5, schema: 0 };
+        let said = |at, text: &str| Event { at, fact: Steered { text: text.into() }.into() };
+        let events = [said(5, "hi"), said(4, "ho")].into();
+        let batch = read_by(&SYNTHETIC, run, head, (cause, body)).unwrap();
+        assert_eq!(batch, Batch { first: 8, cause: Cause::Steer, events });
+        let error = read(run, head, (cause, body)).unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { seq: 8, .. }), "there is no such version: {error:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The hash chain of a run: each append's row holds a SHA-256 over its own content and the hash before it, so that a change
 //! of any letter is found. It has no key: it finds damage, not forgery.
 //!
-//! A chain never leaves its run, so that pruning breaks none. The body is hashed on the appender's thread; the writer
+//! A chain never leaves its run, so that pruning breaks none. Cause and body are hashed on the appender's thread; the writer
 //! only hashes the two digests and the columns.
 
 use rusqlite::Connection;
@@ -9,9 +9,10 @@ use sha2::{Digest as _, Sha256};
 use windlass_core::{Millis, RunId};
 
 use super::rows::{self, Fault};
+use crate::PostId;
 use crate::payload::Digest;
 
-/// What a row says beside its body.
+/// What a row says beside cause and body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) run: RunId,
@@ -19,64 +20,67 @@ pub(super) struct Link {
     pub(super) count: u64,
     pub(super) at: Millis,
     pub(super) schema: u32,
+    pub(super) uses: Option<PostId>,
 }
 
 impl Link {
-    /// The hash of an append with a body of that digest, after one with the hash `before`.
-    pub(super) fn hash(self, before: Option<&Digest>, body: &Digest) -> Digest {
+    /// The hash of an append with a content of that digest, after one with the hash `before`; zeros before the first.
+    pub(super) fn hash(self, before: &Digest, content: &Digest) -> Digest {
         let mut hash = Sha256::new();
-        hash.update(before.unwrap_or(&Digest::default()));
+        hash.update(before);
         hash.update(self.run.0.as_bytes());
-        for number in [self.last, self.count, self.at, u64::from(self.schema)] {
+        // No post has the number 0.
+        let uses = self.uses.map_or(0, |post| post.0);
+        for number in [self.last, self.count, self.at, u64::from(self.schema), uses] {
             hash.update(number.to_be_bytes());
         }
-        hash.update(body);
+        hash.update(content);
         hash.finalize().into()
     }
 }
 
-/// The digest of a body.
-pub(super) fn body(text: &str) -> Digest {
-    Sha256::digest(text).into()
+/// The digest of an append's content: its cause, a line feed, and its body.
+pub(super) fn content(cause: impl AsRef<[u8]>, body: impl AsRef<[u8]>) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update(cause);
+    hash.update(b"\n");
+    hash.update(body);
+    hash.finalize().into()
 }
 
-/// What a look along the chains has found.
-#[derive(Debug, Default)]
-pub(super) struct Looked {
-    /// How many appends have no hash: an earlier format wrote them.
-    pub(super) unhashed: u64,
-    /// Run and last event of each append that is not what was written, at most as many as were asked for.
-    pub(super) changed: Vec<(RunId, u64)>,
-}
-
-/// Looks along the chain of one run, or of all. One append is in memory at a time.
-pub(super) fn look(connection: &Connection, only: Option<RunId>, named: usize) -> Result<Looked, Fault> {
+/// Looks along the chain of one run, or of all. Gives run and last event of each append that is not what was written, at most
+/// so many. One append is in memory at a time.
+pub(super) fn look(
+    connection: &Connection,
+    only: Option<RunId>,
+    named: usize,
+) -> Result<Vec<(RunId, u64)>, Fault> {
     let mut query = connection.prepare(
-        "SELECT runs.run, appends.run, last, count, at, schema, body, chain, unhashed FROM appends \
+        "SELECT runs.run, appends.run, last, count, at, schema, cause, body, chain, uses FROM appends \
          JOIN runs ON runs.no = appends.run WHERE ?1 IS NULL OR runs.run = ?1 ORDER BY appends.run, last",
     )?;
     let mut rows = query.query([only.map(|run| run.0.as_bytes().to_vec())])?;
-    let mut looked = Looked::default();
-    let mut before: Option<(i64, u64, Option<Digest>)> = None;
+    let mut changed = Vec::new();
+    let mut before: Option<(i64, u64, Digest)> = None;
     while let Some(row) = rows.next()? {
         let (no, run): (i64, RunId) = (row.get(1)?, rows::run_id(row, 0)?);
         let [last, count, at] = [row.get::<_, i64>(2)?, row.get(3)?, row.get(4)?].map(i64::cast_unsigned);
-        let link = Link { run, last, count, at, schema: row.get(5)? };
-        let text = row.get_ref(6)?.as_bytes().map_err(rusqlite::Error::from)?;
-        let stored: Option<Digest> = row.get(7)?;
-        let (there, hash) = match before.take().filter(|(other, ..)| *other == no) {
+        let uses = row.get::<_, Option<i64>>(9)?.map(|post| PostId(post.cast_unsigned()));
+        let link = Link { run, last, count, at, schema: row.get(5)?, uses };
+        let text = |column| row.get_ref(column)?.as_bytes().map_err(rusqlite::Error::from);
+        let content = content(text(6)?, text(7)?);
+        // One of another length is one that was changed.
+        let stored = Digest::try_from(text(8)?).unwrap_or_default();
+        let (there, hash) = match before.filter(|(other, ..)| *other == no) {
             Some((_, there, hash)) => (there, hash),
-            None => (0, None),
+            None => (0, Digest::default()),
         };
-        match stored {
-            None if last <= row.get::<_, i64>(8)?.cast_unsigned() => looked.unhashed += 1,
-            // What is missing before it is said elsewhere, and its hash cannot be known.
-            Some(_) if there + count != last => {}
-            Some(stored) if link.hash(hash.as_ref(), &Sha256::digest(text).into()) == stored => {}
-            _ if looked.changed.len() < named => looked.changed.push((run, last)),
-            _ => {}
+        // What is missing before it is said elsewhere, and its hash cannot be known.
+        let known = there + count == last;
+        if known && link.hash(&hash, &content) != stored && changed.len() < named {
+            changed.push((run, last));
         }
         before = Some((no, last, stored));
     }
-    Ok(looked)
+    Ok(changed)
 }

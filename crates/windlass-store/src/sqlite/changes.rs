@@ -11,9 +11,9 @@ use super::rows::{self, Fault};
 use super::write::Left;
 use super::{holders, payloads};
 use crate::error::StoreError;
-use crate::log::{Fence, Holder, INBOX_POSTS, PostId};
 use crate::opening::Opening;
 use crate::payload::Digest;
+use crate::{Fence, Holder, INBOX_POSTS, PostId};
 
 /// How many runs the writer keeps in mind. Beyond that it forgets all and asks the database again.
 const KNOWN_RUNS: usize = 8_192;
@@ -32,9 +32,11 @@ pub(super) struct NewEvents {
     pub(super) count: u64,
     /// The times of the first and of the last event.
     pub(super) times: (Millis, Millis),
+    /// The cause as JSON.
+    pub(super) cause: String,
     /// The events as [`super::body`] writes them.
     pub(super) body: String,
-    /// The digest of the body.
+    /// The digest of cause and body.
     pub(super) digest: Digest,
     /// The payloads that the events refer to.
     pub(super) needs: Vec<Digest>,
@@ -45,8 +47,8 @@ pub(super) struct NewEvents {
 struct Known {
     no: i64,
     version: u64,
-    /// The hash of the last append; `None`: an earlier format wrote it.
-    chain: Option<Digest>,
+    /// The hash of the last append.
+    chain: Digest,
     standing: RunState,
     holder: Text,
     epoch: u64,
@@ -115,7 +117,7 @@ impl Desk {
                 return Err(StoreError::PostUsed { run, post: post.0 }.into());
             }
         }
-        known.chain = Some(insert(connection, known.no, new, known.chain.as_ref())?);
+        known.chain = insert(connection, known.no, new, &known.chain)?;
         payloads::need(connection, known.no, &needs)?;
         self.pins.release(connection, &needs)?;
         let Some(known) = self.known.get_mut(&run) else { return Ok(()) };
@@ -170,7 +172,7 @@ impl Desk {
             held,
         ])?;
         let no = connection.last_insert_rowid();
-        let chain = Some(insert(connection, no, new, None)?);
+        let chain = insert(connection, no, new, &Digest::default())?;
         payloads::need(connection, no, &needs)?;
         self.pins.release(connection, &needs)?;
         if let Some(held) = held {
@@ -211,7 +213,7 @@ impl Desk {
         post: PostId,
         fence: &Fence,
     ) -> Result<(), Fault> {
-        self.confirm(connection, run, fence)?;
+        self.renew(connection, run, fence)?;
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         connection
             .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
@@ -220,17 +222,12 @@ impl Desk {
     }
 
     /// Whether a hold still stands.
-    pub(super) fn confirm(
-        &mut self,
-        connection: &Connection,
-        run: RunId,
-        fence: &Fence,
-    ) -> Result<(), Fault> {
+    pub(super) fn renew(&mut self, connection: &Connection, run: RunId, fence: &Fence) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         Ok(known.check(run, fence, known.version)?)
     }
 
-    pub(super) fn hold(
+    pub(super) fn acquire(
         &mut self,
         connection: &Connection,
         run: RunId,
@@ -386,18 +383,15 @@ impl Known {
 }
 
 /// Writes the row of an append. Gives its hash.
-fn insert(
-    connection: &Connection,
-    no: i64,
-    new: &NewEvents,
-    before: Option<&Digest>,
-) -> rusqlite::Result<Digest> {
+fn insert(connection: &Connection, no: i64, new: &NewEvents, before: &Digest) -> rusqlite::Result<Digest> {
     let last = new.expected.saturating_add(new.count);
-    let link = Link { run: new.run, last, count: new.count, at: new.times.1, schema: Fact::SCHEMA };
+    let link =
+        Link { run: new.run, last, count: new.count, at: new.times.1, schema: Fact::SCHEMA, uses: new.uses };
     let hash = link.hash(before, &new.digest);
     connection
         .prepare_cached(
-            "INSERT INTO appends(run, last, count, at, schema, body, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO appends(run, last, count, at, schema, cause, body, chain, uses) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             no,
@@ -405,8 +399,10 @@ fn insert(
             new.count.cast_signed(),
             new.times.1.cast_signed(),
             Fact::SCHEMA,
+            new.cause,
             new.body,
             hash,
+            new.uses.map(|post| post.0.cast_signed()),
         ])
         .map(|_| hash)
 }

@@ -29,8 +29,6 @@ pub struct Checked {
     pub payload_bytes: u64,
     /// How many of them nothing refers to: `runs prune` takes them out an hour after they were stored.
     pub unnamed: u64,
-    /// How many appends have no hash: a version before format 3 wrote them.
-    pub unhashed: u64,
     /// What is wrong, in words; at most 20 of each kind.
     pub faults: Vec<String>,
 }
@@ -51,15 +49,13 @@ pub(super) fn check(connection: &Connection, format: u32) -> Result<Checked, Fau
         unnamed: number(
             "SELECT count(*) FROM payloads WHERE NOT EXISTS (SELECT 1 FROM needs WHERE payload = payloads.no)",
         )?,
-        unhashed: 0,
         faults: Vec::new(),
     };
     let faults = &mut checked.faults;
     pages(&transaction, faults)?;
     boundaries(&transaction, faults)?;
-    let chains = chain::look(&transaction, None, NAMED)?;
-    checked.unhashed = chains.unhashed;
-    faults.extend(chains.changed.iter().map(|(run, last)| {
+    let changed = chain::look(&transaction, None, NAMED)?;
+    faults.extend(changed.iter().map(|(run, last)| {
         format!("run {run}: the append that ends with event {last} is not what was written")
     }));
     listed(&transaction, faults)?;
@@ -120,7 +116,7 @@ fn boundaries(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
 /// What listings show of a run must be what its first event says.
 fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault> {
     let mut query = connection.prepare(
-        "SELECT runs.run, agent, session, parent, base, title, started_at, last, count, at, schema, body FROM runs \
+        "SELECT runs.run, agent, session, parent, base, title, started_at, last, count, at, schema, cause, body FROM runs \
          JOIN appends ON appends.run = runs.no AND last = count",
     )?;
     let (mut rows, mut bad) = (query.query([])?, 0);
@@ -129,8 +125,8 @@ fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault
         let [last, count, at] = [row.get::<_, i64>(7)?, row.get(8)?, row.get(9)?].map(i64::cast_unsigned);
         let head = body::Head { last, count, at, schema: row.get(10)? };
         // One that cannot be read is said elsewhere.
-        let text = row.get_ref(11)?.as_str().map_err(rusqlite::Error::from)?;
-        let Ok(batch) = body::read(run, head, text) else { continue };
+        let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+        let Ok(batch) = body::read(run, head, (text(11)?, text(12)?)) else { continue };
         let (first, opening) = (batch.events.first(), Opening::of(batch.events.first()));
         let id = |run: Option<RunId>| run.map(|run| run.0.as_bytes().to_vec());
         let differ = [

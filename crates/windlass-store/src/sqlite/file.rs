@@ -8,17 +8,19 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::header::{self, Header};
 use super::locked::locked;
 use super::{Durability, SqliteOptions};
 use crate::error::StoreError;
 
-/// `Wdls` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
-const APPLICATION_ID: i32 = 0x5764_6c73;
-/// What makes each format out of the one before it; the first makes format 1 in an empty file.
-const STEPS: [&str; 3] =
-    [include_str!("format1.sql"), include_str!("format2.sql"), include_str!("format3.sql")];
-/// The newest format that this version reads and writes. A file of an older one is brought to it when it is opened.
-pub(super) const FORMAT: u32 = STEPS.len() as u32;
+/// `Wndl` in ASCII: marks a SQLite file as a Windlass log (SQLite, "Database File Format", 1.3.17).
+const APPLICATION_ID: i32 = 0x576e_646c;
+/// `Wdls`: the mark of logs that were written before format 1, whose appends have no cause. They are refused.
+const OLD_ID: i32 = 0x5764_6c73;
+/// The formats that this version reads.
+const FORMATS: Formats = Formats(&[include_str!("format1.sql")]);
+/// The newest format, which this version writes. A file of an older one is brought to it when it is opened.
+pub(super) const FORMAT: u32 = FORMATS.newest();
 /// `SQLITE_IOERR_SHMSIZE` (SQLite, "Result and Error Codes").
 const SHM_SIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 /// `SQLITE_IOERR_WRITE`, the same place.
@@ -31,18 +33,18 @@ const RETRY: Duration = Duration::from_millis(5);
 
 /// Opens the log for reading and writing; makes it if there is no file or an empty one.
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
+    if let Some(header) = header::of(path) {
+        FORMATS.known(header).refuse(path)?;
+    }
     create(path).map_err(|error| unusable(path, error))?;
     let connection = connect(path, options)?;
     if connection.is_readonly("main").map_err(|error| failure(path, error))? {
         return Err(unusable(path, "the file may not be written"));
     }
-    match format(&connection).map_err(|error| failure(path, error))? {
-        Format::Known => {}
-        Format::Empty | Format::Older(_) => make(path, options, &connection)?,
-        Format::Newer(found) => {
-            return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
-        }
-        Format::Foreign => return Err(unusable(path, "the file is a database of another program")),
+    let format = FORMATS.of(&connection).map_err(|error| failure(path, error))?;
+    format.refuse(path)?;
+    if let Format::Empty | Format::Older(_) = format {
+        FORMATS.make(path, options, &connection)?;
     }
     Ok(connection)
 }
@@ -96,57 +98,93 @@ pub(super) fn create(path: &Path) -> io::Result<()> {
     }
 }
 
+/// What makes each format out of the one before it; the first makes format 1 in an empty file.
+#[derive(Clone, Copy)]
+struct Formats(&'static [&'static str]);
+
+/// What a file is.
 enum Format {
     Known,
     Empty,
     Older(u32),
     Newer(u32),
+    /// It was written before format 1.
+    Old,
     Foreign,
 }
 
-fn format(connection: &Connection) -> rusqlite::Result<Format> {
-    let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if id == APPLICATION_ID {
-        return Ok(match version.cmp(&FORMAT) {
-            Ordering::Greater => Format::Newer(version),
-            Ordering::Equal => Format::Known,
-            Ordering::Less => Format::Older(version),
-        });
-    }
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    Ok(if id == 0 && version == 0 && tables == 0 { Format::Empty } else { Format::Foreign })
-}
-
-/// Turns an empty file, or a log of an older format, into a log of this one. Several processes may try at once: one makes it, the others find it made.
-fn make(path: &Path, options: &SqliteOptions, connection: &Connection) -> Result<(), StoreError> {
-    let until = Instant::now() + busy_timeout(options);
-    loop {
-        match try_make(connection) {
-            // The change to WAL does not wait for others by itself.
-            Err(error) if is_busy(&error) && Instant::now() < until => std::thread::sleep(RETRY),
-            other => return other.map_err(|error| failure(path, error)),
+impl Format {
+    /// Refuses a file that this version cannot read.
+    fn refuse(&self, path: &Path) -> Result<(), StoreError> {
+        match self {
+            Self::Known | Self::Empty | Self::Older(_) => Ok(()),
+            Self::Newer(found) => {
+                Err(StoreError::Newer { path: path.to_owned(), found: *found, known: FORMAT })
+            }
+            Self::Old => Err(StoreError::Old { path: path.to_owned() }),
+            Self::Foreign => Err(unusable(path, "the file is a database of another program")),
         }
     }
 }
 
-fn try_make(connection: &Connection) -> rusqlite::Result<()> {
-    connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
-    let transaction =
-        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
-    let from = match format(&transaction)? {
-        Format::Empty => 0,
-        Format::Older(version) => version,
-        Format::Known | Format::Newer(_) | Format::Foreign => FORMAT,
-    };
-    for step in STEPS.iter().skip(from as usize) {
-        transaction.execute_batch(step)?;
+impl Formats {
+    const fn newest(self) -> u32 {
+        self.0.len() as u32
     }
-    if from < FORMAT {
-        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.pragma_update(None, "user_version", FORMAT)?;
+
+    /// What a header says. A file without an id is taken for an empty one.
+    fn known(self, header: Header) -> Format {
+        match header {
+            Header { id: APPLICATION_ID, version } => match version.cmp(&self.newest()) {
+                Ordering::Greater => Format::Newer(version),
+                Ordering::Equal => Format::Known,
+                Ordering::Less => Format::Older(version),
+            },
+            Header { id: OLD_ID, .. } => Format::Old,
+            Header { id: 0, version: 0 } => Format::Empty,
+            Header { .. } => Format::Foreign,
+        }
     }
-    transaction.commit()
+
+    fn of(self, connection: &Connection) -> rusqlite::Result<Format> {
+        let id = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let format = self.known(Header { id, version });
+        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        Ok(if matches!(format, Format::Empty) && tables > 0 { Format::Foreign } else { format })
+    }
+
+    /// Turns an empty file, or a log of an older format, into a log of the newest one. Several processes may try at once: one
+    /// makes it, the others find it made.
+    fn make(self, path: &Path, options: &SqliteOptions, connection: &Connection) -> Result<(), StoreError> {
+        let until = Instant::now() + busy_timeout(options);
+        loop {
+            match self.try_make(connection) {
+                // The change to WAL does not wait for others by itself.
+                Err(error) if is_busy(&error) && Instant::now() < until => std::thread::sleep(RETRY),
+                other => return other.map_err(|error| failure(path, error)),
+            }
+        }
+    }
+
+    fn try_make(self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+        let transaction =
+            rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+        let from = match self.of(&transaction)? {
+            Format::Empty => 0,
+            Format::Older(version) => version,
+            Format::Known | Format::Newer(_) | Format::Old | Format::Foreign => self.newest(),
+        };
+        for step in self.0.iter().skip(from as usize) {
+            transaction.execute_batch(step)?;
+        }
+        if from < self.newest() {
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", self.newest())?;
+        }
+        transaction.commit()
+    }
 }
 
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
@@ -199,4 +237,35 @@ pub(super) fn unusable(
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> StoreError {
     StoreError::Unusable { path: path.to_owned(), source: source.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A format that never was, after the newest one.
+    const SYNTHETIC: Formats =
+        Formats(&[include_str!("format1.sql"), "ALTER TABLE runs ADD COLUMN colour TEXT"]);
+
+    #[test]
+    fn e34_a_log_of_an_older_format_is_brought_to_the_newest_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        let options = SqliteOptions::default();
+        drop(open(&path, &options).unwrap());
+        assert_eq!(header::of(&path), Some(Header { id: APPLICATION_ID, version: 1 }));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let connection = connect(&path, &options).unwrap();
+                    SYNTHETIC.make(&path, &options, &connection).unwrap();
+                });
+            }
+        });
+        assert_eq!(header::of(&path), Some(Header { id: APPLICATION_ID, version: 2 }));
+        let connection = connect(&path, &options).unwrap();
+        let runs: i64 = connection.query_row("SELECT count(colour) FROM runs", [], |row| row.get(0)).unwrap();
+        assert_eq!(runs, 0);
+        assert!(matches!(open(&path, &options), Err(StoreError::Newer { found: 2, known: 1, .. })));
+    }
 }

@@ -10,7 +10,7 @@ use super::Inner;
 use super::rows::{self, Next};
 use super::watch::{Topic, Waiter};
 use crate::error::StoreError;
-use crate::log::{Batch, Batches};
+use crate::{Batch, Batches};
 
 /// How many events a follower reads at a time.
 const STEP_EVENTS: usize = 256;

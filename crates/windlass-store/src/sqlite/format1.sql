@@ -1,4 +1,4 @@
--- Format 1 of a Windlass log. Bodies are JSON. For people there is the view `log`.
+-- Format 1 of a Windlass log. Bodies and causes are JSON. For people there is the view `log`.
 CREATE TABLE runs (
   no INTEGER PRIMARY KEY,          -- the run's short number, used in the other tables; in the order in which runs began
   run BLOB NOT NULL UNIQUE,        -- the run's id: a UUIDv7
@@ -9,13 +9,18 @@ CREATE TABLE runs (
   started_at INTEGER NOT NULL,     -- milliseconds since the epoch, as all times here
   title TEXT NOT NULL,
   standing TEXT NOT NULL,          -- running, suspended, or the name of the status
-  detail TEXT,                     -- which limit, which kind of failure
+  detail TEXT,                     -- which limit, which kind of failure; when a suspended run goes on by itself
+  parked_at INTEGER,               -- when a suspended run's timer was set, by its holder's clock
   epoch INTEGER NOT NULL,          -- the number of the last hold
   holder TEXT NOT NULL,            -- who took the last hold
   held INTEGER                     -- the holder's process (holders.id) as long as it holds the run
 );
-CREATE INDEX runs_by_session ON runs(session, run) WHERE session IS NOT NULL;
-CREATE INDEX runs_by_parent ON runs(parent, run) WHERE parent IS NOT NULL;
+-- An index ends with the row's number, so that listings need no sorting: no clock decides their order.
+CREATE INDEX runs_by_session ON runs(session) WHERE session IS NOT NULL;
+CREATE INDEX runs_by_parent ON runs(parent) WHERE parent IS NOT NULL;
+CREATE INDEX runs_by_base ON runs(base) WHERE base IS NOT NULL;
+CREATE INDEX runs_by_standing ON runs(standing);
+CREATE INDEX runs_by_agent ON runs(agent);
 -- One row per append, in the order of all appends: writing touches only the end of the table, however many runs are on.
 CREATE TABLE appends (
   id INTEGER PRIMARY KEY,
@@ -23,10 +28,14 @@ CREATE TABLE appends (
   last INTEGER NOT NULL,           -- the number of its last event within the run, from 1
   count INTEGER NOT NULL,          -- how many events it has
   at INTEGER NOT NULL,             -- the time of its last event
-  schema INTEGER NOT NULL,         -- the schema version of its events
-  body TEXT NOT NULL               -- [{"type":KIND,"data":{..}},..], with "at" where it is not the append's
+  schema INTEGER NOT NULL,         -- the schema version of its events and its cause
+  cause TEXT NOT NULL,             -- {"type":KIND,..}: which input led to it, as far as the events do not say it
+  body TEXT NOT NULL,              -- [{"type":KIND,"data":{..}},..], with "at" where it is not the append's
+  uses INTEGER,                    -- the post that it used (inbox.id)
+  chain BLOB NOT NULL              -- SHA-256 over the chain of the append before and this row
 );
 CREATE UNIQUE INDEX appends_by_run ON appends(run, last);
+CREATE UNIQUE INDEX appends_by_post ON appends(uses) WHERE uses IS NOT NULL; -- no post is used twice
 CREATE TABLE inbox (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   run INTEGER NOT NULL,            -- runs.no
@@ -40,12 +49,48 @@ CREATE TABLE holders (
   host TEXT NOT NULL,              -- boot id and pid namespace: where the pid means something
   pid INTEGER NOT NULL,
   started INTEGER NOT NULL,        -- start time of the process in clock ticks since boot
-  beat_at INTEGER NOT NULL         -- when it last said that it lives
+  beat_at INTEGER NOT NULL,        -- when it last said that it lives
+  beat_up INTEGER                  -- the same moment in milliseconds since boot
 );
+-- Which heartbeat was seen first when, by a process of another boot.
+CREATE TABLE sightings (
+  holder INTEGER PRIMARY KEY,      -- holders.id
+  beat TEXT NOT NULL,              -- the heartbeat
+  boot TEXT NOT NULL,              -- of the observer
+  up INTEGER NOT NULL              -- when it was seen first, in milliseconds since that boot
+);
+-- Payloads that are too large for events, each once.
+CREATE TABLE payloads (
+  no INTEGER PRIMARY KEY,
+  sha256 BLOB NOT NULL UNIQUE,
+  bytes INTEGER NOT NULL,
+  stored_at INTEGER NOT NULL       -- when it was stored last
+);
+-- The bytes of a payload, in pieces of 256 KiB, so that any range can be read alone.
+CREATE TABLE pieces (
+  payload INTEGER NOT NULL,        -- payloads.no
+  place INTEGER NOT NULL,          -- from 0
+  data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX pieces_by_place ON pieces(payload, place);
+-- Which runs' events refer to a payload: without any it may go.
+CREATE TABLE needs (
+  run INTEGER NOT NULL,            -- runs.no
+  payload INTEGER NOT NULL,        -- payloads.no
+  PRIMARY KEY (run, payload)
+) WITHOUT ROWID;
+CREATE INDEX needs_by_payload ON needs(payload);
+-- Payloads that a process has stored and whose append may still come: they stay as long as the process lives.
+CREATE TABLE pins (
+  payload INTEGER NOT NULL,        -- payloads.no
+  holder INTEGER NOT NULL,         -- holders.id
+  PRIMARY KEY (payload, holder)
+) WITHOUT ROWID;
 CREATE VIEW log AS
   SELECT lower(substr(hex(runs.run), 1, 8) || '-' || substr(hex(runs.run), 9, 4) || '-' || substr(hex(runs.run), 13, 4) || '-' ||
            substr(hex(runs.run), 17, 4) || '-' || substr(hex(runs.run), 21)) AS run,
          appends.last - appends.count + 1 + event.key AS seq,
          datetime(coalesce(event.value ->> 'at', appends.at) / 1000, 'unixepoch') AS time,
-         event.value ->> 'type' AS kind, event.value -> 'data' AS body, appends.schema AS schema
+         event.value ->> 'type' AS kind, event.value -> 'data' AS body,
+         CASE event.key WHEN 0 THEN appends.cause ->> 'type' END AS cause, appends.schema AS schema
   FROM appends JOIN runs ON runs.no = appends.run, json_each(appends.body) AS event;

@@ -12,6 +12,7 @@ mod check;
 mod cut;
 mod file;
 mod follow;
+mod header;
 mod holders;
 mod identity;
 mod locked;
@@ -34,12 +35,12 @@ use windlass_core::{InputKind, Millis, RunId, Text};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;
-use crate::log::{
-    Append, Batch, Batches, EventLog, Fence, Holder, PostId, Posted, RunFilter, RunSummary, Wake,
-};
 use crate::opening::{self, Opening};
 use crate::payload;
-use crate::pruning::{Prune, Pruned};
+use crate::{
+    Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted, Prune,
+    Pruned, Pruning, RunFilter, RunSummary, Wake,
+};
 use changes::NewEvents;
 use identity::Files;
 use reader::Readers;
@@ -134,7 +135,7 @@ impl SqliteLog {
     /// Opens the log in that file with the default settings. Makes file (mode 0600) and folders (0700) if need be.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`], [`StoreError::Newer`], [`StoreError::Full`], [`StoreError::Failed`].
+    /// [`StoreError::Unusable`], [`StoreError::Newer`], [`StoreError::Old`], [`StoreError::Full`], [`StoreError::Failed`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(path, SqliteOptions::default())
     }
@@ -178,39 +179,6 @@ impl SqliteLog {
         self.inner.writer.write(Write::Checkpoint).await.map(drop)
     }
 
-    /// What [`prune`](Self::prune) would take out now, without payloads. Nothing is changed.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`].
-    pub async fn prunable(&self, prune: Prune) -> Result<Pruned, StoreError> {
-        self.inner.readers.read(move |connection| prune::choose(connection, &prune)).await
-    }
-
-    /// Takes runs out for good, a few at a time so that others can write in between, then the payloads that nothing
-    /// refers to any more and that were stored more than an hour ago. A run that somebody took hold of, or based another
-    /// one on, in the meantime stays. The file does not shrink: its free pages are used again.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`], [`StoreError::Failed`]; what was taken out until then is gone.
-    pub async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
-        let mut pruned = self.prunable(prune).await?;
-        let mut gone = Vec::with_capacity(pruned.runs.len());
-        // Newest first, so that a run goes before the one that it is based on.
-        for runs in pruned.runs.chunks(prune::AT_ONCE) {
-            match self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await? {
-                Written::Removed(runs) => gone.extend(runs),
-                other => return Err(unexpected(&other)),
-            }
-        }
-        pruned.kept += (pruned.runs.len() - gone.len()) as u64;
-        pruned.runs = gone;
-        while let Written::Reclaimed(bytes) = self.inner.writer.write(Write::Reclaim).await? {
-            pruned.payloads += 1;
-            pruned.payload_bytes += bytes;
-        }
-        Ok(pruned)
-    }
-
     /// Copies the log as it is at this moment to a file that is not there yet, while others write. Gives its bytes.
     ///
     /// # Errors
@@ -221,14 +189,14 @@ impl SqliteLog {
     }
 
     /// The last event of the first append of a run that is not what was written, by the hash chain of the run; `None`: all
-    /// are, as far as they have hashes (those of formats before 3 have none).
+    /// are.
     ///
     /// # Errors
     /// [`StoreError::Failed`], [`StoreError::Unusable`]: the file cannot be read at all.
     pub async fn changed(&self, run: RunId) -> Result<Option<u64>, StoreError> {
         let look = move |connection: &Connection| chain::look(connection, Some(run), 1);
-        let looked = self.inner.readers.read(look).await?;
-        Ok(looked.changed.first().map(|(_, last)| *last))
+        let changed = self.inner.readers.read(look).await?;
+        Ok(changed.first().map(|(_, last)| *last))
     }
 
     /// Looks through the whole file: its pages, the boundaries and hashes of appends, references, and the digest of each
@@ -257,24 +225,26 @@ impl Inner {
 
 /// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
-    let Append { run, expected, events, fence, uses, standing } = append;
+    let Append { run, expected, events, cause, fence, uses, standing } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
     };
     let opening = (expected == 0).then(|| (Opening::of(Some(first)), opening::base(Some(first))));
     let times = (first.at, last.at);
-    let body = body::write(last.at, &events).map_err(|error| StoreError::Failed(Box::new(error)))?;
+    let failed = |error| StoreError::Failed(Box::new(error));
+    let body = body::write(last.at, &events).map_err(failed)?;
+    let cause = serde_json::to_string(&cause).map_err(failed)?;
     let count = events.len() as u64;
     let needs = payload::needed(&events)?;
-    let digest = chain::body(&body);
-    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, body, digest, needs })
+    let digest = chain::content(&cause, &body);
+    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, cause, body, digest, needs })
 }
 
 fn unexpected(written: &Written) -> StoreError {
     StoreError::Failed(format!("the writer answered another question: {written:?}").into())
 }
 
-impl EventLog for SqliteLog {
+impl Log for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             // Long texts take their time to be written and hashed.
@@ -292,10 +262,17 @@ impl EventLog for SqliteLog {
         Box::pin(self.inner.readers.read(move |connection| rows::read(connection, run, from, max)))
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> BoxFuture<'_, Result<Vec<PostId>, StoreError>> {
+        let posts = posts.to_vec();
+        Box::pin(self.inner.readers.read(move |connection| rows::used(connection, run, &posts)))
+    }
+
     fn follow(&self, run: RunId, from: u64) -> Batches {
         follow::follow(Arc::clone(&self.inner), run, from)
     }
+}
 
+impl Inbox for SqliteLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         Box::pin(async move {
             let body = serde_json::to_string(&what).map_err(|error| StoreError::Failed(Box::new(error)))?;
@@ -333,7 +310,9 @@ impl EventLog for SqliteLog {
         let write = Write::Discard { run, post, fence: fence.clone() };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
+}
 
+impl Payloads for SqliteLog {
     fn put(&self, bytes: Arc<[u8]>) -> BoxFuture<'_, Result<Text, StoreError>> {
         Box::pin(async move {
             // The digest of a large payload takes its time: it is made on a reader's thread.
@@ -344,15 +323,17 @@ impl EventLog for SqliteLog {
         })
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> BoxFuture<'_, Result<Vec<u8>, StoreError>> {
         let digest = payload::parse(sha256);
         Box::pin(async move {
             let digest = digest?;
             self.inner.readers.read(move |connection| payloads::read(connection, &digest, from, max)).await
         })
     }
+}
 
-    fn hold(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
+impl Leases for SqliteLog {
+    fn acquire(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
         let holder = holder.clone();
         Box::pin(async move {
             match self.inner.writer.write(Write::Lease { run, holder }).await? {
@@ -362,8 +343,8 @@ impl EventLog for SqliteLog {
         })
     }
 
-    fn confirm(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
-        let write = Write::Confirm { run, fence: fence.clone() };
+    fn renew(&self, run: RunId, fence: &Fence) -> BoxFuture<'_, Result<(), StoreError>> {
+        let write = Write::Renew { run, fence: fence.clone() };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
@@ -373,16 +354,13 @@ impl EventLog for SqliteLog {
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
 
-    fn park_until(
-        &self,
-        run: RunId,
-        fence: &Fence,
-        wake: Option<Wake>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> BoxFuture<'_, Result<(), StoreError>> {
         let write = Write::Release { run, fence: fence.clone(), left: Left::Suspended(wake) };
         Box::pin(async move { self.inner.writer.write(write).await.map(drop) })
     }
+}
 
+impl Index for SqliteLog {
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         Box::pin(async move {
             let listed = self.inner.readers.read(move |connection| rows::list(connection, &filter)).await?;
@@ -396,5 +374,38 @@ impl EventLog for SqliteLog {
 
     fn summary(&self, run: RunId) -> BoxFuture<'_, Result<RunSummary, StoreError>> {
         Box::pin(self.inner.readers.read(move |connection| rows::summary(connection, run)))
+    }
+
+    fn pruning(&self) -> Option<&dyn Pruning> {
+        Some(self)
+    }
+}
+
+impl Pruning for SqliteLog {
+    fn prunable(&self, prune: Prune) -> BoxFuture<'_, Result<Pruned, StoreError>> {
+        Box::pin(self.inner.readers.read(move |connection| prune::choose(connection, &prune)))
+    }
+
+    /// A few runs at a time, so that others can write in between. Payloads go that were stored more than an hour ago. The
+    /// file does not shrink: its free pages are used again. After an error, what was taken out until then is gone.
+    fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<Pruned, StoreError>> {
+        Box::pin(async move {
+            let mut pruned = self.prunable(prune).await?;
+            let mut gone = Vec::with_capacity(pruned.runs.len());
+            // Newest first, so that a run goes before the one that it is based on.
+            for runs in pruned.runs.chunks(prune::AT_ONCE) {
+                match self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await? {
+                    Written::Removed(runs) => gone.extend(runs),
+                    other => return Err(unexpected(&other)),
+                }
+            }
+            pruned.kept += (pruned.runs.len() - gone.len()) as u64;
+            pruned.runs = gone;
+            while let Written::Reclaimed(bytes) = self.inner.writer.write(Write::Reclaim).await? {
+                pruned.payloads += 1;
+                pruned.payload_bytes += bytes;
+            }
+            Ok(pruned)
+        })
     }
 }

@@ -9,8 +9,8 @@ use windlass_core::{CLOCK_JUMP_MS, RunId, RunState, SessionId, Status};
 
 use super::{body, holders};
 use crate::error::StoreError;
-use crate::log::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary};
 use crate::payload::Digest;
+use crate::{Batch, DEFAULT_LISTED, Holder, PostId, Posted, RunFilter, RunNumber, RunSummary};
 
 /// A query's failure: what the database said, or what we think of what it holds.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ pub(super) fn version(connection: &Connection, no: i64) -> rusqlite::Result<u64>
         .map(|last| last.unwrap_or_default().cast_unsigned())
 }
 
-/// How many events a run has, and the hash of its last append.
-pub(super) fn last(connection: &Connection, no: i64) -> rusqlite::Result<(u64, Option<Digest>)> {
+/// How many events a run has, and the hash of its last append; zeros before the first.
+pub(super) fn last(connection: &Connection, no: i64) -> rusqlite::Result<(u64, Digest)> {
     connection
         .prepare_cached("SELECT last, chain FROM appends WHERE run = ?1 ORDER BY last DESC LIMIT 1")?
         .query_row([no], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)))
@@ -79,7 +79,7 @@ fn read_of(
 ) -> Result<Vec<Batch>, Fault> {
     let from = from.max(1);
     let mut query = connection.prepare_cached(
-        "SELECT last, count, at, schema, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last",
+        "SELECT last, count, at, schema, cause, body FROM appends WHERE run = ?1 AND last >= ?2 ORDER BY last",
     )?;
     let mut rows = query.query([no, from.min(i64::MAX as u64).cast_signed()])?;
     let (mut batches, mut count) = (Vec::new(), 0);
@@ -87,8 +87,8 @@ fn read_of(
         let (last, held, at): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let [last, held, at] = [last, held, at].map(i64::cast_unsigned);
         let head = body::Head { last, count: held, at, schema: row.get(3)? };
-        let body = row.get_ref(4)?.as_str().map_err(as_sql)?;
-        let batch = body::read(run, head, body)?.starting_at(from);
+        let text = |column| row.get_ref(column)?.as_str().map_err(as_sql);
+        let batch = body::read(run, head, (text(4)?, text(5)?))?.starting_at(from);
         count += batch.events.len();
         batches.push(batch);
         if count >= max {
@@ -140,6 +140,19 @@ pub(super) fn inbox(
         });
     }
     Ok(posted)
+}
+
+/// Which of these posts the appends of a run have used.
+pub(super) fn used(connection: &Connection, run: RunId, posts: &[PostId]) -> Result<Vec<PostId>, Fault> {
+    let (no, _) = find(connection, run)?;
+    let mut query = connection.prepare_cached("SELECT 1 FROM appends WHERE uses = ?1 AND run = ?2")?;
+    let mut used = Vec::new();
+    for post in posts {
+        if query.exists([post.0.cast_signed(), no])? {
+            used.push(*post);
+        }
+    }
+    Ok(used)
 }
 
 /// Whether a run can go on at the time in that parameter. A suspended run's detail is the time at which it goes on by itself.

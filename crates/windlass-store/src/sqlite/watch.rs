@@ -16,7 +16,7 @@ use windlass_core::RunId;
 use super::rows::Fault;
 use super::{Place, closed, rows};
 use crate::error::StoreError;
-use crate::log::{PostId, Posted};
+use crate::{PostId, Posted};
 
 /// How often the watcher looks for changes of other processes, as long as somebody waits.
 const TICK: Duration = Duration::from_millis(100);

@@ -8,8 +8,8 @@ use windlass_core::{Millis, RunId};
 use super::changes::{Desk, NewEvents};
 use super::rows::Fault;
 use super::{holders, prune};
-use crate::log::{Fence, Holder, PostId, Wake};
 use crate::payload::Digest;
+use crate::{Fence, Holder, PostId, Wake};
 
 /// A write to the log.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) enum Write {
         holder: Holder,
     },
     /// Writes nothing; the heartbeat that may be due goes before it.
-    Confirm {
+    Renew {
         run: RunId,
         fence: Fence,
     },
@@ -85,8 +85,8 @@ pub(super) fn perform(desk: &mut Desk, connection: &Connection, write: &Write) -
     match write {
         Write::Append(new) => desk.append(connection, new).map(|()| Written::Nothing),
         Write::Post { run, at, body } => desk.post(connection, *run, *at, body).map(Written::Post),
-        Write::Lease { run, holder } => desk.hold(connection, *run, holder).map(Written::Lease),
-        Write::Confirm { run, fence } => desk.confirm(connection, *run, fence).map(|()| Written::Nothing),
+        Write::Lease { run, holder } => desk.acquire(connection, *run, holder).map(Written::Lease),
+        Write::Renew { run, fence } => desk.renew(connection, *run, fence).map(|()| Written::Nothing),
         Write::Release { run, fence, left } => {
             desk.release(connection, *run, fence, *left).map(|()| Written::Nothing)
         }

@@ -346,7 +346,7 @@ impl ActionKind {
         match done {
             Ok(_) => {
                 desk.committed();
-                if group.iter().all(|job| matches!(job.write, Write::Confirm { .. })) {
+                if group.iter().all(|job| matches!(job.write, Write::Renew { .. })) {
                     return done;
                 }
                 self.shared.commits.fetch_add(1, Relaxed);

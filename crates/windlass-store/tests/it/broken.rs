@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use windlass_core::{Event, RunId, RunState};
+use windlass_core::{Cause, Event, RunId, RunState};
 use windlass_store::{
-    Answer, Append, Batch, Batches, EventLog, Fence, MemoryLog, PostId, Posted, RunFilter, RunSummary,
-    StoreError, Wake, conformance,
+    Answer, Append, Batch, Batches, Fence, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId, Posted,
+    Prune, Pruned, Pruning, RunFilter, RunSummary, Store, StoreError, Wake, conformance,
 };
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     MergesAppends,
+    TakesCausesForTheFirst,
     WritesTheFirstEventOfARefusedAppend,
     FollowsFromTheStart,
     NeverEndsFollowing,
@@ -25,13 +26,16 @@ enum Fault {
     TakesAnyReference,
     ForgetsWhenATimerWasSet,
     OrdersRunsByTheirIds,
+    ForgetsUsedPosts,
+    RenewsLostLeases,
+    PrunesNothing,
 }
 
 /// A log in memory with one fault.
 #[derive(Debug)]
 struct Broken(Arc<MemoryLog>, Fault);
 
-impl EventLog for Broken {
+impl Log for Broken {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         let mut changed = append.clone();
         match self.1 {
@@ -59,11 +63,14 @@ impl EventLog for Broken {
     fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>> {
         Box::pin(async move {
             let batches = self.0.read(run, from, max).await?;
+            if matches!(self.1, Fault::TakesCausesForTheFirst) {
+                return Ok(batches.into_iter().map(|batch| Batch { cause: Cause::Start, ..batch }).collect());
+            }
             if batches.is_empty() || !matches!(self.1, Fault::MergesAppends) {
                 return Ok(batches);
             }
             let events = batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect();
-            Ok(vec![Batch { first: batches[0].first, events }])
+            Ok(vec![Batch { first: batches[0].first, cause: batches[0].cause.clone(), events }])
         })
     }
 
@@ -79,6 +86,13 @@ impl EventLog for Broken {
         }
     }
 
+    fn used(&self, run: RunId, posts: &[PostId]) -> Answer<'_, Vec<PostId>> {
+        let posts = if matches!(self.1, Fault::ForgetsUsedPosts) { &[] } else { posts };
+        self.0.used(run, posts)
+    }
+}
+
+impl Inbox for Broken {
     fn inbox(&self, run: RunId, after: Option<PostId>) -> Answer<'_, Vec<Posted>> {
         Box::pin(async move {
             let mut posted = self.0.inbox(run, after).await?;
@@ -103,20 +117,35 @@ impl EventLog for Broken {
         self.0.discard(run, post, fence)
     }
 
-    fn payload(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
+    windlass_store::forward_store!(0: post);
+}
+
+impl Payloads for Broken {
+    fn get(&self, sha256: &str, from: u64, max: usize) -> Answer<'_, Vec<u8>> {
         let max = if matches!(self.1, Fault::CutsPayloads) { max.min(262_144) } else { max };
-        self.0.payload(sha256, from, max)
+        self.0.get(sha256, from, max)
     }
 
-    fn park_until(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
+    windlass_store::forward_store!(0: put);
+}
+
+impl Leases for Broken {
+    fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()> {
         let forgets = matches!(self.1, Fault::ForgetsWhenATimerWasSet);
-        self.0.park_until(
-            run,
-            fence,
-            wake.map(|wake| Wake { from: if forgets { 0 } else { wake.from }, ..wake }),
-        )
+        self.0.park(run, fence, wake.map(|wake| Wake { from: if forgets { 0 } else { wake.from }, ..wake }))
     }
 
+    fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()> {
+        if matches!(self.1, Fault::RenewsLostLeases) {
+            return Box::pin(async { Ok(()) });
+        }
+        self.0.renew(run, fence)
+    }
+
+    windlass_store::forward_store!(0: acquire, release);
+}
+
+impl Index for Broken {
     fn list(&self, mut filter: RunFilter) -> Answer<'_, Vec<RunSummary>> {
         if matches!(self.1, Fault::ForgetsWhereAPageBegan) && filter.limit == 0 {
             filter.before = None;
@@ -130,29 +159,47 @@ impl EventLog for Broken {
         })
     }
 
-    windlass_store::forward_log!(0: post, put, hold, release, summary);
+    fn pruning(&self) -> Option<&dyn Pruning> {
+        matches!(self.1, Fault::PrunesNothing).then_some(self as &dyn Pruning)
+    }
+
+    windlass_store::forward_store!(0: summary);
+}
+
+impl Pruning for Broken {
+    fn prunable(&self, _: Prune) -> Answer<'_, Pruned> {
+        Box::pin(async { Ok(Pruned::default()) })
+    }
+
+    fn prune(&self, prune: Prune) -> Answer<'_, Pruned> {
+        self.prunable(prune)
+    }
 }
 
 #[test]
 fn the_suite_finds_broken_logs_and_says_what_they_break() {
     let cases = [
         (Fault::MergesAppends, "appends_keep_their_boundaries"),
+        (Fault::TakesCausesForTheFirst, "causes_come_back_as_they_were_written"),
         (Fault::WritesTheFirstEventOfARefusedAppend, "a_refused_append_leaves_nothing_behind"),
         (Fault::FollowsFromTheStart, "following_begins_inside_an_append"),
         (Fault::NeverEndsFollowing, "following_ends_with_the_run"),
         (Fault::TurnsTheInboxRound, "an_inbox_keeps_its_order"),
         (Fault::UsesNoPosts, "a_post_is_used_once"),
         (Fault::NeverWaitsForPosts, "waiting_for_a_post_ends_with_one"),
-        (Fault::KeepsTheHoldAtTheEnd, "ends_and_pauses_give_up_the_hold"),
+        (Fault::KeepsTheHoldAtTheEnd, "ends_and_pauses_give_up_the_lease"),
         (Fault::ForgetsWhereAPageBegan, "listings_keep_to_every_filter"),
         (Fault::KeepsRefusedPosts, "a_refused_post_is_taken_out_by_its_holder"),
         (Fault::CutsPayloads, "a_payload_is_kept_once_and_read_by_ranges"),
         (Fault::ForgetsWhenATimerWasSet, "a_clock_that_is_set_back_stretches_no_wait"),
         (Fault::OrdersRunsByTheirIds, "the_newest_run_is_the_one_that_began_last"),
+        (Fault::ForgetsUsedPosts, "a_used_post_is_recognised_by_its_id"),
+        (Fault::RenewsLostLeases, "a_lease_is_renewed_while_it_stands"),
+        (Fault::PrunesNothing, "pruning_takes_out_what_has_ended"),
         (Fault::TakesAnyReference, "an_append_needs_the_payloads_that_it_names"),
     ];
     for (fault, promise) in cases {
-        let make = || Arc::new(Broken(Arc::new(MemoryLog::new()), fault)) as Arc<dyn EventLog>;
+        let make = || Arc::new(Broken(Arc::new(MemoryLog::new()), fault)) as Arc<dyn Store>;
         let broken = conformance::run(conformance::all(make)).unwrap_err();
         assert!(broken.lines().any(|line| line.starts_with(promise)), "{fault:?} went unnoticed: {broken}");
     }

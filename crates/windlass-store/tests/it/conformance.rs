@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use windlass_store::{EventLog, MemoryLog, SqliteLog, log_conformance};
+use windlass_store::{MemoryLog, SqliteLog, Store, store_conformance};
 
-fn in_memory() -> impl Fn() -> Arc<dyn EventLog> {
+fn in_memory() -> impl Fn() -> Arc<dyn Store> {
     || Arc::new(MemoryLog::new())
 }
 
 /// Fresh files in a folder that lives as long as the function.
-fn on_disk() -> impl Fn() -> Arc<dyn EventLog> {
+fn on_disk() -> impl Fn() -> Arc<dyn Store> {
     let folder = tempfile::tempdir().unwrap();
     let number = AtomicU32::new(0);
     move || {
@@ -19,8 +19,8 @@ fn on_disk() -> impl Fn() -> Arc<dyn EventLog> {
     }
 }
 
-log_conformance!(memory, in_memory());
-log_conformance!(sqlite, on_disk());
+store_conformance!(memory, in_memory());
+store_conformance!(sqlite, on_disk());
 
 #[tokio::test]
 async fn all_promises_at_once_under_tokio() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::json;
 use windlass_core::{Event, Fact};
-use windlass_store::{Durability, EventLog, SqliteLog, SqliteOptions};
+use windlass_store::{Durability, Index, Leases, Log, SqliteLog, SqliteOptions};
 
 use crate::sample::{append, begin, fence, id, said};
 
@@ -112,7 +112,11 @@ async fn closing_finishes_what_is_queued_and_ends_followers_with_an_error() {
     assert!(follower.next().await.is_none());
     let log = SqliteLog::open(&path).unwrap();
     assert_eq!(log.summary(run).await.unwrap().version, 2, "what was queued is durable");
-    assert_eq!(log.hold(run, &fence("next", 0).holder).await.unwrap().epoch, 2, "closing gave up the hold");
+    assert_eq!(
+        log.acquire(run, &fence("next", 0).holder).await.unwrap().epoch,
+        2,
+        "closing gave up the hold"
+    );
 }
 
 #[tokio::test]

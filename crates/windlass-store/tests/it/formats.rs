@@ -1,130 +1,100 @@
-//! E34: a log of every earlier format opens and goes on. `formats/vN.db` are real logs, made by the last version that
-//! wrote that format, with runs of several kinds; they are copied and never changed.
+//! E34: a log of another format is recognised before anything of it is touched.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use futures_util::StreamExt;
-use windlass_core::{RunId, RunState, State, evolve};
-use windlass_store::{Append, EventLog, Holder, RunFilter, SqliteLog, StoreError};
+use windlass_store::{Index, Log, RunFilter, SqliteLog, StoreError};
 
-use crate::sample::said;
+use crate::sample::{begin, words};
 
-fn copy_of(format: u32) -> (tempfile::TempDir, std::path::PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log.db");
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/formats/v{format}.db"));
-    std::fs::copy(kept, &path).unwrap();
-    (folder, path)
+/// All files of a folder, with their bytes.
+fn files(folder: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap())).collect()
 }
 
-async fn folded(log: &SqliteLog, run: RunId, base: Option<&State>) -> State {
-    let state = base.map_or_else(|| State::new(run), |base| State::on_base(run, base));
-    let batches = log.read(run, 1, usize::MAX).await.unwrap();
-    batches.iter().flat_map(|batch| batch.events.iter()).fold(state, evolve)
-}
-
-fn format_of(path: &Path) -> u32 {
-    let file = rusqlite::Connection::open(path).unwrap();
-    file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
-}
-
-#[tokio::test]
-async fn e34_a_log_of_format_1_opens_folds_and_goes_on() {
-    let (_folder, path) = copy_of(1);
-    assert_eq!(format_of(&path), 1);
-    let log = SqliteLog::open(&path).unwrap();
-    assert_eq!(format_of(&path), 3, "it is brought to this format");
-    let runs = log.list(RunFilter::default()).await.unwrap();
-    let standings: Vec<_> = runs.iter().map(|run| run.standing.name()).collect();
-    assert_eq!(
-        standings,
-        ["running", "limit", "answered", "suspended", "suspended", "answered", "answered"],
-        "newest first"
-    );
-    for summary in &runs {
-        let state = folded(&log, summary.run, None).await;
-        assert_eq!(state.version(), summary.version);
-        let fits = match summary.standing {
-            RunState::Running => state.standing() == RunState::Running,
-            RunState::Suspended => state.standing() == RunState::Suspended && state.questions().len() == 1,
-            RunState::Ended(status) => state.standing() == RunState::Ended(status),
-        };
-        assert!(fits, "{summary:?}");
+/// Makes a log as builds before format 1 made it. With `killed` the process dies before anything is moved from its write-ahead
+/// file into the log, and leaves that and its index.
+fn old(path: &Path, killed: bool) {
+    let made = tempfile::tempdir().unwrap();
+    let log = made.path().join("log.db");
+    let connection = rusqlite::Connection::open(&log).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode=WAL; BEGIN; CREATE TABLE runs (no INTEGER PRIMARY KEY); \
+             INSERT INTO runs VALUES (1); PRAGMA application_id=0x57646c73; PRAGMA user_version=3; COMMIT;",
+        )
+        .unwrap();
+    let connection = if killed { Some(connection) } else { None };
+    for ending in ["", "-wal", "-shm"] {
+        let beside = |path: &Path| std::path::PathBuf::from(format!("{}{ending}", path.display()));
+        if beside(&log).exists() {
+            std::fs::copy(beside(&log), beside(path)).unwrap();
+        }
     }
-    let [interrupted, .., second, first] = runs.as_slice() else { panic!("{runs:?}") };
-    let base = folded(&log, first.run, None).await;
-    let later = folded(&log, second.run, Some(&base)).await;
-    assert_eq!(later.history().len(), 4, "the second run of the session stands on the first");
-    let inbox = log.inbox(interrupted.run, None).await.unwrap();
-    assert_eq!(inbox.len(), 1, "what was posted still waits");
-    let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
-    let uses = Some(inbox[0].id);
-    let events = said("goes on");
-    let standing = RunState::Running;
-    let append =
-        Append { run: interrupted.run, expected: interrupted.version, events, fence, uses, standing };
-    log.append(append).await.unwrap();
-    let suspended = RunFilter { status: Some("suspended".into()), ..RunFilter::default() };
-    assert_eq!(log.list(suspended).await.unwrap().len(), 2, "the new indexes cover what was there");
-    let sha256 = log.put(std::sync::Arc::from(*b"payload")).await.unwrap();
-    assert_eq!(log.payload(&sha256, 0, 10).await.unwrap(), b"payload");
-    let mut live = log.follow(second.run, 1);
-    assert!(live.next().await.unwrap().is_ok());
+    drop(connection);
 }
 
-#[tokio::test]
-async fn e34_a_log_of_format_2_opens_and_goes_on_with_hashes_from_there() {
-    let (_folder, path) = copy_of(2);
-    assert_eq!(format_of(&path), 2);
-    let log = SqliteLog::open(&path).unwrap();
-    assert_eq!(format_of(&path), 3, "it is brought to this format");
-    let checked = log.check().await.unwrap();
-    assert_eq!((checked.runs, checked.appends, checked.unhashed, checked.payloads), (5, 16, 16, 1));
-    assert_eq!(checked.faults, Vec::<String>::new(), "what has no hash is no fault");
-    let runs = log.list(RunFilter::default()).await.unwrap();
-    let standings: Vec<_> = runs.iter().map(|run| run.standing.name()).collect();
-    assert_eq!(standings, ["running", "suspended", "answered", "answered", "answered"], "newest first");
-    let interrupted = &runs[0];
-    assert_eq!(folded(&log, interrupted.run, None).await.version(), interrupted.version);
-    let fence = log.hold(interrupted.run, &Holder("now".into())).await.unwrap();
-    for more in 0..2 {
-        let (run, expected) = (interrupted.run, interrupted.version + more);
-        let (events, fence, standing) = (said("goes on"), fence.clone(), RunState::Running);
-        log.append(Append { run, expected, events, fence, uses: None, standing }).await.unwrap();
-    }
-    let file = rusqlite::Connection::open(&path).unwrap();
-    let change = |from: u64| {
-        let sql = "UPDATE appends SET body = replace(body, 'on', 'up') WHERE id = (SELECT min(id) FROM appends \
-                   WHERE last >= ?1 AND run = (SELECT no FROM runs WHERE standing = 'running'))";
-        assert_eq!(file.execute(sql, [i64::try_from(from).unwrap()]).unwrap(), 1);
-    };
-    assert_eq!(log.changed(interrupted.run).await.unwrap(), None);
-    change(1);
-    assert_eq!(log.changed(interrupted.run).await.unwrap(), None, "what was there has no hash");
-    change(interrupted.version + 1);
-    assert_eq!(log.changed(interrupted.run).await.unwrap(), Some(interrupted.version + 1));
-    assert_eq!(log.check().await.unwrap().unhashed, 16);
+fn refused(path: &Path) {
+    let before = files(path.parent().unwrap());
+    let error = SqliteLog::open(path).unwrap_err();
+    assert!(matches!(error, StoreError::Old { .. }), "{error:?}");
+    assert_eq!(error.code(), "store.old");
+    let (said, help) = (words(&error), error.help().unwrap());
+    assert!(said.contains(&path.display().to_string()) && said.contains("before log format 1"), "{said}");
+    assert!(help.contains("--log"), "{help}");
+    assert!(before == files(path.parent().unwrap()), "something was changed");
 }
 
 #[test]
-fn e34_several_processes_may_bring_a_log_to_this_format_at_once() {
-    let (_folder, path) = copy_of(1);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| SqliteLog::open(&path).map(drop).unwrap());
-        }
-    });
-    assert_eq!(format_of(&path), 3);
+fn e34_a_log_from_before_format_1_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a ?100%# log.db");
+    // A real one, by the last build that wrote format 2 of then.
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/formats/old.db");
+    std::fs::copy(kept, &path).unwrap();
+    refused(&path);
+    old(&path, false);
+    refused(&path);
+}
+
+#[test]
+fn e34_a_log_from_before_format_1_whose_process_was_killed_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    old(&path, true);
+    assert_eq!(files(folder.path()).len(), 3, "the log, its write-ahead file, and the index of that");
+    refused(&path);
+    // As a copy that forgot the index.
+    std::fs::remove_file(folder.path().join("log.db-shm")).unwrap();
+    refused(&path);
 }
 
 #[test]
 fn e34_a_newer_log_is_refused_and_left_alone() {
-    let (_folder, path) = copy_of(1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    drop(SqliteLog::open(&path).unwrap());
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 4).unwrap();
-    let before = std::fs::read(&path).unwrap();
+    let before = files(folder.path());
     let error = SqliteLog::open(&path).unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 4, known: 3, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 4, known: 1, .. }), "{error:?}");
     let said = error.to_string();
-    assert!(said.contains("format 4") && said.contains("up to 3"), "{said}");
-    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert!(said.contains("format 4") && said.contains("up to 1"), "{said}");
+    assert!(before == files(folder.path()), "something was changed");
+}
+
+#[tokio::test]
+async fn e34_a_log_of_format_1_whose_process_was_killed_early_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let log = SqliteLog::open(folder.path().join("made.db")).unwrap();
+    let run = begin(&log, 1).await;
+    for ending in ["", "-wal"] {
+        std::fs::copy(folder.path().join(format!("made.db{ending}")), format!("{}{ending}", path.display()))
+            .unwrap();
+    }
+    let copy = SqliteLog::open(&path).unwrap();
+    assert_eq!(copy.list(RunFilter::default()).await.unwrap()[0].run, run);
+    assert_eq!(copy.read(run, 1, 9).await.unwrap(), log.read(run, 1, 9).await.unwrap());
 }

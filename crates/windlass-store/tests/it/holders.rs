@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_store::{Append, EventLog, Holder, RunFilter, SqliteLog, StoreError};
+use windlass_store::{Append, Holder, Index, Leases, Log, RunFilter, SqliteLog, StoreError};
 
 use crate::sample::{append, begin, fence, said};
 
@@ -31,11 +31,11 @@ async fn e32_two_logs_on_one_file_agree_on_the_holder() {
     let (first, second) = (SqliteLog::open(&path).unwrap(), SqliteLog::open(&path).unwrap());
     let run = begin(&first, 1).await;
     let other = Holder("other".into());
-    let held = second.hold(run, &other).await;
+    let held = second.acquire(run, &other).await;
     assert!(matches!(&held, Err(StoreError::Held { holder, .. }) if holder == "maker"), "{held:?}");
     assert_eq!(second.summary(run).await.unwrap().holder, Some(fence("maker", 1).holder));
     first.release(run, &fence("maker", 1)).await.unwrap();
-    let taken = second.hold(run, &other).await.unwrap();
+    let taken = second.acquire(run, &other).await.unwrap();
     // The first log must not trust what it remembers of the run.
     let late = first.append(append(run, 1, said("late"))).await;
     assert!(matches!(&late, Err(StoreError::Fenced { current: 2, .. })), "{late:?}");
@@ -55,20 +55,20 @@ async fn e32_a_holder_elsewhere_lives_until_its_heartbeat_was_seen_unchanged_for
         let other = Holder("other".into());
         move_holders(&path, host, clock);
         let held = |result| assert!(matches!(result, Err(StoreError::Held { .. })), "{clock}: {result:?}");
-        held(second.hold(run, &other).await);
+        held(second.acquire(run, &other).await);
         assert_eq!(sql(&path, "UPDATE sightings SET up = up - 14000"), 1);
-        held(second.hold(run, &other).await);
+        held(second.acquire(run, &other).await);
         // A heartbeat: it is watched anew.
         assert_eq!(sql(&path, "UPDATE holders SET beat_at = beat_at + 5000"), 1);
         sql(&path, "UPDATE sightings SET up = up - 14000");
-        held(second.hold(run, &other).await);
+        held(second.acquire(run, &other).await);
         assert_eq!(sql(&path, "UPDATE sightings SET up = up - 14000"), 1);
         // Seen by another boot, whose time means nothing here.
         assert_eq!(sql(&path, "UPDATE sightings SET boot = 'a third', up = 0"), 1);
-        held(second.hold(run, &other).await);
+        held(second.acquire(run, &other).await);
         assert_eq!(sql(&path, "UPDATE sightings SET up = up - 15000"), 1);
         assert_eq!(second.summary(run).await.unwrap().holder, None, "{clock}");
-        let taken = second.hold(run, &other).await.unwrap();
+        let taken = second.acquire(run, &other).await.unwrap();
         assert_eq!(taken, fence("other", 2));
         let late = first.append(append(run, 1, said("the paused holder wakes"))).await;
         assert!(matches!(&late, Err(StoreError::Fenced { holder, .. }) if holder == "other"), "{late:?}");
@@ -97,7 +97,7 @@ async fn e32_a_holder_of_an_earlier_boot_is_dead_at_once() {
     let run = begin(&first, 1).await;
     move_holders(&path, ELSEWHERE, now_ms() - 16_000);
     assert_eq!(second.summary(run).await.unwrap().holder, None);
-    assert_eq!(second.hold(run, &Holder("other".into())).await.unwrap().epoch, 2);
+    assert_eq!(second.acquire(run, &Holder("other".into())).await.unwrap().epoch, 2);
 }
 
 /// Two containers on one machine share the clock that counts since the boot: a look is enough.
@@ -111,9 +111,9 @@ async fn e32_a_holder_in_another_container_lives_as_long_as_its_heartbeat_is_you
     let other = Holder("other".into());
     let ahead = now_ms() + 1_000_000_000;
     sql(&path, &format!("UPDATE holders SET host = host || '0', beat_at = {ahead}"));
-    assert!(matches!(second.hold(run, &other).await, Err(StoreError::Held { .. })));
+    assert!(matches!(second.acquire(run, &other).await, Err(StoreError::Held { .. })));
     assert_eq!(sql(&path, "UPDATE holders SET beat_up = beat_up - 16000"), 1);
-    assert_eq!(second.hold(run, &other).await.unwrap().epoch, 2);
+    assert_eq!(second.acquire(run, &other).await.unwrap().epoch, 2);
     assert_eq!(sql(&path, "DELETE FROM sightings"), 0, "there was nothing to watch");
 }
 
@@ -125,5 +125,5 @@ async fn a_pid_that_was_given_to_another_process_is_not_the_holder() {
     let run = begin(&first, 1).await;
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute("UPDATE holders SET started = started + 1", []).unwrap();
-    assert_eq!(second.hold(run, &Holder("other".into())).await.unwrap().epoch, 2);
+    assert_eq!(second.acquire(run, &Holder("other".into())).await.unwrap().epoch, 2);
 }

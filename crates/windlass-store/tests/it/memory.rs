@@ -1,6 +1,6 @@
 //! What the log in memory promises beyond the suite: it stays small, and deaths can be played.
 
-use windlass_store::{EventLog, Holder, MemoryLog, RunFilter, StoreError};
+use windlass_store::{Holder, Index, Leases, Log, MemoryLog, RunFilter, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said, started};
 
@@ -57,12 +57,12 @@ async fn e32_the_runs_of_a_dead_holder_are_taken_over_and_a_waking_one_is_fenced
     let log = MemoryLog::new();
     let run = begin(&log, 1).await;
     let other = Holder("other".into());
-    assert!(matches!(log.hold(run, &other).await, Err(StoreError::Held { .. })));
+    assert!(matches!(log.acquire(run, &other).await, Err(StoreError::Held { .. })));
     log.forget_holder(&fence("maker", 1).holder);
     assert_eq!(log.summary(run).await.unwrap().holder, None);
     // Until somebody takes over, it may only have been slow.
     log.append(append(run, 1, said("still here"))).await.unwrap();
-    assert_eq!(log.hold(run, &other).await.unwrap(), fence("other", 2));
+    assert_eq!(log.acquire(run, &other).await.unwrap(), fence("other", 2));
     let late = log.append(append(run, 2, said("too late"))).await;
     assert!(matches!(late, Err(StoreError::Fenced { ours: 1, current: 2, .. })), "{late:?}");
 }

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use futures_util::StreamExt;
 use windlass_core::InputKind;
-use windlass_store::{Append, EventLog, Holder, SqliteLog, SqliteOptions, StoreError};
+use windlass_store::{Append, Holder, Inbox, Index, Leases, Log, SqliteLog, SqliteOptions, StoreError};
 
 use crate::sample::{append, begin, end, fence, id, said};
 
@@ -82,7 +82,7 @@ async fn e31_after_kill_9_everything_acknowledged_is_there_and_another_process_g
     assert_eq!(role.hear(), "2");
     let log = SqliteLog::open(&path).unwrap();
     let other = Holder("other".into());
-    let held = log.hold(id(1), &other).await;
+    let held = log.acquire(id(1), &other).await;
     assert!(matches!(&held, Err(StoreError::Held { holder, .. }) if holder == "maker"), "{held:?}");
     let mut acknowledged: u64 = 0;
     while acknowledged < 100 {
@@ -100,7 +100,7 @@ async fn e31_after_kill_9_everything_acknowledged_is_there_and_another_process_g
         assert_eq!(batch.first, seq);
         assert!(seq == 1 || *batch.events == *said(&format!("event {seq}")), "{batch:?}");
     }
-    let fence = log.hold(id(1), &other).await.unwrap();
+    let fence = log.acquire(id(1), &other).await.unwrap();
     assert_eq!(fence.epoch, 2);
     log.append(Append { fence, ..append(id(1), version, said("going on")) }).await.unwrap();
 }
@@ -143,7 +143,7 @@ async fn a_post_that_waited_before_the_log_was_opened_is_seen() {
     let post = first.post(run, 5, InputKind::Steer { text: "go".into() }).await.unwrap();
     first.release(run, &fence("maker", 1)).await.unwrap();
     let second = SqliteLog::open(&path).unwrap();
-    let taken = second.hold(run, &Holder("other".into())).await.unwrap();
+    let taken = second.acquire(run, &Holder("other".into())).await.unwrap();
     second.inbox_changed(run, None).await.unwrap();
     second.append(Append { uses: Some(post), fence: taken, ..append(run, 1, said("go")) }).await.unwrap();
     let mut next = second.inbox_changed(run, None);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AgentRef, Base, Budget, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted, RunState, Status,
-    Steered, Usage,
+    AgentRef, Base, Budget, Cause, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted,
+    RunState, Status, Steered, Usage,
 };
-use windlass_store::{Append, EventLog, Fence, Holder};
+use windlass_store::{Append, Fence, Holder, Store};
 
 pub(crate) fn id(number: u128) -> RunId {
     RunId::from_number(number)
@@ -47,14 +47,15 @@ pub(crate) fn ended() -> Arc<[Event]> {
 }
 
 pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
-    Append { run, expected, events, fence: fence("maker", 1), uses: None, standing: RunState::Running }
+    let cause = if expected == 0 { Cause::Start } else { Cause::Steer };
+    Append { run, expected, events, cause, fence: fence("maker", 1), uses: None, standing: RunState::Running }
 }
 
 pub(crate) fn end(run: RunId, expected: u64) -> Append {
     Append { standing: RunState::Ended(Status::Answered), ..append(run, expected, ended()) }
 }
 
-pub(crate) async fn begin(log: &dyn EventLog, number: u128) -> RunId {
+pub(crate) async fn begin(log: &dyn Store, number: u128) -> RunId {
     log.append(append(id(number), 0, started(id(number), None))).await.unwrap();
     id(number)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::{Fact, State, StateKind, accept, evolve, rebuild};
+use windlass_core::{Fact, State, StateKind, evolve, rebuild};
 
 use super::outcome::Outcome;
 
@@ -16,10 +16,7 @@ pub(super) fn note(visited: &mut Visited, outcome: &Outcome) {
         let id = run.state.run();
         let mut state = base.map_or_else(|| State::new(id), |base| State::on_base(id, base));
         for batch in &run.batches {
-            let caused = rebuild(&state, &batch.events)
-                .into_iter()
-                .find(|input| accept(&state, input.clone()).is_ok_and(|events| *events == *batch.events));
-            if let Some(input) = caused {
+            if let Some(input) = rebuild(&state, &batch.cause, &batch.events) {
                 let followed = visited.entry((state.kind(), input.what.kind())).or_default();
                 followed.extend(batch.events.iter().map(|event| Fact::kind(&event.fact)));
             }

@@ -11,7 +11,7 @@ use windlass_runtime::{
     Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
     load_until,
 };
-use windlass_store::{Batch, EventLog};
+use windlass_store::{Batch, Log};
 
 use super::agent::build;
 use super::outcome::{Outcome, Stop};

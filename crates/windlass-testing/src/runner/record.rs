@@ -109,7 +109,7 @@ pub(crate) fn cut_by_reservation(batches: &[Batch]) -> bool {
 pub(crate) fn replay_differs(run: &State, base: Option<&State>, batches: &[Batch]) -> Option<String> {
     let mut state = base.map_or_else(|| State::new(run.run()), |base| State::on_base(run.run(), base));
     for batch in batches {
-        match replay(&state, &batch.events) {
+        match replay(&state, &batch.cause, &batch.events) {
             Ok(next) => state = next,
             Err(difference) => {
                 let show = |event: &Option<Event>| event.as_ref().map_or_else(|| "nothing".to_owned(), line);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::{Effect, Event, LimitKind, Message, QuestionKind, RunId, Status};
 use windlass_runtime::{Agent, DriveOptions, Environment};
-use windlass_store::{EventLog, MemoryLog, conformance};
+use windlass_store::{Index, MemoryLog, Store, conformance};
 use windlass_testing::{
     BEGINNING, Fault, FaultLog, FnModel, FnTool, Moment, SimEnvironment, VolatileLog, called, run_and_kill,
     said, step_aside,
@@ -16,14 +16,14 @@ use windlass_testing::{
 /// An agent that pays once and then says so; `asked` is what happens at each model call, `during` while it pays.
 struct Payer {
     environment: SimEnvironment,
-    log: Arc<dyn EventLog>,
+    log: Arc<dyn Store>,
     paid: Arc<AtomicUsize>,
     asked: Arc<dyn Fn() + Send + Sync>,
     during: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Payer {
-    fn new(log: Arc<dyn EventLog>) -> Self {
+    fn new(log: Arc<dyn Store>) -> Self {
         let nothing = || Arc::new(|| {});
         Self {
             environment: SimEnvironment::default(),
@@ -158,9 +158,9 @@ fn a_store_that_answers_before_it_syncs_makes_a_run_repeat_what_its_log_has_lost
 
 #[test]
 fn the_stores_of_the_kit_keep_every_promise_as_long_as_nothing_is_wrong() {
-    let volatile = || VolatileLog::new(3) as Arc<dyn EventLog>;
+    let volatile = || VolatileLog::new(3) as Arc<dyn Store>;
     conformance::run(conformance::all(volatile)).unwrap();
-    let fault = || FaultLog::new(Arc::new(MemoryLog::new())) as Arc<dyn EventLog>;
+    let fault = || FaultLog::new(Arc::new(MemoryLog::new())) as Arc<dyn Store>;
     conformance::run(conformance::all(fault)).unwrap();
 }
 

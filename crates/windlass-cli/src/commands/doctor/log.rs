@@ -52,10 +52,6 @@ fn sums(checked: &Checked) -> String {
     if checked.unnamed > 0 {
         sums.push(format!("{} that nothing refers to", checked.unnamed));
     }
-    if checked.unhashed > 0 {
-        let of = count(checked.unhashed, "append");
-        sums.push(format!("{of} without a hash (of an earlier version)"));
-    }
     sums.push(format!("format {}", checked.format));
     sums.join(", ")
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use windlass_core::{Answer, Input, InputKind, QuestionId, State, accept};
 use windlass_runtime::control;
 use windlass_runtime::{Error, load};
-use windlass_store::EventLog as _;
+use windlass_store::Index;
 
 use super::find;
 use super::go_on::GoOn;

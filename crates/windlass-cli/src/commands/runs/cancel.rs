@@ -7,7 +7,7 @@ use clap::Args;
 use windlass_core::RunId;
 use windlass_runtime::control::{Cancelled, cancel, run_end};
 use windlass_runtime::{Run, load};
-use windlass_store::{EventLog, Holder};
+use windlass_store::{Holder, Index, Store};
 
 use super::find;
 use crate::agents::now;
@@ -33,7 +33,7 @@ pub(super) struct CancelArgs {
 pub(super) async fn run(args: CancelArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
     let grace = Duration::from_millis(load(&*log, run).await?.policy().bounds.grace_ms);
-    let shared: Arc<dyn EventLog> = log.clone();
+    let shared: Arc<dyn Store> = log.clone();
     let wish = || cancel(&shared, run, now(), "windlass runs cancel".into());
     let status = match wish().await? {
         Cancelled::Ended(run) => ended(&run),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::RunId;
 use windlass_runtime::ListPages;
-use windlass_store::{EventLog, RunFilter, SqliteLog};
+use windlass_store::{Index, RunFilter, SqliteLog};
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -27,7 +27,7 @@ fn no_log(args: &LogArgs) -> Failure {
         .hint("`windlass run FILE INPUT` makes it, or name another log with --log")
 }
 
-async fn run(log: &dyn EventLog, word: &str) -> Result<RunId, Failure> {
+async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
     if word == "last" {
         let newest = log.list(RunFilter { limit: 1, ..RunFilter::default() }).await?;
         let newest = newest.first().map(|summary| summary.run);
@@ -44,7 +44,7 @@ async fn run(log: &dyn EventLog, word: &str) -> Result<RunId, Failure> {
     beginning(log, word, &digits).await
 }
 
-async fn beginning(log: &dyn EventLog, word: &str, digits: &str) -> Result<RunId, Failure> {
+async fn beginning(log: &dyn Index, word: &str, digits: &str) -> Result<RunId, Failure> {
     let mut fitting = Vec::new();
     let mut pages = ListPages::new(log, RunFilter::default());
     while let Some(page) = pages.next().await? {

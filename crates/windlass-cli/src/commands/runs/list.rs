@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use clap::Args;
 use windlass_core::SessionId;
 use windlass_runtime::projections::json;
-use windlass_store::{EventLog as _, RunFilter, RunSummary};
+use windlass_store::{Index, RunFilter, RunSummary};
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use windlass_runtime::projections::json;
-use windlass_store::{Prune, Pruned};
+use windlass_store::{Prune, Pruned, Pruning};
 
 use crate::agents::now;
 use crate::failure::{Exit, Failure};

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json as value};
 use windlass_core::{Fact, Message, RunId, RunStarted, shown_args};
 use windlass_runtime::projections::json;
 use windlass_runtime::{Run, RunPages, load_until, numbered};
-use windlass_store::{EventLog, RunSummary};
+use windlass_store::{Index, Log, RunSummary};
 
 use super::find;
 use crate::answers;
@@ -87,7 +87,7 @@ fn as_json(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> Map<S
     fields
 }
 
-async fn events(log: &dyn EventLog, run: RunId) -> Result<Vec<Value>, Failure> {
+async fn events(log: &dyn Log, run: RunId) -> Result<Vec<Value>, Failure> {
     let mut events = Vec::new();
     let mut pages = RunPages::new(log, run);
     while let Some(batches) = pages.next().await? {
@@ -127,7 +127,10 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::i
     field("usage", &format!("{calls}, {}", words::usage(run.usage(), run.cost_usd())))?;
     for (kind, max, used) in run.state().overshoots() {
         let (used, max) = (kind.show(used), kind.show(max));
-        field("over", &format!("{used} {} of {max} are used: a running call went beyond the limit", kind.name()))?;
+        field(
+            "over",
+            &format!("{used} {} of {max} are used: a running call went beyond the limit", kind.name()),
+        )?;
     }
     field("events", &summary.version.to_string())
 }

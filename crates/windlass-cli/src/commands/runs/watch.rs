@@ -4,7 +4,7 @@ use clap::Args;
 use futures_util::StreamExt;
 use windlass_core::Fact;
 use windlass_runtime::{load, numbered};
-use windlass_store::EventLog as _;
+use windlass_store::Log;
 
 use super::find;
 use crate::failure::{Exit, Failure};

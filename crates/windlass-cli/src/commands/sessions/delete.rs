@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use windlass_core::SessionId;
 use windlass_runtime::projections::{session_runs, sessions};
-use windlass_store::{Prune, Pruned, SqliteLog};
+use windlass_store::{Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
 use crate::commands::runs::prune::{STANDINGS, age};

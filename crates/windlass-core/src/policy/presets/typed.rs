@@ -3,6 +3,10 @@
 use super::Preset;
 use crate::policy::{AtLimit, LimitKind, LogTexts, Repetition, Results, Stop, Talk, Turns};
 
+/// acorn's words, to the letter of its design.
+const XML_FORM: &str = "You must provide your final answer now. Respond with your answer in the following XML structure:\n\
+    {form}\n\nFill in the values. Do not repeat the descriptions.";
+
 impl Preset {
     /// Typed input and output.
     pub const TYPED: Self = Self {
@@ -22,6 +26,7 @@ impl Preset {
             policy.wording.texts.no_call = "No tool calls in agentic loop step after {n} retries".into();
             policy.wording.texts.no_call_at_once =
                 "No tool called in single-turn mode after {n} retries".into();
+            policy.wording.texts.xml_form = XML_FORM.into();
             policy.wording.log = LogTexts::silent();
         },
     };

@@ -1,4 +1,4 @@
-//! Promises of holding a run.
+//! Promises of leases.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use windlass_core::{CLOCK_JUMP_MS, RunState, Status};
 use super::sample::{append, begin, end, ended, fence, holder, said, steer};
 use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
-use crate::log::{Append, EventLog, RunFilter, Wake};
+use crate::{Append, RunFilter, Store, Wake};
 
-/// The first append takes the hold with the fence's epoch, and nobody else gets it.
-pub async fn a_new_run_is_held_by_its_maker(log: Arc<dyn EventLog>) -> Verdict {
+/// The first append takes the lease with the fence's epoch, and nobody else gets it.
+pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("maker")))?;
     for name in ["other", "maker"] {
-        let error = refused("a hold on a held run", log.hold(run, &holder(name)).await, "store.held")?;
+        let error = refused("a lease on a held run", log.acquire(run, &holder(name)).await, "store.held")?;
         let StoreError::Held { holder, .. } = error else { continue };
         same("the holder that is named", &holder.as_str(), &"maker")?;
     }
     works("the maker's append", log.append(append(run, 1, said(2, 1))).await)
 }
 
-/// A released run can be held by somebody else, each time with a higher epoch.
-pub async fn a_hold_passes_on_with_a_higher_epoch(log: Arc<dyn EventLog>) -> Verdict {
+/// A released run can be leased by somebody else, each time with a higher epoch.
+pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
     same("the holder after a release", &works("a summary", log.summary(run).await)?.holder, &None)?;
     let late = log.append(append(run, 1, said(2, 1))).await;
-    refused("an append after its hold was given up", late, "store.not_held")?;
+    refused("an append after its lease was given up", late, "store.not_held")?;
     let (mut epoch, mut expected) = (1, 1);
     for name in ["other", "maker", "other"] {
-        let fence = works("a hold", log.hold(run, &holder(name)).await)?;
+        let fence = works("a lease", log.acquire(run, &holder(name)).await)?;
         same("who holds", &fence.holder, &holder(name))?;
         holds(&format!("epoch {} does not follow {epoch}", fence.epoch), fence.epoch > epoch)?;
         epoch = fence.epoch;
@@ -43,15 +43,15 @@ pub async fn a_hold_passes_on_with_a_higher_epoch(log: Arc<dyn EventLog>) -> Ver
 }
 
 /// A parked run is listed as suspended until it goes on; one that somebody else holds cannot be parked.
-pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    works("a pause", log.park(run, &fence("maker", 1)).await)?;
+    works("a pause", log.park(run, &fence("maker", 1), None).await)?;
     let paused = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Suspended, None);
     same("standing and holder of a parked run", &(paused.standing, paused.holder), &expected)?;
-    let fence = works("a hold", log.hold(run, &holder("other")).await)?;
+    let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
     works("going on", log.append(Append { fence, ..append(run, 1, said(2, 1)) }).await)?;
-    works("a late pause", log.park(run, &super::sample::fence("maker", 1)).await)?;
+    works("a late pause", log.park(run, &super::sample::fence("maker", 1), None).await)?;
     let going_on = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Running, Some(holder("other")));
     same("standing and holder after a late pause", &(going_on.standing, going_on.holder), &expected)
@@ -59,7 +59,7 @@ pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn EventLog>) -> Verd
 
 /// A suspended run is due when its timer is, or when something lies in its inbox; one that is on always is, one that has
 /// ended never.
-pub async fn due_runs_are_listed(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn due_runs_are_listed(log: Arc<dyn Store>) -> Verdict {
     let due = async |now: u64| {
         let filter = RunFilter { due: Some(now), ..RunFilter::default() };
         let runs = works("a listing", log.list(filter).await)?;
@@ -69,8 +69,8 @@ pub async fn due_runs_are_listed(log: Arc<dyn EventLog>) -> Verdict {
     let ended = begin(&*log, 3).await?;
     end(&*log, ended, 1, Status::Answered).await?;
     same("runs that are on are due", &due(0).await?, &vec![waiting, timed])?;
-    works("a pause", log.park_until(timed, &fence("maker", 1), Some(Wake { from: 0, at: 5_000 })).await)?;
-    works("a pause", log.park_until(waiting, &fence("maker", 1), None).await)?;
+    works("a pause", log.park(timed, &fence("maker", 1), Some(Wake { from: 0, at: 5_000 })).await)?;
+    works("a pause", log.park(waiting, &fence("maker", 1), None).await)?;
     for (run, wakes) in [(timed, Some(5_000)), (waiting, None)] {
         same("when it goes on", &works("a summary", log.summary(run).await)?.wake_at, &wakes)?;
     }
@@ -83,7 +83,7 @@ pub async fn due_runs_are_listed(log: Arc<dyn EventLog>) -> Verdict {
 
 /// A timer that was set at a later time than now is due: the clock was set back since, and nobody can say how long the wait has
 /// lasted. A difference of a second is none.
-pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn EventLog>) -> Verdict {
+pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let due = async |now: u64| {
         let filter = RunFilter { due: Some(now), ..RunFilter::default() };
@@ -91,24 +91,24 @@ pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn EventLog>) 
     };
     let hour = 3_600_000;
     let (from, at) = (10 * hour, 11 * hour);
-    works("a pause", log.park_until(run, &fence("maker", 1), Some(Wake { from, at })).await)?;
+    works("a pause", log.park(run, &fence("maker", 1), Some(Wake { from, at })).await)?;
     same("before the timer", &due(from + 1).await?, &false)?;
     same("a little before it was set", &due(from - CLOCK_JUMP_MS).await?, &false)?;
     same("an hour before it was set", &due(from - hour).await?, &true)?;
     same("at the timer", &due(at).await?, &true)?;
     // Whoever takes it up sets the timer anew, by the clock as it is.
-    let fence = works("a hold", log.hold(run, &holder("other")).await)?;
+    let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
     let (from, at) = (from - hour, at - hour);
-    works("a pause", log.park_until(run, &fence, Some(Wake { from, at })).await)?;
+    works("a pause", log.park(run, &fence, Some(Wake { from, at })).await)?;
     same("after the timer was set anew", &due(from).await?, &false)?;
     same("at the new timer", &due(at).await?, &true)
 }
 
-/// Who lost the hold can neither append, even at the right version, nor release it.
-pub async fn a_lost_hold_cannot_write_or_release(log: Arc<dyn EventLog>) -> Verdict {
+/// Who lost the lease can neither append, even at the right version, nor release it.
+pub async fn a_lost_lease_cannot_write_or_release(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
-    let new = works("a hold", log.hold(run, &holder("other")).await)?;
+    let new = works("a lease", log.acquire(run, &holder("other")).await)?;
     let error =
         refused("an append of the old holder", log.append(append(run, 1, said(2, 1))).await, "store.fenced")?;
     if let StoreError::Fenced { holder, ours, current, .. } = error {
@@ -119,25 +119,25 @@ pub async fn a_lost_hold_cannot_write_or_release(log: Arc<dyn EventLog>) -> Verd
     works("the new holder's append", log.append(Append { fence: new, ..append(run, 1, said(2, 1)) }).await)
 }
 
-/// A hold is confirmed as long as it stands, and neither after it was given up nor after somebody else took it.
-pub async fn a_hold_is_confirmed_while_it_stands(log: Arc<dyn EventLog>) -> Verdict {
+/// A lease is renewed as long as it stands, and neither after it was given up nor after somebody else took it.
+pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let first = fence("maker", 1);
-    works("a confirmation", log.confirm(run, &first).await)?;
+    works("a renewal", log.renew(run, &first).await)?;
     works("an append after it", log.append(append(run, 1, said(2, 1))).await)?;
-    works("a confirmation after an append", log.confirm(run, &first).await)?;
+    works("a renewal after an append", log.renew(run, &first).await)?;
     works("a release", log.release(run, &first).await)?;
-    refused("a confirmation after a release", log.confirm(run, &first).await, "store.not_held")?;
-    let new = works("a hold", log.hold(run, &holder("other")).await)?;
-    works("the new holder's confirmation", log.confirm(run, &new).await)?;
-    let late = log.confirm(run, &first).await;
-    holds("a lost hold is confirmed", late.is_err())?;
+    refused("a renewal after a release", log.renew(run, &first).await, "store.not_held")?;
+    let new = works("a lease", log.acquire(run, &holder("other")).await)?;
+    works("the new holder's renewal", log.renew(run, &new).await)?;
+    let late = log.renew(run, &first).await;
+    holds("a lost lease is renewed", late.is_err())?;
     let summary = works("a summary", log.summary(run).await)?;
     same("holder and events after all that", &(summary.holder, summary.version), &(Some(holder("other")), 2))
 }
 
-/// Appends that end or suspend a run give up its hold in the same step.
-pub async fn ends_and_pauses_give_up_the_hold(log: Arc<dyn EventLog>) -> Verdict {
+/// Appends that end or suspend a run give up its lease in the same step.
+pub async fn ends_and_pauses_give_up_the_lease(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let pause = Append { standing: RunState::Suspended, ..append(run, 1, said(2, 1)) };
     works("a pause", log.append(pause).await)?;
@@ -148,7 +148,7 @@ pub async fn ends_and_pauses_give_up_the_hold(log: Arc<dyn EventLog>) -> Verdict
         &(RunState::Suspended, None),
     )?;
     refused("an append after a pause", log.append(append(run, 2, said(3, 1))).await, "store.not_held")?;
-    let fence = works("a hold on a paused run", log.hold(run, &holder("other")).await)?;
+    let fence = works("a lease on a paused run", log.acquire(run, &holder("other")).await)?;
     let goes_on = Append { fence: fence.clone(), ..append(run, 2, said(3, 1)) };
     works("going on", log.append(goes_on).await)?;
     same("the standing", &works("a summary", log.summary(run).await)?.standing, &RunState::Running)?;

@@ -1,0 +1,242 @@
+//! Causes: which input led to the events of an append, as far as the events do not say it themselves.
+//!
+//! A cause is stored with its append. With it, [`rebuild`](crate::rebuild) makes the input again without a search: every
+//! value that the events hold is taken from them, and the cause holds the rest.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::action::{Found, HookEnd, InputKind, StepEdits};
+use crate::event::{Event, Fact, InputRequested, RunEnded};
+
+/// Which input caused the events of an append.
+///
+/// An action is named by the number of the event that freed it ([`ActionId::seq`](crate::ActionId::seq)): its run is the append's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Cause {
+    /// [`InputKind::Start`].
+    Start,
+    /// [`InputKind::Resumed`].
+    Resumed,
+    /// [`InputKind::ResumedWithTools`].
+    ResumedWithTools,
+    /// [`InputKind::Adopted`].
+    Adopted,
+    /// [`InputKind::Replied`]. Calls that were read from text have their place there; the others were native.
+    Replied {
+        /// The model call.
+        action: u64,
+    },
+    /// [`InputKind::Objected`].
+    Objected {
+        /// The model call.
+        action: u64,
+    },
+    /// [`InputKind::ModelFailed`].
+    ModelFailed {
+        /// The model call.
+        action: u64,
+        /// The random part of the retry wait, in thousandths.
+        jitter: u16,
+    },
+    /// [`InputKind::CallEnded`].
+    CallEnded {
+        /// The call.
+        action: u64,
+    },
+    /// [`InputKind::Delegated`].
+    Delegated {
+        /// The delegation.
+        action: u64,
+    },
+    /// [`InputKind::DelegateAsks`].
+    DelegateAsks {
+        /// The delegation.
+        action: u64,
+        /// The question, if nobody was asked it because the run is being stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unasked: Option<Box<InputRequested>>,
+    },
+    /// [`InputKind::Checked`].
+    Checked {
+        /// The check.
+        action: u64,
+        /// Its result.
+        found: CheckResult,
+    },
+    /// [`InputKind::Stepped`].
+    Stepped {
+        /// The hook.
+        action: u64,
+        /// How the hook has ended the run, if the run's end holds its output or error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<StepEnd>,
+        /// The edits that no event holds: splices or branches that were refused, and an output that the run does not have.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unmade: Option<Box<StepEdits>>,
+    },
+    /// [`InputKind::Answered`].
+    Answered,
+    /// [`InputKind::Steer`].
+    Steer,
+    /// [`InputKind::Cancel`].
+    Cancel,
+    /// [`InputKind::ToolsChanged`].
+    ToolsChanged,
+    /// [`InputKind::TimerFired`].
+    TimerFired {
+        /// The timer.
+        action: u64,
+    },
+}
+
+/// The result of a check, without the outcome: a [`Found`] whose outcome stands in the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckResult {
+    /// The call happened.
+    Happened,
+    /// It did not happen.
+    NotHappened,
+    /// The tool cannot say.
+    Unsure,
+}
+
+/// How a hook ended a run: a [`HookEnd`] whose value stands in the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepEnd {
+    /// With an output: the run's output, or its text.
+    Finish,
+    /// With an error: the run's error.
+    Abort,
+}
+
+impl StepEnd {
+    /// The end with its value.
+    pub(crate) fn whole(self, run: &RunEnded) -> Option<HookEnd> {
+        match self {
+            Self::Finish => {
+                let text = || run.text.as_deref().map(Value::from);
+                run.output.clone().or_else(text).map(HookEnd::Finish)
+            }
+            Self::Abort => run.error.clone().map(HookEnd::Abort),
+        }
+    }
+}
+
+impl Cause {
+    /// The cause that an input is, with everything that its events may turn out not to hold. It is made before the input is
+    /// taken apart; [`beside`](Self::beside) leaves the rest out afterwards.
+    pub(crate) fn of(what: &InputKind) -> Self {
+        match what {
+            InputKind::Start(_) => Self::Start,
+            InputKind::Resumed { .. } => Self::Resumed,
+            InputKind::ResumedWithTools { .. } => Self::ResumedWithTools,
+            InputKind::Adopted { .. } => Self::Adopted,
+            InputKind::Replied { action, .. } => Self::Replied { action: action.seq },
+            InputKind::Objected { action, .. } => Self::Objected { action: action.seq },
+            InputKind::ModelFailed { action, jitter, .. } => {
+                Self::ModelFailed { action: action.seq, jitter: *jitter }
+            }
+            InputKind::CallEnded { action, .. } => Self::CallEnded { action: action.seq },
+            InputKind::Delegated { action, .. } => Self::Delegated { action: action.seq },
+            InputKind::DelegateAsks { action, question, kind, text, suggestions } => {
+                let (question, text, suggestions) = (question.clone(), text.clone(), suggestions.clone());
+                let asked =
+                    InputRequested { question, kind: *kind, call: None, text, suggestions, child: None };
+                Self::DelegateAsks { action: action.seq, unasked: Some(Box::new(asked)) }
+            }
+            InputKind::Checked { action, found } => {
+                let found = match found {
+                    Found::Happened(_) => CheckResult::Happened,
+                    Found::NotHappened => CheckResult::NotHappened,
+                    Found::Unsure => CheckResult::Unsure,
+                };
+                Self::Checked { action: action.seq, found }
+            }
+            InputKind::Stepped { action, edits } => {
+                Self::Stepped { action: action.seq, end: None, unmade: may_be_unmade(edits) }
+            }
+            InputKind::Answered { .. } => Self::Answered,
+            InputKind::Steer { .. } => Self::Steer,
+            InputKind::Cancel { .. } => Self::Cancel,
+            InputKind::ToolsChanged { .. } => Self::ToolsChanged,
+            InputKind::TimerFired { action } => Self::TimerFired { action: action.seq },
+        }
+    }
+
+    /// The cause without what these events, which follow from it, hold.
+    pub(crate) fn beside(mut self, events: &[Event]) -> Self {
+        if let Self::DelegateAsks { unasked, .. } = &mut self
+            && let Some(Fact::InputRequested(_)) = events.first().map(|event| &event.fact)
+        {
+            *unasked = None;
+        }
+        if let Self::Stepped { end, unmade, .. } = &mut self
+            && let Some(edits) = unmade.take()
+        {
+            (*end, *unmade) = unmade_of(edits, events);
+        }
+        self
+    }
+
+    /// The name of its type, as it is stored.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Resumed => "resumed",
+            Self::ResumedWithTools => "resumed_with_tools",
+            Self::Adopted => "adopted",
+            Self::Replied { .. } => "replied",
+            Self::Objected { .. } => "objected",
+            Self::ModelFailed { .. } => "model_failed",
+            Self::CallEnded { .. } => "call_ended",
+            Self::Delegated { .. } => "delegated",
+            Self::DelegateAsks { .. } => "delegate_asks",
+            Self::Checked { .. } => "checked",
+            Self::Stepped { .. } => "stepped",
+            Self::Answered => "answered",
+            Self::Steer => "steer",
+            Self::Cancel => "cancel",
+            Self::ToolsChanged => "tools_changed",
+            Self::TimerFired { .. } => "timer_fired",
+        }
+    }
+}
+
+/// The edits that an append may not hold. Other edits are ignored when a hook requests branches.
+fn may_be_unmade(edits: &StepEdits) -> Option<Box<StepEdits>> {
+    let unmade = if edits.branches.is_empty() {
+        StepEdits { splices: edits.splices.clone(), end: edits.end.clone(), ..StepEdits::default() }
+    } else {
+        StepEdits { branches: edits.branches.clone(), ..StepEdits::default() }
+    };
+    (unmade != StepEdits::default()).then(|| Box::new(unmade))
+}
+
+/// The edits without those that the events hold, and how the hook has ended the run, if they hold that.
+fn unmade_of(mut edits: Box<StepEdits>, events: &[Event]) -> (Option<StepEnd>, Option<Box<StepEdits>>) {
+    let mut ended = None;
+    for event in events {
+        if let Fact::HistoryEdited(_) = &event.fact {
+            edits.splices.clear();
+        } else if let Fact::StepBranched(_) = &event.fact {
+            edits.branches.clear();
+        } else if let Fact::RunEnded(run) = &event.fact {
+            // Splices that were refused are the end: the hook's own plays no part then.
+            let end = edits.end.take().filter(|_| edits.splices.is_empty());
+            let kind = end.as_ref().map(|end| match end {
+                HookEnd::Finish(_) => StepEnd::Finish,
+                HookEnd::Abort(_) => StepEnd::Abort,
+            });
+            if kind.and_then(|kind| kind.whole(run)) == end {
+                ended = kind;
+            } else {
+                edits.end = end;
+            }
+        }
+    }
+    (ended, (*edits != StepEdits::default()).then_some(edits))
+}

@@ -1,0 +1,85 @@
+//! Promises of pruning, of the stores that can.
+
+use std::sync::Arc;
+
+use windlass_core::{Base, RunId, RunStarted, Status};
+
+use super::sample::{BEGAN, append, begin, begin_as, end, fence, id, in_session, said, started};
+use super::{Verdict, refused, same, works};
+use crate::{Prune, Pruned, Pruning, RunFilter, Store};
+
+async fn ended_runs(log: &dyn Store, numbers: impl IntoIterator<Item = u32>) -> Verdict {
+    for number in numbers {
+        let run = begin(log, number).await?;
+        end(log, run, 1, Status::Answered).await?;
+    }
+    Ok(())
+}
+
+async fn left(log: &dyn Store) -> Result<Vec<RunId>, String> {
+    let runs = works("a listing", log.list(RunFilter::default()).await)?;
+    Ok(runs.into_iter().map(|summary| summary.run).collect())
+}
+
+/// Looks first, then prunes; both must say the same of the runs.
+async fn pruned(pruning: &dyn Pruning, prune: Prune) -> Result<Pruned, String> {
+    let would = works("a look at what may go", pruning.prunable(prune.clone()).await)?;
+    let pruned = works("pruning", pruning.prune(prune).await)?;
+    same("what was announced", &(&would.runs, would.kept), &(&pruned.runs, pruned.kept))?;
+    Ok(pruned)
+}
+
+/// What has ended goes, newest first, with its events; a look changes nothing; what is on stays.
+pub async fn pruning_takes_out_what_has_ended(log: Arc<dyn Store>) -> Verdict {
+    let Some(pruning) = log.pruning() else { return Ok(()) };
+    ended_runs(&*log, 1..=3).await?;
+    let on = begin(&*log, 4).await?;
+    let would = works("a look at what may go", pruning.prunable(Prune::default()).await)?;
+    same("what may go", &would.runs, &vec![id(3), id(2), id(1)])?;
+    same("the runs after a look", &left(&*log).await?.len(), &4)?;
+    let gone = pruned(pruning, Prune::default()).await?;
+    same("what went", &(gone.runs, gone.kept), &(vec![id(3), id(2), id(1)], 0))?;
+    same("the runs after pruning", &left(&*log).await?, &vec![on])?;
+    refused("reading a run that went", log.read(id(1), 1, 10).await, "store.unknown_run")?;
+    works("an append to a run that stayed", log.append(append(on, 1, said(2, 1))).await)
+}
+
+/// Only what fits every condition goes.
+pub async fn pruning_keeps_to_every_condition(log: Arc<dyn Store>) -> Verdict {
+    let Some(pruning) = log.pruning() else { return Ok(()) };
+    let in_sessions = [(1, "a"), (2, "b"), (3, "a")];
+    for (number, session) in in_sessions {
+        let run = begin_as(&*log, number, in_session(started(number, "hello"), session)).await?;
+        end(&*log, run, 1, Status::Answered).await?;
+    }
+    let parked = begin(&*log, 4).await?;
+    works("a pause", log.park(parked, &fence("maker", 1), None).await)?;
+    let early = Prune { before: Some(BEGAN), ..Prune::default() };
+    same("what ended before the first run", &pruned(pruning, early).await?.runs, &Vec::new())?;
+    let session = Prune { sessions: vec!["b".into()], ..Prune::default() };
+    same("what is of session b", &pruned(pruning, session).await?.runs, &vec![id(2)])?;
+    let suspended = Prune { statuses: vec!["suspended".into()], ..Prune::default() };
+    same("what is suspended", &pruned(pruning, suspended).await?.runs, &vec![parked])?;
+    let limit = Prune { statuses: vec!["limit".into()], ..Prune::default() };
+    same("what met a limit", &pruned(pruning, limit).await?.runs, &Vec::new())?;
+    let late = Prune { before: Some(BEGAN + 10_000), ..Prune::default() };
+    same("what ended before later", &pruned(pruning, late).await?.runs, &vec![id(3), id(1)])
+}
+
+/// A run that somebody holds stays, and so does what a run that stays is based on or was started by.
+pub async fn pruning_keeps_bases_parents_and_held_runs(log: Arc<dyn Store>) -> Verdict {
+    let Some(pruning) = log.pruning() else { return Ok(()) };
+    ended_runs(&*log, 1..=3).await?;
+    let base = Some(Base { run: id(1), version: 2, digest: "d".into() });
+    begin_as(&*log, 4, RunStarted { base, ..started(4, "later") }).await?;
+    begin_as(&*log, 5, RunStarted { parent: Some(id(2)), ..started(5, "child") }).await?;
+    let gone = pruned(pruning, Prune::default()).await?;
+    same("what went, and how many stayed that fit", &(gone.runs, gone.kept), &(vec![id(3)], 2))?;
+    let running = Prune { statuses: vec!["running".into()], ..Prune::default() };
+    same("what is held", &pruned(pruning, running).await?.runs, &Vec::new())?;
+    for run in [id(4), id(5)] {
+        end(&*log, run, 1, Status::Answered).await?;
+    }
+    let gone = pruned(pruning, Prune::default()).await?;
+    same("what went in the end", &gone.runs, &vec![id(5), id(4), id(2), id(1)])
+}

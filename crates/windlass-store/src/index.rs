@@ -1,0 +1,84 @@
+//! The index: which runs there are, and how they stand.
+
+use windlass_core::{Millis, RunId, RunState, SessionId, Text};
+
+use crate::leases::Holder;
+use crate::pruning::Pruning;
+use crate::store::Answer;
+
+/// How many runs a listing has at most if its filter gives no limit.
+pub const DEFAULT_LISTED: usize = 100;
+
+/// Which runs to list: all given conditions hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFilter {
+    /// Of this session.
+    pub session: Option<SessionId>,
+    /// Of this agent.
+    pub agent: Option<Text>,
+    /// With this standing: `running`, `suspended`, or a status' name (`answered`, `limit`, …).
+    pub status: Option<Text>,
+    /// Started by this run.
+    pub parent: Option<RunId>,
+    /// Begun at or after this time.
+    pub since: Option<Millis>,
+    /// Begun before this time.
+    pub until: Option<Millis>,
+    /// Only runs that can go on at this time, whoever holds them: those that are on, and suspended ones with something in
+    /// their inbox or a timer that is due.
+    pub due: Option<Millis>,
+    /// Only runs with a lower number: the next page of a listing, after a run with this one.
+    pub before: Option<RunNumber>,
+    /// At most so many; 0 means [`DEFAULT_LISTED`].
+    pub limit: usize,
+}
+
+/// The order in which the runs of a log began, by their first appends: a later run has a higher number than every run that is
+/// there. Neither ids nor times can say that, because both come from a clock that may have been set back in between.
+/// Numbers belong to one log (an imported run begins with its import), and may be given again once their runs are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunNumber(pub u64);
+
+/// A line of a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// The run.
+    pub run: RunId,
+    /// Its place in the order in which the runs of this log began.
+    pub number: RunNumber,
+    /// Its agent's name.
+    pub agent: Text,
+    /// Its session.
+    pub session: Option<SessionId>,
+    /// The run that started it.
+    pub parent: Option<RunId>,
+    /// How it stands.
+    pub standing: RunState,
+    /// How many events it has.
+    pub version: u64,
+    /// When it began.
+    pub started_at: Millis,
+    /// When its last event was written.
+    pub updated_at: Millis,
+    /// The beginning of its first input, for people: at most 200 bytes.
+    pub title: Text,
+    /// When a suspended run goes on by itself; `None`: when somebody brings it on.
+    pub wake_at: Option<Millis>,
+    /// Who holds it now, if somebody alive does.
+    pub holder: Option<Holder>,
+}
+
+/// Lists runs, and those of a session, an agent or a parent.
+pub trait Index: Send + Sync + std::fmt::Debug {
+    /// Lists runs, newest first: by their numbers, whatever their ids and times say.
+    fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>>;
+
+    /// One run's summary.
+    ///
+    /// # Errors
+    /// [`UnknownRun`](crate::StoreError::UnknownRun).
+    fn summary(&self, run: RunId) -> Answer<'_, RunSummary>;
+
+    /// Takes runs out of this store; `None`: this store cannot.
+    fn pruning(&self) -> Option<&dyn Pruning>;
+}
