@@ -17,7 +17,7 @@ impl Driver {
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
                 for line in narrate(&state, event).into_iter().chain(over) {
-                    if line.level == LogLevel::Warning {
+                    if line.level != LogLevel::Info {
                         tracing::warn!(run = %after.run(), "{}", line.text);
                     } else {
                         tracing::info!(run = %after.run(), "{}", line.text);
