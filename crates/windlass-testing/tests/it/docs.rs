@@ -11,7 +11,7 @@ use windlass_testing::{RunnerOptions, run_case};
 fn the_yaml_of_the_guides_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut blocks = 0;
-    let guides = ["agent-file", "testing", "coming-from-kaos", "coming-from-acorn", "security"]
+    let guides = ["agent-file", "limits", "testing", "coming-from-kaos", "coming-from-acorn", "security"]
         .map(|page| format!("docs/{page}.md"));
     for page in guides.into_iter().chain(["README.md".to_owned()]) {
         let text = std::fs::read_to_string(root.join(&page)).unwrap();
@@ -31,5 +31,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 12);
+    assert_eq!(blocks, 13);
 }
