@@ -2,9 +2,9 @@
 //!
 //! A run is a list of [`Event`]s. Three functions are the whole machine. None of them reads a clock, a file or the network:
 //!
-//! - [`accept`] says which events follow from an [`Input`]: a reply, a result, an answer, a timer;
-//! - [`evolve`] folds one event into the [`State`];
-//! - [`pending`] gives the whole set of [`Action`]s that should be going on in that state.
+//! - [`accept()`] says which events follow from an [`Input`]: a reply, a result, an answer, a timer;
+//! - [`evolve()`] folds one event into the [`State`];
+//! - [`pending()`] gives the whole set of [`Action`]s that should be going on in that state.
 //!
 //! The loop is these three in a row. A driver adds the log and the work: it appends the events before anybody sees them,
 //! starts the actions that are new, stops those that are gone, and offers the end of each one as the next input.
@@ -86,8 +86,8 @@
 //! | facts, and the start of a run | [`Fact`], [`RunStarted`]: `event.rs`, `start.rs` |
 //! | work and inputs | [`ActionKind`], [`InputKind`]: `action.rs` |
 //! | the state, one file a part | [`State`]: `state.rs`, `state/` |
-//! | decisions | [`accept`], [`decide`]: `decide/`, first `turns.rs` |
-//! | the fold, and replay | [`evolve`], [`rebuild`], [`replay`]: `evolve.rs`, `rebuild.rs` |
+//! | decisions | [`accept()`], [`decide()`]: `decide/`, first `turns.rs` |
+//! | the fold, and replay | [`evolve()`], [`rebuild()`], [`replay()`]: `evolve.rs`, `rebuild.rs` |
 //! | model calls by purpose, and what is sent | [`Purpose`], [`RequestView`]: `asks/`, `view/` |
 //! | the settings of a loop | [`Policy`], [`Preset`]: `policy/` |
 //! | limits, use and reservations | [`LimitKind`], [`Counters`], [`Budget`]: `ledger.rs`, `budget.rs`, `decide/admission.rs` |
