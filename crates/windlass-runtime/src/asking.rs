@@ -385,7 +385,7 @@ fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
             let text = reply.text.clone().filter(|text| !text.is_empty())?;
             Some(Update::Text { action, text })
         }
-        _ => None,
+        Delta::Text(_) | Delta::Reasoning(_) | Delta::Sealed(_) | Delta::Usage(_) | Delta::Stop(_) => None,
     }
 }
 

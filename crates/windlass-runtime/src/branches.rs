@@ -278,14 +278,13 @@ impl BranchWork {
             };
         };
         let missing = end.output.is_none() && self.agent.output_schema().is_some();
-        match end.status {
-            Status::Cancelled => return used.stopped(),
-            status if missing || matches!(status, Status::Failed(_)) => {
-                let why = end.error.as_deref().or(end.text.as_deref()).unwrap_or_default();
-                let message = format!("Branch execution failed: it ended as {status}: {why}");
-                return used.done(failure(message.trim_end_matches(": ").to_owned()));
-            }
-            _ => {}
+        if end.status == Status::Cancelled {
+            return used.stopped();
+        }
+        if missing || matches!(end.status, Status::Failed(_)) {
+            let why = end.error.as_deref().or(end.text.as_deref()).unwrap_or_default();
+            let message = format!("Branch execution failed: it ended as {}: {why}", end.status);
+            return used.done(failure(message.trim_end_matches(": ").to_owned()));
         }
         match &end.output {
             Some(output) if self.merge == Merge::EndResult => {
@@ -345,7 +344,7 @@ impl BranchWork {
                 return used.done(failure(format!("Branch execution failed: it cannot be summed up: {why}")));
             }
         };
-        let used = used.and(Used::of(summary.state()));
+        let used = used.and(&Used::of(summary.state()));
         match summary.status() {
             Some(Status::Cancelled) => used.stopped(),
             Some(Status::Answered) => {
@@ -399,7 +398,7 @@ impl Used {
         Self { usage: *state.usage(), cost: state.cost(), reserved: state.reserved_if_lost() }
     }
 
-    fn and(mut self, other: Self) -> Self {
+    fn and(mut self, other: &Self) -> Self {
         self.usage.add(&other.usage);
         let cost = self.cost.zip(other.cost).map(|(one, other)| one.saturating_add(other));
         Self { cost, reserved: self.reserved.plus(other.reserved), ..self }

@@ -264,7 +264,7 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
             },
         },
         Status::Cancelled => CallOutcome::Interrupted,
-        status => {
+        status @ (Status::Limit(_) | Status::Failed(_)) => {
             let why = end.error.as_deref().unwrap_or_else(text);
             let message = format!("Agent {} ended as {status}: {why}", agent.name());
             CallOutcome::Error {
@@ -289,12 +289,14 @@ fn failed(outcome: CallOutcome) -> TaskEnd {
 /// The end of a task whose run cannot begin, or cannot go on: what it has used is counted all the same (E41).
 pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outcome: CallOutcome) -> TaskEnd {
     let log = &**agent.log();
-    let state = match error {
-        Error::Log(error) => return TaskEnd::LogFailed(Arc::new(error)),
-        // The run is somebody else's.
-        Error::NotHandedOver { .. } => return failed(outcome),
-        _ => load(log, task.run).await,
-    };
+    if let Error::Log(error) = error {
+        return TaskEnd::LogFailed(Arc::new(error));
+    }
+    // The run is somebody else's.
+    if matches!(error, Error::NotHandedOver { .. }) {
+        return failed(outcome);
+    }
+    let state = load(log, task.run).await;
     let reserved = match &state {
         Ok(state) => open_below(log, state).await,
         Err(_) => Ok(Amount::default()),

@@ -313,9 +313,8 @@ impl Driver {
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
-        let learnt = |event: &Event| match &event.fact {
-            Fact::Adjusted(adjusted) => adjusted.models.clone(),
-            _ => None,
+        let learnt = |event: &Event| {
+            if let Fact::Adjusted(adjusted) = &event.fact { adjusted.models.clone() } else { None }
         };
         batch.events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
         if let Some(trace) = &mut self.trace {
@@ -335,10 +334,14 @@ impl Driver {
             let tool = self.state.running_call(action).and_then(|open| self.state.tool(&open.call.name));
             tool.is_some_and(|tool| tool.kind == ToolKind::Read)
         };
-        match what {
-            InputKind::Start(start) => start.policy.spill_bytes(),
-            InputKind::CallEnded { action, .. } if reads(*action) => u64::MAX,
-            _ => self.state.policy().spill_bytes(),
+        if let InputKind::Start(start) = what {
+            start.policy.spill_bytes()
+        } else if let InputKind::CallEnded { action, .. } = what
+            && reads(*action)
+        {
+            u64::MAX
+        } else {
+            self.state.policy().spill_bytes()
         }
     }
 

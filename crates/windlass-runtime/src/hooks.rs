@@ -77,9 +77,12 @@ impl Step {
 
     /// The model's reply of this step: its text as the model wrote it, with calls that were read from it, and its calls.
     pub fn response(&self) -> Option<(&Option<Text>, &[ToolCall])> {
-        self.history.iter().rev().find_map(|message| match &**message {
-            Message::Assistant(said) => Some((&said.text, said.calls.as_slice())),
-            _ => None,
+        self.history.iter().rev().find_map(|message| {
+            if let Message::Assistant(said) = &**message {
+                Some((&said.text, said.calls.as_slice()))
+            } else {
+                None
+            }
         })
     }
 
@@ -90,17 +93,22 @@ impl Step {
             .iter()
             .rposition(|message| matches!(&**message, Message::Assistant(_)))
             .map_or(self.history.len(), |at| at + 1);
-        self.history.iter().skip(start).filter_map(|message| match &**message {
-            Message::Tool(result) => Some(result),
-            _ => None,
-        })
+        self.history
+            .iter()
+            .skip(start)
+            .filter_map(|message| if let Message::Tool(result) = &**message { Some(result) } else { None })
     }
 
     /// Puts another result in the place of a call's. `false`: this step has no such call.
     pub fn set_result(&mut self, call: &CallId, content: impl Into<Content>) -> bool {
-        let found = self.history.iter_mut().rev().find_map(|message| match &**message {
-            Message::Tool(result) if result.call == *call => Some((result.clone(), message)),
-            _ => None,
+        let found = self.history.iter_mut().rev().find_map(|message| {
+            if let Message::Tool(result) = &**message
+                && result.call == *call
+            {
+                Some((result.clone(), message))
+            } else {
+                None
+            }
         });
         match found {
             Some((result, message)) => {
@@ -166,7 +174,14 @@ impl Step {
             CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => {
                 Err(message.to_string())
             }
-            _ => Err("the branch was stopped".to_owned()),
+            CallOutcome::TimedOut { .. }
+            | CallOutcome::Rejected { .. }
+            | CallOutcome::UnknownTool { .. }
+            | CallOutcome::Denied { .. }
+            | CallOutcome::Skipped { .. }
+            | CallOutcome::Interrupted
+            | CallOutcome::Abandoned
+            | CallOutcome::Unknown => Err("the branch was stopped".to_owned()),
         })
     }
 

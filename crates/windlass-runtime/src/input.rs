@@ -29,7 +29,7 @@ fn bytes_of<'v>(values: impl Iterator<Item = &'v Value>) -> u64 {
         Value::String(text) => text.len() as u64,
         Value::Array(items) => bytes_of(items.iter()),
         Value::Object(map) => bytes_of(map.values()),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     };
     values.map(|value| of(value) + 2).sum()
 }

@@ -201,7 +201,9 @@ impl Masks {
         let empty = match &delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.is_empty(),
             Delta::Call { id: None, name: None, args, .. } => args.is_empty(),
-            _ => false,
+            Delta::Sealed(_) | Delta::Call { .. } | Delta::Usage(_) | Delta::Stop(_) | Delta::Whole(_) => {
+                false
+            }
         };
         if !empty {
             self.ready.push_back(delta);

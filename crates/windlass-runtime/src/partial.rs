@@ -175,9 +175,10 @@ impl Reader {
     /// All that stands so far. `None`: nothing does.
     fn view(&self) -> Option<Value> {
         self.steps.add(self.bytes);
-        let mut view = match &self.token {
-            Token::Text { text, key: false, .. } => Some(Value::String(text.clone())),
-            _ => None,
+        let mut view = if let Token::Text { text, key: false, .. } = &self.token {
+            Some(Value::String(text.clone()))
+        } else {
+            None
         };
         for open in self.open.iter().rev() {
             view = Some(match open {

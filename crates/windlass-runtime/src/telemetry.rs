@@ -108,24 +108,24 @@ impl RunTrace {
     /// Takes note of what has become durable.
     pub(crate) fn see(&mut self, events: &[Event], now: u64) {
         for event in events {
-            match &event.fact {
-                Fact::TurnStarted(turn) if turn.attempt == 1 => self.next_step(u64::from(turn.turn)),
-                Fact::RunEnded(end) => {
-                    self.end_step();
-                    self.ended = true;
-                    let good = matches!(
-                        end.status,
-                        Status::Answered | Status::Concluded | Status::Clarification | Status::Limit(_)
-                    );
-                    let span = self.run.span();
-                    span.set_attribute(KeyValue::new("windlass.status", end.status.to_string()));
-                    span.set_attribute(tokens("gen_ai.usage.input_tokens", end.usage.input));
-                    span.set_attribute(tokens("gen_ai.usage.output_tokens", end.usage.output));
-                    finish(&self.run, (!good).then(|| end.status.to_string()));
-                    let labels = [self.label(), KeyValue::new("success", good)];
-                    meters().requests.took(now.saturating_sub(self.begun_at), &labels);
-                }
-                _ => {}
+            if let Fact::TurnStarted(turn) = &event.fact
+                && turn.attempt == 1
+            {
+                self.next_step(u64::from(turn.turn));
+            } else if let Fact::RunEnded(end) = &event.fact {
+                self.end_step();
+                self.ended = true;
+                let good = matches!(
+                    end.status,
+                    Status::Answered | Status::Concluded | Status::Clarification | Status::Limit(_)
+                );
+                let span = self.run.span();
+                span.set_attribute(KeyValue::new("windlass.status", end.status.to_string()));
+                span.set_attribute(tokens("gen_ai.usage.input_tokens", end.usage.input));
+                span.set_attribute(tokens("gen_ai.usage.output_tokens", end.usage.output));
+                finish(&self.run, (!good).then(|| end.status.to_string()));
+                let labels = [self.label(), KeyValue::new("success", good)];
+                meters().requests.took(now.saturating_sub(self.begun_at), &labels);
             }
         }
     }

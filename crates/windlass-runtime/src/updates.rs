@@ -70,10 +70,7 @@ pub enum Update {
 impl Update {
     /// What stands so far of an output of that type. `None`: this is another update, or a piece that does not fit yet.
     pub fn partial_as<T: Partially>(&self) -> Option<T::Partial> {
-        match self {
-            Self::Partial { output, .. } => T::Partial::deserialize(&**output).ok(),
-            _ => None,
-        }
+        if let Self::Partial { output, .. } = self { T::Partial::deserialize(&**output).ok() } else { None }
     }
 }
 

@@ -87,7 +87,12 @@ impl VolatileLog {
                     }
                     holders.push(holder.clone());
                 }
-                _ => {}
+                Change::Append(_)
+                | Change::Post(..)
+                | Change::Release(..)
+                | Change::Park(..)
+                | Change::Discard(..)
+                | Change::Put(_) => {}
             }
             // What was accepted in this order is accepted again.
             let _again = perform(&log, change.clone());

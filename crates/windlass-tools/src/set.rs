@@ -169,12 +169,12 @@ pub(crate) fn check(spec: &ToolSpec) -> Result<(), ToolSetError> {
         Some(other) => return Err(bad(format!("`type` is {other}, not \"object\""))),
         None => return Err(bad("`type: object` is missing".to_owned())),
     }
-    spec.checker().map(|_| ()).map_err(|fault| match fault {
-        SchemaFault::Invalid(_) | SchemaFault::Reference { .. } => bad(fault.to_string()),
-        fault => {
-            let (name, origin) = (spec.name.to_string(), origin(spec));
-            ToolSetError::SchemaRefused { name, origin, source: fault.clone() }
+    spec.checker().map(|_| ()).map_err(|fault| {
+        if matches!(fault, SchemaFault::Invalid(_) | SchemaFault::Reference { .. }) {
+            return bad(fault.to_string());
         }
+        let (name, origin) = (spec.name.to_string(), origin(spec));
+        ToolSetError::SchemaRefused { name, origin, source: fault.clone() }
     })
 }
 

@@ -24,6 +24,7 @@ fn calculate(
 }
 
 #[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the example shows what came of it")]
 async fn main() -> Result<(), windlass::Error> {
     let agent = Agent::builder("calculator")
         .instructions("Use the tools for sums.")

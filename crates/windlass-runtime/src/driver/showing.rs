@@ -18,10 +18,10 @@ impl Driver {
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
                 for line in narrate(&state, event).into_iter().chain(over) {
-                    if line.level != LogLevel::Info {
-                        tracing::warn!(run = %after.run(), "{}", line.text);
-                    } else {
+                    if line.level == LogLevel::Info {
                         tracing::info!(run = %after.run(), "{}", line.text);
+                    } else {
+                        tracing::warn!(run = %after.run(), "{}", line.text);
                     }
                     self.publisher.send(Update::Log(line));
                 }

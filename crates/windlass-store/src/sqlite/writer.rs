@@ -311,7 +311,22 @@ impl ActionKind {
                 StoreError::Locked { path: path.clone(), holder: holder.clone() }
             }
             StoreError::Gone { path, how } => StoreError::Gone { path: path.clone(), how: *how },
-            other => file::unusable(&self.shared.place.path, other.to_string()),
+            other @ (StoreError::UnknownRun { .. }
+            | StoreError::Conflict { .. }
+            | StoreError::Fenced { .. }
+            | StoreError::NotHeld { .. }
+            | StoreError::Held { .. }
+            | StoreError::PostUsed { .. }
+            | StoreError::InboxFull { .. }
+            | StoreError::UnknownPayload { .. }
+            | StoreError::TooLarge { .. }
+            | StoreError::NoEvents { .. }
+            | StoreError::Unusable { .. }
+            | StoreError::Full { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Old { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Failed(_)) => file::unusable(&self.shared.place.path, other.to_string()),
         };
         for job in group {
             // Nobody may wait for it any more.

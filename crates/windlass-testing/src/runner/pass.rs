@@ -373,10 +373,14 @@ impl Stage<'_> {
     fn reach(&self, prepared: &Prepared) {
         let batches = self.batches(prepared.id());
         let logged = |what: &InputKind| {
-            let same = |event: &&Event| match what {
-                InputKind::Steer { .. } => matches!(event.fact, Fact::Steered(_)),
-                InputKind::Cancel { .. } => matches!(event.fact, Fact::CancelRequested(_)),
-                _ => false,
+            let same = |event: &&Event| {
+                if matches!(what, InputKind::Steer { .. }) {
+                    matches!(event.fact, Fact::Steered(_))
+                } else if matches!(what, InputKind::Cancel { .. }) {
+                    matches!(event.fact, Fact::CancelRequested(_))
+                } else {
+                    false
+                }
             };
             batches.iter().flat_map(|batch| batch.events.iter()).filter(same).count()
         };

@@ -113,7 +113,9 @@ fn params(remote: &str, context: &ToolContext, args: Value) -> Result<CallToolRe
     match args {
         Value::Object(arguments) => params.arguments = Some(arguments),
         Value::Null => {}
-        other => return Err(ToolError::new(format!("the arguments must be an object, not `{other}`"))),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            return Err(ToolError::new(format!("the arguments must be an object, not `{other}`")));
+        }
     }
     let mut meta = RequestMetaObject::new();
     meta.insert(META_IDEMPOTENCY_KEY.to_owned(), context.idempotency_key.as_ref().into());
