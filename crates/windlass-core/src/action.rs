@@ -209,7 +209,7 @@ pub enum InputKind {
         #[serde(default, skip_serializing_if = "Amount::is_zero")]
         reserved: Amount,
     },
-    /// Another agent has a question to a person: it is answered here (E26).
+    /// Another agent has a question to a person: it is answered here.
     DelegateAsks {
         /// The action.
         action: ActionId,

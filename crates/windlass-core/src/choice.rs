@@ -45,7 +45,7 @@ pub struct ModelChoice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// How calls are written to and read from it where the policy leaves that open (`wire: auto`): set once it has refused
-    /// tools, so that nobody asks again (K41).
+    /// tools, so that nobody asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
 }

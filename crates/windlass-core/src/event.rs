@@ -280,7 +280,7 @@ pub struct InputRequested {
     /// Answers to choose from, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<Text>,
-    /// The question's id in the run that the call was handed to, if it comes from there (E26).
+    /// The question's id in the run that the call was handed to, if it comes from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<QuestionId>,
 }

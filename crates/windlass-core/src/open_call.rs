@@ -102,7 +102,7 @@ impl OpenCall {
         &self.lent
     }
 
-    /// Where another agent does the call and has asked something: its run, and the question there (E26).
+    /// Where another agent does the call and has asked something: its run, and the question there.
     pub fn asks(&self) -> Option<(RunId, &QuestionId)> {
         let Stage::DelegateAsks { run, question } = &self.stage else { return None };
         Some((*run, question))

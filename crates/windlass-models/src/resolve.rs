@@ -38,7 +38,7 @@ pub struct ModelSettings {
     /// Where the API is, instead of the provider's usual place.
     pub base_url: Option<String>,
     /// The key, instead of the provider's usual variable. With a base URL of its own a provider's variable is not
-    /// read: a key never reaches another server (E43).
+    /// read: a key never reaches another server.
     pub key: Option<Secret>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,

@@ -403,7 +403,7 @@ impl AgentBuilder {
         found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
     }
 
-    /// Delegates are offered by their names: those must be as good as names of tools (E10).
+    /// Delegates are offered by their names: those must be as good as names of tools.
     fn reserve_names(&self, tools: &ToolSet) -> Result<(), ToolSetError> {
         let mut names = tools.clone();
         let mut specs = self.delegates.iter().map(|delegate| delegate.spec());
@@ -433,7 +433,7 @@ impl AgentBuilder {
     }
 }
 
-/// Two of a name would be one too many, whoever offers them (E10).
+/// Two of a name would be one too many, whoever offers them.
 fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
     for (place, spec) in specs.iter().enumerate() {
         if let Some(other) = specs.iter().take(place).find(|other| other.name == spec.name) {

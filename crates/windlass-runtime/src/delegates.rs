@@ -112,7 +112,7 @@ pub enum TaskEnd {
     Left,
     /// The log failed under it: the run that handed the task over ends with that error, and can be resumed.
     LogFailed(Arc<StoreError>),
-    /// It waits for a person: the question is put to people at the parent (E26).
+    /// It waits for a person: the question is put to people at the parent.
     Asks(Box<OpenQuestion>),
 }
 
@@ -283,7 +283,7 @@ fn failed(outcome: CallOutcome) -> TaskEnd {
     TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0), reserved: Amount::default() }
 }
 
-/// The end of a task whose run cannot begin, or cannot go on: what it has used is counted all the same (E41).
+/// The end of a task whose run cannot begin, or cannot go on: what it has used is counted all the same.
 pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outcome: CallOutcome) -> TaskEnd {
     let log = &**agent.log();
     let state = match error {

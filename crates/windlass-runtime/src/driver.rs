@@ -233,7 +233,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What the process before us left running must not have its effect after we settled what became of it (E30).
+    /// What the process before us left running must not have its effect after we settled what became of it.
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
             let tool = self.agent.tool_of(&self.state, open)?;
@@ -287,7 +287,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The tools that a run knows are those that the agent has now (E24, E47).
+    /// The tools that a run knows are those that the agent has now.
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
         let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;

@@ -1,4 +1,4 @@
-//! Telemetry: what runs do, as spans and metrics of OpenTelemetry (K29).
+//! Telemetry: what runs do, as spans and metrics of OpenTelemetry.
 //!
 //! Only the API is used here: whoever wants to see something installs providers in the process and says
 //! [`set_telemetry`]. Until then nothing of this is made, and a run costs what it costs without. Spans have KAOS' names

@@ -42,7 +42,7 @@ pub enum Update {
         /// More of its arguments.
         args: Arc<str>,
     },
-    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow (E18);
+    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow;
     /// the last one of a run that ends with a model's output equals it, and comes once it is durable.
     Partial {
         /// The model call.

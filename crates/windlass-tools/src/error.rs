@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolSetError {
-    /// Two tools, or a tool and a delegate, have one name (E10).
+    /// Two tools, or a tool and a delegate, have one name.
     #[error("Duplicate tool name: {name} (one is from {first}, one from {second})")]
     Clash {
         /// The name.
@@ -14,7 +14,7 @@ pub enum ToolSetError {
         /// Where the second one comes from.
         second: String,
     },
-    /// A tool has a name that Windlass keeps for its own (E10).
+    /// A tool has a name that Windlass keeps for its own.
     #[error("the name `{name}` of a tool from {origin} is reserved by Windlass")]
     Reserved {
         /// The name.

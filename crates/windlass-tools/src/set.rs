@@ -9,7 +9,7 @@ use windlass_core::{SchemaFault, Text, ToolSpec, nearest};
 use crate::error::ToolSetError;
 use crate::tool::Tool;
 
-/// Names that Windlass offers itself; no other tool may have them (E10).
+/// Names that Windlass offers itself; no other tool may have them.
 pub const RESERVED: [&str; 5] = ["__finish__", "read_result", "branch", "call_parent_tool", "search_tools"];
 
 /// How long a tool's name may be, in bytes: what OpenAI's API takes for a function's name.

@@ -33,7 +33,7 @@ pub struct ToolError {
     pub kind: Option<Text>,
     /// What went wrong, in words that a model can act on.
     pub message: Text,
-    /// Whether there is no such tool any more (a server took it away): the call counts as unknown (E6).
+    /// Whether there is no such tool any more (a server took it away): the call counts as unknown.
     pub unknown_tool: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Owns the time limits of one call (E42): one timer, moved only when it fires.
+//! Owns the time limits of one call: one timer, moved only when it fires.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
