@@ -26,7 +26,7 @@ use crate::delegates::Delegate;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
-use crate::prices::{check_prices, check_prices_below, prices_of};
+use crate::prices::{check_prices, prices_of};
 use crate::schemas::take_in;
 use crate::settings::SettingsError;
 use crate::source::ToolSource;
@@ -307,8 +307,7 @@ impl AgentBuilder {
             return Err(Error::NoModel { agent });
         }
         let choices = || self.models.iter().chain(&self.known).map(|(choice, _)| choice);
-        check_prices(&self.name, &policy, choices())?;
-        check_prices_below(&self.name, &policy, &self.delegates, &branches)?;
+        check_prices(&self.name, &policy, choices(), (&self.delegates, &branches))?;
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (template, system) = template(&agent, &self.instructions)?;
@@ -324,8 +323,7 @@ impl AgentBuilder {
         check_names(&agent, &specs)?;
         let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
         let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
-        let identity = identity.map(|digest| with_branches(digest, &branches));
-        let [digest, identity] = identity;
+        let [digest, identity] = identity.map(|digest| with_branches(digest, &branches));
         let salt = self.environment.salt();
         let seals = sealed(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
         let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));

@@ -4,7 +4,10 @@
 //! core which facts follow, makes them durable, and only then shows them and acts on them.
 
 mod begin;
+mod inbox;
 mod laying_down;
+mod paying;
+mod showing;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -16,13 +19,13 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Accepted, Event, Fact, Hooks, InputKind, InvalidInput, LogLevel, OpenCall, ResumedBy, RunId, RunState,
-    Share, State, ToolKind, ToolSpec, evolve, narrate, overshot, pending,
+    Accepted, Event, Fact, Hooks, InputKind, InvalidInput, OpenCall, ResumedBy, RunId, RunState, State,
+    ToolKind, ToolSpec, evolve, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 
-use crate::account::{SharedAccount, account_of};
+use crate::account::SharedAccount;
 use crate::agent::Agent;
 use crate::clock::RunClock;
 use crate::error::Error;
@@ -157,11 +160,6 @@ impl Driver {
         self.leave = leave.clone();
     }
 
-    /// The run draws on the account of the one that it does a task of.
-    pub(crate) fn draw_on(&mut self, account: Option<Arc<SharedAccount>>) {
-        self.account = account;
-    }
-
     /// Drives the run until it has ended, only somebody from outside can bring it on, or it is laid down.
     ///
     /// # Errors
@@ -222,6 +220,7 @@ impl Driver {
         Ok(())
     }
 
+<<<<<<< HEAD
     /// Where the run shares its limits, or draws on those of another one: the account for its model calls.
     async fn open_account(&mut self) -> Result<(), Error> {
         let shares =
@@ -234,6 +233,9 @@ impl Driver {
     }
 
     /// What the process before us left running must not have its effect after we settled what became of it.
+=======
+    /// What the process before us left running must not have its effect after we settled what became of it (E30).
+>>>>>>> next
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
             let tool = self.agent.tool_of(&self.state, open)?;
@@ -241,34 +243,6 @@ impl Driver {
             Some(async move { tool.stop_left_behind(context).await })
         };
         Box::pin(join_all(self.state.started_calls().filter_map(stop)))
-    }
-
-    async fn sent(&mut self, sent: Box<Sent>) -> Result<(), Error> {
-        let Sent { what, reply } = *sent;
-        let taken = self.take(what, None).await?;
-        if let Some(reply) = reply {
-            // An error means that the sender no longer cares.
-            let _uncared = reply.send(taken);
-        }
-        Ok(())
-    }
-
-    async fn posted(&mut self, posts: Vec<Posted>) -> Result<(), Error> {
-        if posts.is_empty() {
-            return Ok(());
-        }
-        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
-        // After a crash, the inbox of some stores still lists what the last append has used.
-        let used = self.agent.log().used(self.state.run(), &ids).await?;
-        for post in posts {
-            self.posts.seen(post.id);
-            let done = used.contains(&post.id) || self.take(post.what, Some(post.id)).await?.is_err();
-            if done && !self.state.is_finished() {
-                // A refused post stays refused: it must not wait there for ever (E28).
-                self.agent.log().discard(self.state.run(), post.id, self.lease.fence()).await?;
-            }
-        }
-        Ok(())
     }
 
     async fn take_end(&mut self, what: InputKind) -> Result<(), Error> {
@@ -304,33 +278,6 @@ impl Driver {
             drop(self.take(InputKind::ToolsChanged { tools, seals }, None).await?);
         }
         Ok(())
-    }
-
-    /// Gives up the hold, unless something has come in. Says whether it is given up.
-    async fn leave(&mut self) -> Result<bool, Error> {
-        // What is sent from here on goes to the durable inbox.
-        self.inbox.close();
-        let mut came = false;
-        while let Ok(sent) = self.inbox.try_recv() {
-            came = true;
-            self.sent(sent).await?;
-        }
-        let posts = self.posts.now().await?;
-        if came || !posts.is_empty() {
-            self.posted(posts).await?;
-            return Ok(false);
-        }
-        let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.environment()));
-        self.lease.park(wake).await?;
-        // Whoever posted until here may have seen that the run is held, and relies on its holder.
-        if self.posts.now().await?.is_empty() || !self.lease.take_again(self.agent.holder()).await? {
-            return Ok(true);
-        }
-        let Fence { holder, epoch } = self.lease.fence().clone();
-        self.take(InputKind::Resumed { holder: holder.0, epoch, by: ResumedBy::Runtime }, None)
-            .await?
-            .map_err(Error::Refused)?;
-        Ok(false)
     }
 
     /// One input: which facts follow, durable before visible.
@@ -404,30 +351,6 @@ impl Driver {
             InputKind::Start(start) => start.policy.spill_bytes(),
             InputKind::CallEnded { action, .. } if reads(*action) => u64::MAX,
             _ => self.state.policy().spill_bytes(),
-        }
-    }
-
-    /// Tells subscribers, and the log of the process, what is durable now.
-    fn show(&self, batch: Batch, after: &State) {
-        let _lines = self.trace.as_ref().map(|trace| trace.enter());
-        if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
-            let mut state = self.state.clone();
-            for event in batch.events.iter() {
-                let before = state.clone();
-                state = evolve(state, event);
-                let over = overshot(&before, &state);
-                for line in narrate(&state, event).into_iter().chain(over) {
-                    if line.level == LogLevel::Warning {
-                        tracing::warn!(run = %after.run(), "{}", line.text);
-                    } else {
-                        tracing::info!(run = %after.run(), "{}", line.text);
-                    }
-                    self.publisher.send(Update::Log(line));
-                }
-            }
-            self.publisher.send(Update::Events(batch));
-        } else if let Some(line) = overshot(&self.state, after) {
-            tracing::warn!(run = %after.run(), "{}", line.text);
         }
     }
 

@@ -13,7 +13,7 @@ fn the_yaml_of_the_guides_works() {
     let mut blocks = 0;
     // The guides read keys from the environment.
     let set = |name: &str| Some(format!("the value of {name}"));
-    let guides = ["agent-file", "testing", "coming-from-kaos", "coming-from-acorn", "security"]
+    let guides = ["agent-file", "limits", "testing", "coming-from-kaos", "coming-from-acorn", "security"]
         .map(|page| format!("docs/{page}.md"));
     for page in guides.into_iter().chain(["README.md".to_owned()]) {
         let text = std::fs::read_to_string(root.join(&page)).unwrap();
@@ -33,5 +33,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 14);
+    assert_eq!(blocks, 15);
 }
