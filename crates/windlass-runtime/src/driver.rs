@@ -220,22 +220,7 @@ impl Driver {
         Ok(())
     }
 
-<<<<<<< HEAD
-    /// Where the run shares its limits, or draws on those of another one: the account for its model calls.
-    async fn open_account(&mut self) -> Result<(), Error> {
-        let shares =
-            self.state.policy().bounds.share == Share::Shared || self.state.budget().account.is_some();
-        if shares {
-            let given = self.account.take();
-            self.account = Box::pin(account_of(&**self.agent.log(), &self.state, given)).await?;
-        }
-        Ok(())
-    }
-
     /// What the process before us left running must not have its effect after we settled what became of it.
-=======
-    /// What the process before us left running must not have its effect after we settled what became of it (E30).
->>>>>>> next
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
             let tool = self.agent.tool_of(&self.state, open)?;
