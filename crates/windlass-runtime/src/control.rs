@@ -38,7 +38,7 @@ pub enum Cancelled {
 
 /// Leaves an input in the durable inbox of a run, after a check against the run as it stands.
 ///
-/// The driver of the run takes it from there. A driver that leaves a run looks once more after it gave up its hold, so an
+/// The driver of the run takes it from there. A driver that leaves a run looks once more after it gave up its lease, so an
 /// input is [waiting](Delivery::Waiting) only if nobody drives the run *after* the post.
 ///
 /// # Errors

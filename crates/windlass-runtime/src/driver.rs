@@ -234,7 +234,7 @@ impl Driver {
         let answer = matches!(what, InputKind::Answered { .. });
         // The work that has ended may have changed the tools, and the next request must offer them.
         self.adjust_now().await?;
-        // A late end of work that is no longer wanted is a violation of no consequence.
+        // A late end of work that is no longer wanted is an invalid input of no consequence.
         let taken = self.take(what, None).await?;
         if answer {
             self.wrong_answers = if taken.is_ok() { 0 } else { self.wrong_answers + 1 };

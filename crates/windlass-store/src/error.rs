@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The current epoch.
         current: u64,
     },
-    /// Nobody holds the run: the hold under which this is written was given up.
+    /// Nobody holds the run: the lease under which this is written was given up.
     #[error("run {run} is not held; its last hold had epoch {epoch}")]
     NotHeld {
         /// The run.

@@ -146,7 +146,7 @@ impl Log for CrashLog {
             if planned == Some(Interruption::FailedAppend) {
                 begun.append = None;
                 *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, events));
-                // Whoever drives the world sees the failure before the driver does.
+                // Whoever drives the environment sees the failure before the driver does.
                 step_aside().await;
                 return Err(StoreError::Failed("simulated: input/output error".into()));
             }

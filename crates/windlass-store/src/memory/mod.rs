@@ -1,6 +1,6 @@
 //! The log in memory: for tests, benchmarks and programs that need no log beyond their own life.
 //!
-//! A holder counts as alive until it gives up its hold, or until [`MemoryLog::forget_holder`] declares it dead.
+//! A holder counts as alive until it gives up its lease, or until [`MemoryLog::forget_holder`] declares it dead.
 //! The log does not grow for ever: beyond [`MAX_ENDED_RUNS`] ended runs, the oldest ones are dropped.
 
 mod follow;
