@@ -39,7 +39,7 @@ pub struct Event {
 
 macro_rules! facts {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What happened. Each variant's data is a struct of the same name.
+        /// A fact: one kind of event with its data. Each variant's data is a struct of the same name.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "type", content = "data")]
         pub enum Fact {
@@ -155,7 +155,7 @@ facts! {
     RunEnded,
 }
 
-/// What a model call is for.
+/// The purpose of a model call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {

@@ -85,7 +85,7 @@ impl Amount {
     }
 }
 
-/// What limits count.
+/// The counters that limits look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Accepted model calls that act.
@@ -226,7 +226,7 @@ impl State {
         Some(self.need(ask.purpose, self.setup.models.get(ask.model as usize)?, 0))
     }
 
-    /// What a model call has reserved that is going on.
+    /// The reservation of a model call that is going on.
     pub fn reservation(&self, action: ActionId) -> Option<Reservation> {
         self.asked(action).map(|ask| ask.reserved)
     }
@@ -269,12 +269,12 @@ impl State {
         Budget::of(None, |kind| self.setup.policy.limit(kind))
     }
 
-    /// What the run was lent by the one that handed it its task.
+    /// The budget that the run was lent by the run whose task it does.
     pub fn budget(&self) -> &Budget {
         &self.ledger.budget
     }
 
-    /// What is left of what the run was lent: for a further run of the same task.
+    /// The rest of the budget that the run was lent: for a further run of the same task.
     pub fn unused_budget(&self) -> Budget {
         self.ledger.budget.less(&self.used_or_lost())
     }
@@ -290,7 +290,7 @@ impl State {
         self.ledger.spent().plus(self.reserved_if_lost())
     }
 
-    /// What stays reserved if the process that drives the run died now.
+    /// The amount that stays reserved if the process that drives the run dies now.
     pub fn reserved_if_lost(&self) -> Amount {
         self.asks.asked().fold(self.ledger.reserved, |sum, ask| sum.plus(ask.reserved.sure))
     }

@@ -44,7 +44,7 @@ pub struct OpenCall {
     pub(crate) rejected: bool,
 }
 
-/// Who made a call. Gate, budget, ledger and events are the same for all of them; what differs stands here.
+/// The origin of a call. Gate, budget, ledger and events are the same for all origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The model, in a turn.

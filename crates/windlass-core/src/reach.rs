@@ -128,7 +128,7 @@ impl OpenCall {
         self.asked_at
     }
 
-    /// Who made it.
+    /// The origin of the call.
     pub fn origin(&self) -> Origin {
         self.origin
     }
@@ -159,7 +159,7 @@ impl State {
         })
     }
 
-    /// What a call is told whose tool reaches others, and that reaches none: all that there are.
+    /// The error text for a call of a reaching tool that names no known target: it lists the targets.
     ///
     /// # Errors
     /// It names one that is not there.

@@ -192,12 +192,12 @@ impl Agent {
         &self.inner.name
     }
 
-    /// What it is for, in words.
+    /// Its description: the purpose in words.
     pub fn description(&self) -> &Text {
         &self.inner.description
     }
 
-    /// Its name and digest: what a run remembers of it.
+    /// Its name and digest, as its runs record them.
     pub fn agent_ref(&self) -> &AgentRef {
         &self.inner.agent_ref
     }
@@ -293,7 +293,7 @@ impl Agent {
         &self.inner.environment
     }
 
-    /// Under which name this process holds the runs that it drives.
+    /// The holder of the leases on the runs that this process drives.
     pub fn holder(&self) -> &Holder {
         &self.inner.holder
     }

@@ -18,7 +18,7 @@ use crate::off_thread::fits;
 use crate::run::Run;
 use crate::stand_in::stand_in;
 
-/// Where an input went.
+/// The delivery of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// This process drives the run, and takes the input from the inbox.
@@ -27,7 +27,7 @@ pub enum Delivery {
     Waiting,
 }
 
-/// How a request to cancel was met.
+/// The outcome of a request to cancel.
 #[derive(Clone, Debug)]
 pub enum Cancelled {
     /// Nobody drove the run, so it was ended here.

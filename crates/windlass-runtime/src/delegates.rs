@@ -74,7 +74,7 @@ pub struct Task {
     pub run: RunId,
     /// The run that hands it over.
     pub parent: RunId,
-    /// What is to be done.
+    /// The task in words.
     pub task: String,
     /// The last messages of the parent's conversation, where its policy hands them on (KAOS).
     pub context: Vec<Message>,
@@ -94,7 +94,7 @@ pub struct Task {
     pub(crate) account: Option<Arc<SharedAccount>>,
 }
 
-/// How a task ended for now.
+/// The end of a task, or its wait for a person.
 #[derive(Clone, Debug)]
 pub enum TaskEnd {
     /// It is done, or cannot be.

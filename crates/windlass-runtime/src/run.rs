@@ -38,12 +38,12 @@ impl Run {
         self.state.run()
     }
 
-    /// How it ended; `None` while it waits for somebody.
+    /// The status with which it ended; `None` while it waits for somebody.
     pub fn status(&self) -> Option<Status> {
         self.state.ended().map(|end| end.status)
     }
 
-    /// How it stands.
+    /// Its state: running, suspended or ended.
     pub fn standing(&self) -> RunState {
         self.state.standing()
     }
@@ -53,7 +53,7 @@ impl Run {
         self.state.ended().and_then(|end| end.text.as_deref())
     }
 
-    /// What went wrong, if it failed.
+    /// The error, if it failed.
     pub fn error(&self) -> Option<&str> {
         self.state.ended().and_then(|end| end.error.as_deref())
     }
@@ -93,16 +93,16 @@ impl Run {
         self.state.questions()
     }
 
-    /// Everything that is known of it.
+    /// The whole state of the run.
     pub fn state(&self) -> &State {
         &self.state
     }
 }
 
-/// How a run is driven.
+/// Options for driving a run.
 #[derive(Clone, Debug, Default)]
 pub struct DriveOptions {
-    /// Who answers questions at once; without, the run is suspended when it has one.
+    /// The people who answer questions at once. Without them a run with an open question is suspended.
     pub people: Option<Arc<dyn People>>,
     /// Whether a suspended run is held as long as a timer of its own may still bring it on.
     pub wait_for_timers: bool,

@@ -11,7 +11,8 @@ use windlass_store::{Batch, Log};
 
 use crate::partial::Partially;
 
-/// How many updates a subscriber may lag behind before it loses pieces (never facts: those are read from the log).
+/// The number of updates that a subscriber may lag behind before it loses pieces. It never loses events, which are read from
+/// the log.
 pub const UPDATES_KEPT: usize = 1024;
 
 /// Something that a subscriber of a run sees.

@@ -5,7 +5,7 @@ use windlass_core::{InputKind, Millis, RunId};
 use crate::leases::Fence;
 use crate::store::Answer;
 
-/// How many posted inputs may wait in the inbox of one run. More are refused ([`InboxFull`](crate::StoreError::InboxFull)).
+/// The most posted inputs that may wait in the inbox of one run. More are refused ([`InboxFull`](crate::StoreError::InboxFull)).
 pub const INBOX_POSTS: usize = 10_000;
 
 /// The place of a posted input in a run's inbox: ascending.

@@ -54,8 +54,8 @@ pub struct Append {
     pub fence: Fence,
     /// The posted input that these events use. The append's record keeps its id, and it leaves the inbox.
     pub uses: Option<PostId>,
-    /// How the run stands then. `Ended` and `Suspended` give up the lease in the same step; `Ended` empties the inbox, since
-    /// nothing in it can be used any more.
+    /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
+    /// inbox, since nothing in it can be used any more.
     pub standing: RunState,
 }
 

@@ -11,7 +11,7 @@ use windlass_store::{Answer, Append, Fence, Holder, Leases, Log, MemoryLog, Stor
 use crate::schedule::Turns;
 use crate::sim::step_aside;
 
-/// How a [`CrashLog`] ends the work of a process at a chosen event.
+/// The way in which a [`CrashLog`] ends the work of a process at a chosen event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
     /// The append that holds the event is written and never answered: the process has died.
@@ -102,7 +102,7 @@ impl CrashLog {
         self.crashed.load(Ordering::SeqCst)
     }
 
-    /// How many events were written, all runs together.
+    /// The number of events written, all runs together.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::SeqCst)
     }

@@ -97,7 +97,7 @@ impl ToolSetError {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Clash { .. } => Some("rename one of them, or give one of the origins a prefix".to_owned()),

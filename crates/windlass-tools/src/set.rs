@@ -124,7 +124,7 @@ impl ToolSet {
         self.tools.iter()
     }
 
-    /// How many tools there are.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.tools.len()
     }

@@ -21,7 +21,7 @@ use crate::payload::{self, Payloads};
 use crate::pruning::Pruning;
 use runs::{Effects, Runs};
 
-/// How many ended runs a [`MemoryLog`] keeps unless told otherwise. Runs that another run is based on do not count.
+/// The number of ended runs that a [`MemoryLog`] keeps by default. Runs that another run is based on do not count.
 pub const MAX_ENDED_RUNS: usize = 10_000;
 
 /// A log in memory. Share it as `Arc<dyn Store>`. It bounds itself, and cannot be [pruned](Index::pruning).
@@ -58,7 +58,7 @@ impl MemoryLog {
         !removed.is_empty()
     }
 
-    /// How many runs the log has.
+    /// The number of runs in the log.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
@@ -68,7 +68,7 @@ impl MemoryLog {
         self.len() == 0
     }
 
-    /// How many payloads the log keeps.
+    /// The number of payloads in the log.
     pub fn payloads(&self) -> usize {
         self.lock().payloads.len()
     }

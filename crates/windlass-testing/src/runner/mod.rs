@@ -21,7 +21,7 @@ use outcome::Outcome;
 use pass::{Mode, Pass, Seed};
 use record::RunRecord;
 
-/// How cases are run.
+/// Options for running cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunnerOptions {
     /// Run each case without a subscriber.
@@ -42,7 +42,7 @@ impl Default for RunnerOptions {
     }
 }
 
-/// What became of a case.
+/// The report on a case.
 #[derive(Clone, Debug)]
 pub struct CaseReport {
     /// The case's name.
@@ -74,7 +74,7 @@ impl CaseReport {
     }
 }
 
-/// What fell short in one pass.
+/// A failure of a case in one pass.
 #[derive(Clone, Debug)]
 pub struct CaseFailure {
     /// Which pass: `blocking`, `streaming`, `blocking, restarted after event 3`.
