@@ -220,7 +220,7 @@ impl State {
         going.chain(lent).fold(ledger.committed().of(kind), u64::saturating_add)
     }
 
-    /// What a model call may use that is going on: for whoever draws on an account before it begins.
+    /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
         let ask = self.asked(action)?;
         Some(self.need(ask.purpose, self.setup.models.get(ask.model as usize)?, 0))

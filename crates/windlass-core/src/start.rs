@@ -74,7 +74,7 @@ pub enum RunInput {
 }
 
 impl RunInput {
-    /// The prompt with the system messages of whoever gave this, right behind the agent's own (KAOS).
+    /// The prompt with the caller's system messages right behind the agent's own (KAOS).
     #[must_use]
     pub fn instruct(&self, prompt: &Arc<Vec<Arc<Message>>>) -> Arc<Vec<Arc<Message>>> {
         let Self::Messages(messages) = self else { return prompt.clone() };

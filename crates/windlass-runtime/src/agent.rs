@@ -76,7 +76,7 @@ impl Inner {
         if self.template.is_some() { 1 + self.examples.len() } else { self.prompt.len() }
     }
 
-    /// All of it once more, as a start for what differs.
+    /// Clones the agent's parts.
     pub(crate) fn again(&self) -> Self {
         let toolbox = self.tools.read().unwrap_or_else(PoisonError::into_inner).clone();
         Self {
@@ -385,7 +385,7 @@ impl Agent {
         })
     }
 
-    /// A prompt with the system messages of whoever called, where they stand there (KAOS).
+    /// A prompt with the caller's system messages, if the policy puts them there (KAOS).
     pub(crate) fn instructed(
         &self,
         prompt: Arc<Vec<Arc<Message>>>,

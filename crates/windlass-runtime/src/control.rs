@@ -60,7 +60,7 @@ async fn post_in(
     Ok(holder.map_or(Delivery::Waiting, Delivery::Driven))
 }
 
-/// Answers a question of a run, whoever drives it.
+/// Answers a question of a run that any process drives, or none.
 ///
 /// # Errors
 /// The question is not open, the answer does not fit it, or the log failed.
@@ -73,7 +73,7 @@ pub async fn answer(
     post(log, run, at, InputKind::Answered { question, answer }).await
 }
 
-/// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
+/// Steers a run that any process drives, or none: the text enters the conversation at the next turn.
 ///
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
@@ -81,7 +81,7 @@ pub async fn steer(log: &dyn Store, run: RunId, at: Millis, text: Text) -> Resul
     post(log, run, at, InputKind::Steer { text }).await
 }
 
-/// Cancels a run, whoever drives it, without its agent: nothing is begun any more.
+/// Cancels a run that any process drives, or none, without its agent: no further work begins.
 ///
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
@@ -95,7 +95,7 @@ pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) 
     Ok(Cancelled::Ended(Box::new(run)))
 }
 
-/// Waits for the end of a run, whoever drives it.
+/// Waits for the end of a run that any process drives.
 ///
 /// # Errors
 /// There is no such run, or the log failed.
@@ -123,7 +123,7 @@ async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
 }
 
 impl Agent {
-    /// Answers a question of a run, whoever drives it. Where nobody does, [`resume`](Agent::resume) goes on with the answer.
+    /// Answers a question of a run that any process drives. If none does, [`resume`](Agent::resume) goes on with the answer.
     ///
     /// # Errors
     /// The question is not open, or the answer does not fit it.
@@ -136,7 +136,7 @@ impl Agent {
         self.post(run, InputKind::Answered { question: question.into(), answer }).await
     }
 
-    /// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
+    /// Steers a run that any process drives, or none: the text enters the conversation at the next turn.
     ///
     /// # Errors
     /// The run has ended, or is being stopped.
@@ -144,7 +144,7 @@ impl Agent {
         self.post(run, InputKind::Steer { text: text.into() }).await
     }
 
-    /// Cancels a run, whoever drives it. Where nobody does, the run is ended here: this agent ends its child runs and stops
+    /// Cancels a run that any process drives. If none does, the run is ended here: this agent ends its child runs and stops
     /// what a dead process left running. If this is not the agent of the run, the run is ended without one.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Agent {
         ended.map(|run| Cancelled::Ended(Box::new(run)))
     }
 
-    /// Leaves any input for whoever drives the run, after a check against the run as it stands.
+    /// Posts any input to the driver of the run, after a check against the run's state.
     ///
     /// # Errors
     /// The input does not fit the run.

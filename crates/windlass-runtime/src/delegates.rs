@@ -80,10 +80,10 @@ pub struct Task {
     pub context: Vec<Message>,
     /// The answer to the question that the task ended with the last time.
     pub answer: Option<InputReceived>,
-    /// Ends when the task is no longer wanted. Where it has ended from the start, the run that does the task is only
-    /// brought to its end, if it has begun: nobody worked on it while the run that handed it over was being stopped.
+    /// Cancelled when the task is no longer wanted. If it is cancelled from the start, the parent is being stopped: cancel the
+    /// child run if it was started, and do not work on it.
     pub cancel: CancellationToken,
-    /// Who let the run go on that hands it over ([`DriveOptions::resumed_by`]).
+    /// The authority that resumed the parent run ([`DriveOptions::resumed_by`]).
     pub resumed_by: ResumedBy,
     /// Ends when this process is to end: work is stopped, the run that does the task stays as it is, and the task ends as
     /// [`TaskEnd::Left`].
@@ -108,7 +108,7 @@ pub enum TaskEnd {
         /// What stays reserved for model calls that were lost with their process: they may have been paid.
         reserved: Amount,
     },
-    /// It was laid down: whoever goes on with the run that handed it over hands it over once more.
+    /// The child run was laid down. When the parent run is resumed, the task is handed over once more.
     Left,
     /// The log failed under it: the run that handed the task over ends with that error, and can be resumed.
     LogFailed(Arc<StoreError>),

@@ -43,9 +43,9 @@ use crate::telemetry::RunTrace;
 use crate::updates::{Publisher, Update, Updates};
 use crate::work;
 
-/// How many inputs may wait for a driver that is busy appending.
+/// Maximum number of inputs that wait for a driver that is busy appending.
 const INBOX: usize = 64;
-/// How many answers in a row that do not fit are taken from the person at hand before nobody is asked any more.
+/// Maximum number of consecutive invalid answers before the driver stops asking.
 const WRONG_ANSWERS: u32 = 100;
 
 /// Something that somebody in this process sends to a run, and where the answer goes.
@@ -160,7 +160,7 @@ impl Driver {
         self.leave = leave.clone();
     }
 
-    /// Drives the run until it has ended, only somebody from outside can bring it on, or it is laid down.
+    /// Drives the run until it has ended, is suspended, or is laid down.
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.

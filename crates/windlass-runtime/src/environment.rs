@@ -38,7 +38,7 @@ const LONGEST_SLEEP_MS: u64 = 15_000;
 /// The environment as the operating system shows it. Sleeping needs a tokio runtime with time enabled.
 ///
 /// Its time is the wall clock's at the first look, and goes on from there with the time since the machine started (its sleep
-/// included, on Linux): whoever sets the wall clock changes nothing for a process that is running.
+/// included, on Linux): setting the wall clock changes nothing for a process that is running.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEnvironment;
 

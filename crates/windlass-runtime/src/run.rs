@@ -181,8 +181,8 @@ impl RunHandle {
     }
 
     /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
-    /// tasks to, is stopped within its grace. Nothing is cancelled. [`Prepared::drive`] then gives the run as it stands,
-    /// and whoever [resumes](Agent::resume) it goes on as after a crash. Of no effect on a run that is not driven here.
+    /// tasks to, is stopped within its grace. Nothing is cancelled. [`Prepared::drive`] then gives the run as it stands.
+    /// [Resuming](Agent::resume) it is like resuming after a crash. Has no effect on a run that is not driven here.
     pub fn leave(&self) {
         self.leave.cancel();
     }
@@ -274,8 +274,8 @@ impl Agent {
         off_thread(&**self.environment(), heft, make).await
     }
 
-    /// Prepares a new run whose conversation begins with another run's. Whoever drives runs on the same thread takes
-    /// [`prepare`](Self::prepare), which does not keep it long.
+    /// Prepares a new run whose conversation begins with another run's. Code that drives runs on the same thread should use
+    /// [`prepare`](Self::prepare), which does not block the thread for long.
     ///
     /// # Errors
     /// The input is empty or does not fit, or the instructions cannot be rendered.

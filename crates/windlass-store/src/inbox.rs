@@ -25,7 +25,7 @@ pub struct Posted {
 
 /// Keeps posted inputs until the holder of their run has used or refused them.
 pub trait Inbox: Send + Sync + std::fmt::Debug {
-    /// Leaves an input for whoever holds the run, now or later.
+    /// Leaves an input for the holder of the run, now or later.
     ///
     /// # Errors
     /// [`InboxFull`](crate::StoreError::InboxFull), [`UnknownRun`](crate::StoreError::UnknownRun).

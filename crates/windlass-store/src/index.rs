@@ -24,7 +24,7 @@ pub struct RunFilter {
     pub since: Option<Millis>,
     /// Begun before this time.
     pub until: Option<Millis>,
-    /// Only runs that can go on at this time, whoever holds them: those that are on, and suspended ones with something in
+    /// Only runs that can go on at this time, held or not: running ones, and suspended ones with something in
     /// their inbox or a timer that is due.
     pub due: Option<Millis>,
     /// Only runs with a lower number: the next page of a listing, after a run with this one.

@@ -79,7 +79,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// Which of these posts the appends of a run have used, by the ids in their records. In any order, each once; ids that no
     /// append has used are left out.
     ///
-    /// Whoever takes posts from an inbox asks first, because an inbox may still list a post whose removal was lost.
+    /// A driver asks before it takes posts from an inbox, because the inbox may still list a post whose removal was lost.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`].
