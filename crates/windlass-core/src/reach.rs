@@ -159,10 +159,10 @@ impl State {
         })
     }
 
-    /// The error text for a call of a reaching tool that names no known target: it lists the targets.
+    /// The list of targets, for a call of `branch` or `call_parent_tool` that names none.
     ///
     /// # Errors
-    /// It names one that is not there.
+    /// The call names an unknown target; the text says so and lists the known ones.
     pub fn listing(&self, open: &OpenCall) -> Result<String, String> {
         let Some(tool) = self.tool(&open.call.name) else { return Ok(String::new()) };
         let args = open.value();
