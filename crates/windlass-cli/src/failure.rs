@@ -170,7 +170,7 @@ impl Failure {
     }
 }
 
-/// An error may quote a server, and servers like to repeat what they were given (E53).
+/// An error may quote a server, and servers like to repeat what they were given.
 fn masked(text: impl Into<String>) -> String {
     let text = text.into();
     match mask(&text) {

@@ -101,7 +101,7 @@ pub struct ToolSpec {
     /// Whether a person must allow each call, beside the policy's `approve` patterns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approve: bool,
-    /// Whether equal calls in a row are legitimate (E9).
+    /// Whether equal calls in a row are legitimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub poll: bool,
     /// Whether the model is offered it.

@@ -57,7 +57,7 @@ impl Fault {
 enum Phase {
     /// `windlass run`, from no log at all to the end.
     Run,
-    /// `windlass runs answer`: an approval, and what it frees (E25).
+    /// `windlass runs answer`: an approval, and what it frees.
     Answer,
     /// `windlass runs resume` of a run that was killed half-way.
     Resume,

@@ -160,7 +160,7 @@ impl Agent {
     }
 
     /// A branch of so many inherited messages. If its parent marks as usual what a provider's cache should keep, the system
-    /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew (A36).
+    /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew.
     fn caching(&self, inherited: usize) -> Self {
         let marks = self.inner().above.as_ref().is_some_and(|above| {
             let cache = &above.agent.policy().request.cache.0;

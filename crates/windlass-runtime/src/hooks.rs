@@ -151,9 +151,9 @@ impl Step {
     /// ([`AgentBuilder::known_branch`](crate::AgentBuilder::known_branch)). `input` are the fields of its input; `merge` says how
     /// its end comes back; `None`: as the branch says.
     ///
-    /// The first time this gives `None`: the hook returns, the branch runs as a run of its own, what it brings enters the
-    /// conversation after `[Branch Result]`, and the hook is asked again about the same step. Then this gives what came of
-    /// it: its result, or why there is none. What else a hook changes while it asks for branches is not made. After one
+    /// The first time this gives `None`: the hook returns, the branch runs as a run of its own, its result enters the
+    /// conversation after `[Branch Result]`, and the hook is asked again about the same step. Then this gives the result, or the
+    /// reason for its absence. Other edits are ignored when a hook requests branches. After one
     /// step there may be [`MAX_STEP_BRANCHES`](windlass_core::run::MAX_STEP_BRANCHES) branches.
     pub fn branch(
         &mut self,

@@ -1,4 +1,4 @@
-//! Partial output: what stands already of an output that is still being written (acorn's `on_stream`, E18).
+//! Partial output: the readable part of an output while the model writes it (acorn's `on_stream`).
 //!
 //! Each piece is read once, so that a long output costs no more than its length. Members only appear or grow; a number
 //! or literal appears once it is whole. What is no JSON stops the reading: how the run ends says what became of it.

@@ -1,7 +1,7 @@
-//! Telemetry: what runs do, as spans and metrics of OpenTelemetry (K29).
+//! Telemetry: what runs do, as spans and metrics of OpenTelemetry.
 //!
-//! Only the API is used here: whoever wants to see something installs providers in the process and says
-//! [`set_telemetry`]. Until then nothing of this is made, and a run costs what it costs without. Spans have KAOS' names
+//! Only the API is used here: a program that wants telemetry installs providers in the process and calls
+//! [`set_telemetry`]. Until then no span is made, and a run costs no more than without telemetry. Spans have KAOS' names
 //! (`agent.agentic_loop` › `agent.step.N` › `model.inference` | `tool.X` | `delegate.X`) and the attributes of
 //! OpenTelemetry's semantic conventions for generative AI beside KAOS' own; neither holds a word of what was said.
 //!

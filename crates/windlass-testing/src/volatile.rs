@@ -65,7 +65,7 @@ impl VolatileLog {
         synced.append(unsynced);
     }
 
-    /// How many changes a crash would lose.
+    /// The number of changes that a crash would lose.
     pub fn unsynced(&self) -> usize {
         self.lock().unsynced.len()
     }

@@ -11,7 +11,7 @@ use windlass_core::{Text, ToolSpec};
 use crate::error::ToolSetError;
 use crate::tool::Tool;
 
-/// Names that Windlass offers itself; no other tool may have them (E10).
+/// Names that Windlass offers itself; no other tool may have them.
 pub const RESERVED: [&str; 5] = ["__finish__", "read_result", "branch", "call_parent_tool", "search_tools"];
 
 /// How long a tool's name may be, in bytes: what OpenAI's API takes for a function's name.
@@ -126,7 +126,7 @@ impl ToolSet {
         self.tools.iter()
     }
 
-    /// How many tools there are.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.tools.len()
     }

@@ -1,6 +1,6 @@
 //! An agent with one tool, and an answer: `cargo run -p windlass --example quickstart`.
 //!
-//! The model is the offline tour, so that this runs without a key: put `windlass::resolve` with `openai/…` in its place
+//! The model is the offline tour, so that this runs without a key: put `windlass::model("openai/…")` in its place
 //! for a language model.
 
 use std::sync::Arc;

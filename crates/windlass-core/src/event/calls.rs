@@ -21,7 +21,7 @@ pub struct CallHeld {
     pub digest: Text,
 }
 
-/// Who decided on a call, and how.
+/// A decision on a call, with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -117,7 +117,7 @@ pub struct DelegationStarted {
     pub lent: Budget,
 }
 
-/// What the run that does a task is to do now.
+/// The order to the run that does a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskOrder {

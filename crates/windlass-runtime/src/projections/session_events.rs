@@ -36,7 +36,7 @@ pub async fn session_events(log: &dyn Store, session: &SessionId) -> Result<VecD
     Ok(memory.events)
 }
 
-/// The last events of a session: no more than its loop keeps (K25).
+/// The last events of a session: no more than its loop keeps.
 struct Memory {
     kept: usize,
     events: VecDeque<Value>,
@@ -63,7 +63,7 @@ impl Memory {
 struct Teller {
     run: RunId,
     calls: BTreeMap<CallId, ToolCall>,
-    /// The ids of the trace and of the run's span in it, where one tells of it (K29).
+    /// The ids of the trace and of the run's span in it, where one tells of it.
     trace: Option<(String, String)>,
 }
 

@@ -334,7 +334,7 @@ impl ActionKind {
         }
     }
 
-    /// Sets how long to wait for a lock. To give up a hold is worth no second wait: the end of this process does the same.
+    /// Sets how long to wait for a lock. To give up a lease is worth no second wait: the end of this process does the same.
     fn wait_for_locks(&self, at_most: Duration) {
         if let Err(error) = self.connection.busy_timeout(at_most) {
             tracing::warn!(log = %self.shared.place.path.display(), %error, "the busy timeout cannot be set");

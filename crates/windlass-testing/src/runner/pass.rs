@@ -1,4 +1,4 @@
-//! One pass over a case: a fresh world, a fresh log, the case's runs one after another.
+//! One pass over a case: a fresh environment, a fresh log, the case's runs one after another.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -329,7 +329,7 @@ impl Stage<'_> {
         Ok(messages.into_iter().fold(input, RunMessages::and))
     }
 
-    /// Drives the run in the simulated world. `None`: it crashed, or nothing can go on.
+    /// Drives the run in the simulated environment. `None`: it crashed, or nothing can go on.
     fn drive(&self, prepared: Prepared, seen: &mut Seen) -> Option<Result<Run, Error>> {
         self.reach(&prepared);
         let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates().after(seen.facts));

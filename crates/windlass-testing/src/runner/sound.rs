@@ -25,7 +25,7 @@ pub(crate) fn run(run: &RunRecord) -> Checked {
 }
 
 /// A run that was cancelled after some event: it ended by that, or had come to its own end, or waits for a person
-/// and was left before it heard (E19).
+/// and was left before it heard.
 pub(crate) fn cancelled(run: &RunRecord) -> Checked {
     self::run(run)?;
     let heard = run.events.iter().find(|event| matches!(event.fact, Fact::CancelRequested(_)));
@@ -41,7 +41,7 @@ pub(crate) fn cancelled(run: &RunRecord) -> Checked {
     Ok(())
 }
 
-/// A run to which something was said after some event: it is heard at the next turn, once (E21).
+/// A run to which something was said after some event: it is heard at the next turn, once.
 pub(crate) fn steered(run: &RunRecord) -> Checked {
     self::run(run)?;
     let said = run

@@ -86,7 +86,7 @@ impl Shared {
         }
     }
 
-    /// Lists the tools again and says whether this one is gone (E6).
+    /// Lists the tools again and says whether this one is gone.
     async fn is_gone(self: &Arc<Self>, link: &Link, remote: &str) -> bool {
         if let Ok(Ok(listed)) = timeout(RELIST_LIMIT, link.list(&self.config, &self.mask)).await
             && let Err(error) = self.adopt(listed).await

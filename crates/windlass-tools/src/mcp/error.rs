@@ -137,7 +137,7 @@ impl McpError {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NotInstalled { command, .. } => Some(install(command)),

@@ -18,7 +18,7 @@ const DONE: &[u8] = b"[DONE]";
 /// Turns the chunks of one streamed reply into pieces.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Seals readable reasoning with this label, once, so that it goes back to the same provider (E44).
+    /// Seals readable reasoning with this label, once, so that it goes back to the same provider.
     seal: Option<Text>,
     refused: bool,
     finished: bool,
