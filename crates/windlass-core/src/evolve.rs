@@ -65,7 +65,7 @@ impl State {
                 }
             }
             Fact::CallDoubted(doubted) => {
-                self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool })
+                self.stage(&doubted.call, Stage::Doubted { seq, asked: Asked::Tool });
             }
             Fact::CallFinished(finished) => self.call_finished(finished),
             Fact::DelegationStarted(started) => {

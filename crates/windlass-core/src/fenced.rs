@@ -124,7 +124,10 @@ pub fn fenced_message<'m>(message: &'m Message, results: &Results) -> Cow<'m, Me
             };
             Cow::Owned(Message::User { content })
         }
-        other => Cow::Borrowed(other),
+        Message::System { .. }
+        | Message::User { .. }
+        | Message::TaskDelegation { .. }
+        | Message::Assistant(_) => Cow::Borrowed(message),
     }
 }
 

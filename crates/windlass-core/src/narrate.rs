@@ -21,6 +21,8 @@ pub enum LogLevel {
     Info,
     /// Something was cut short.
     Warning,
+    /// More was used than a limit allows.
+    Overshot,
 }
 
 /// The warning where the usage that an event brought goes beyond a limit on tokens or cost.
@@ -32,7 +34,7 @@ pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
     });
     let said: Vec<String> = said.collect();
     let text = format!("A limit was overshot: {}", said.join(", "));
-    (!said.is_empty()).then_some(LogLine { level: LogLevel::Warning, text })
+    (!said.is_empty()).then_some(LogLine { level: LogLevel::Overshot, text })
 }
 
 /// What the preset logs about an event; `state` is the state after it.

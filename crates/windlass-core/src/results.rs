@@ -15,13 +15,11 @@ const SHOWN_NAME: usize = 200;
 pub(crate) fn tool_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
     let (call, results) = (&open.call, &policy.wording.results);
     let failed = !outcome.is_ok();
-    let content = match outcome {
-        CallOutcome::Ok { content } => worded(
-            if call.target == CallTarget::Agent { &results.agent } else { &results.tool },
-            &call.name,
-            content,
-        ),
-        failure => failure_message(results, open, &failure).into(),
+    let content = if let CallOutcome::Ok { content } = outcome {
+        let template = if call.target == CallTarget::Agent { &results.agent } else { &results.tool };
+        worded(template, &call.name, content)
+    } else {
+        failure_message(results, open, &outcome).into()
     };
     Message::Tool(ToolMessage { call: call.id.clone(), name: call.name.clone(), content, failed })
 }
@@ -118,10 +116,8 @@ fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) ->
 /// What the conversation gains from a branch that a hook asked for (acorn).
 pub(crate) fn branch_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
     const BEFORE: &str = "[Branch Result]\n";
-    let content = match tool_message(policy, open, outcome) {
-        Message::Tool(result) => result.content,
-        other => other.content().cloned().unwrap_or_else(|| "".into()),
-    };
+    let said = tool_message(policy, open, outcome);
+    let content = said.content().cloned().unwrap_or_else(|| "".into());
     let content = match content {
         Content::Text(text) => format!("{BEFORE}{text}").into(),
         // A stored payload stays one.

@@ -26,7 +26,7 @@ use crate::delegates::Delegate;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
-use crate::prices::{check_prices, check_prices_below, prices_of};
+use crate::prices::{check_prices, prices_of};
 use crate::schemas::take_in;
 use crate::settings::SettingsError;
 use crate::source::ToolSource;
@@ -307,8 +307,7 @@ impl AgentBuilder {
             return Err(Error::NoModel { agent });
         }
         let choices = || self.models.iter().chain(&self.known).map(|(choice, _)| choice);
-        check_prices(&self.name, &policy, choices())?;
-        check_prices_below(&self.name, &policy, &self.delegates, &branches)?;
+        check_prices(&self.name, &policy, choices(), (&self.delegates, &branches))?;
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
         let (template, system) = template(&agent, &self.instructions)?;

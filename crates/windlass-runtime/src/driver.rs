@@ -6,6 +6,8 @@
 mod begin;
 mod inbox;
 mod laying_down;
+mod paying;
+mod showing;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -17,13 +19,13 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{
-    Accepted, Event, Fact, Hooks, InputKind, InvalidInput, LogLevel, OpenCall, ResumedBy, RunId, RunState,
-    Share, State, ToolKind, ToolSpec, evolve, narrate, overshot, pending,
+    Accepted, Event, Fact, Hooks, InputKind, InvalidInput, OpenCall, ResumedBy, RunId, RunState, State,
+    ToolKind, ToolSpec, evolve, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 
-use crate::account::{SharedAccount, account_of};
+use crate::account::SharedAccount;
 use crate::agent::Agent;
 use crate::clock::RunClock;
 use crate::error::Error;
@@ -158,11 +160,6 @@ impl Driver {
         self.leave = leave.clone();
     }
 
-    /// The run draws on the account of the one that it does a task of.
-    pub(crate) fn draw_on(&mut self, account: Option<Arc<SharedAccount>>) {
-        self.account = account;
-    }
-
     /// Drives the run until it has ended, only somebody from outside can bring it on, or it is laid down.
     ///
     /// # Errors
@@ -220,17 +217,6 @@ impl Driver {
             }
         }
         self.wind_up().await;
-        Ok(())
-    }
-
-    /// Where the run shares its limits, or draws on those of another one: the account for its model calls.
-    async fn open_account(&mut self) -> Result<(), Error> {
-        let shares =
-            self.state.policy().bounds.share == Share::Shared || self.state.budget().account.is_some();
-        if shares {
-            let given = self.account.take();
-            self.account = Box::pin(account_of(&**self.agent.log(), &self.state, given)).await?;
-        }
         Ok(())
     }
 
@@ -353,30 +339,6 @@ impl Driver {
             u64::MAX
         } else {
             self.state.policy().spill_bytes()
-        }
-    }
-
-    /// Tells subscribers, and the log of the process, what is durable now.
-    fn show(&self, batch: Batch, after: &State) {
-        let _lines = self.trace.as_ref().map(|trace| trace.enter());
-        if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
-            let mut state = self.state.clone();
-            for event in batch.events.iter() {
-                let before = state.clone();
-                state = evolve(state, event);
-                let over = overshot(&before, &state);
-                for line in narrate(&state, event).into_iter().chain(over) {
-                    if line.level == LogLevel::Warning {
-                        tracing::warn!(run = %after.run(), "{}", line.text);
-                    } else {
-                        tracing::info!(run = %after.run(), "{}", line.text);
-                    }
-                    self.publisher.send(Update::Log(line));
-                }
-            }
-            self.publisher.send(Update::Events(batch));
-        } else if let Some(line) = overshot(&self.state, after) {
-            tracing::warn!(run = %after.run(), "{}", line.text);
         }
     }
 

@@ -26,19 +26,6 @@ impl AgentBuilder {
     }
 }
 
-/// A limit on cost needs the price of every model that may be asked (contract 15).
-pub(crate) fn check_prices<'m>(
-    agent: &str,
-    policy: &Policy,
-    mut models: impl Iterator<Item = &'m ModelChoice>,
-) -> Result<(), Error> {
-    let limited = policy.bounds.limits.contains_key(&LimitKind::CostUsd);
-    match models.find(|model| limited && model.prices.is_none()) {
-        Some(model) => Err(Error::UnknownPrice { agent: agent.to_owned(), model: model.name.clone() }),
-        None => Ok(()),
-    }
-}
-
 impl Agent {
     /// A model that a run of this agent may ask, or one of an agent or branch that does tasks of it, whose price is unknown.
     pub(crate) fn unpriced(&self) -> Option<Text> {
@@ -49,15 +36,19 @@ impl Agent {
     }
 }
 
-/// The same for those that do tasks of an agent: they are lent parts of its limit on cost.
-pub(crate) fn check_prices_below(
+/// A limit on cost needs the price of every model that may be asked (contract 15): also of those that the agents and branches
+/// may ask which do tasks of the agent, because they are lent parts of it.
+pub(crate) fn check_prices<'m>(
     agent: &str,
     policy: &Policy,
-    delegates: &[Arc<dyn Delegate>],
-    branches: &[OwnBranch],
+    mut models: impl Iterator<Item = &'m ModelChoice>,
+    (delegates, branches): (&[Arc<dyn Delegate>], &[OwnBranch]),
 ) -> Result<(), Error> {
     if !policy.bounds.limits.contains_key(&LimitKind::CostUsd) {
         return Ok(());
+    }
+    if let Some(model) = models.find(|model| model.prices.is_none()) {
+        return Err(Error::UnknownPrice { agent: agent.to_owned(), model: model.name.clone() });
     }
     let delegates = delegates.iter().map(|delegate| (delegate.name(), delegate.unpriced()));
     let branches = branches.iter().map(|branch| (&**branch.agent.name(), branch.agent.unpriced()));

@@ -19,7 +19,7 @@ use crate::input::RunMessages;
 use crate::load::load;
 use crate::off_thread::off_thread;
 use crate::people::People;
-use crate::prices::{check_prices, check_prices_below};
+use crate::prices::check_prices;
 use crate::updates::Updates;
 
 /// A run as it stands: ended, or waiting for somebody.
@@ -364,9 +364,8 @@ impl Agent {
         start.input = RunInput::Continue(base.carried());
         start.prompt = base.prompt().clone();
         start.policy = Self::raised(base.policy(), &raised);
-        check_prices(self.name(), &start.policy, start.models.iter())?;
         let Inner { delegates, branches, .. } = self.inner();
-        check_prices_below(self.name(), &start.policy, delegates, branches)?;
+        check_prices(self.name(), &start.policy, start.models.iter(), (delegates, branches))?;
         let state = State::on_base(fresh, &base);
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }

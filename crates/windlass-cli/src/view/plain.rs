@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::io;
 
 use windlass_core::{
-    ActionId, Adjusted, CallArgs, CallDecided, CallId, Decision, Event, Fact, LimitReached, Message,
-    Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire, shown_args,
+    ActionId, Adjusted, CallArgs, CallDecided, CallId, Decision, Event, Fact, LimitReached, LogLevel,
+    Message, Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire, shown_args,
 };
 use windlass_runtime::Update;
 
@@ -127,6 +127,7 @@ impl Plain {
                 }
                 self.turn = Turn::default();
             }
+            Update::Log(line) if line.level == LogLevel::Overshot => self.warn(&line.text),
             Update::Log(line) if self.detail == Detail::Verbose => self.remark(&cut(&line.text, usize::MAX)),
             Update::Void { .. } | Update::Call { .. } | Update::Partial { .. } | Update::Log(_) => {}
             Update::Refused { invalid } => self.warn(&format!("refused: {invalid}")),

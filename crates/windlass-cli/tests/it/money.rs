@@ -92,6 +92,24 @@ fn e40_kills_reserve_what_they_may_have_cost_and_the_run_ends_at_its_limit() {
 }
 
 #[test]
+fn e40_an_overshoot_is_reported() {
+    let home = Home::new();
+    let server = Server::start(vec![held()]);
+    server.go.send(()).unwrap();
+    home.write("agent.yaml", &agent(&server, &[("m", "prices: { input: 1, output: 1 }")], "tokens: 2"));
+    let end = home.windlass(["run", "agent.yaml", "Hi"]);
+    assert_end!(home, end);
+    assert!(end.stderr.contains("A limit was overshot: "), "{end:?}");
+    let shown = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(shown.contains(" tokens of 2 are used: a running call went beyond the limit"), "{shown}");
+    let last = home.last();
+    assert_eq!(
+        (&last["overshoots"][0]["limit"], &last["overshoots"][0]["max"]),
+        (&"tokens".into(), &2.0.into())
+    );
+}
+
+#[test]
 fn e40_a_run_that_is_cancelled_after_a_kill_asks_nobody() {
     let home = Home::new();
     let server = Server::start(vec![held(), held()]);

@@ -4,7 +4,7 @@ use super::*;
 
 fn model(max_tokens: Option<u64>) -> ModelChoice {
     let prices = Some(Prices { input: 1, output: 10, cached: 1 });
-    ModelChoice { prices, max_tokens, ..ModelChoice::default() }
+    ModelChoice { max_tokens, prices, ..ModelChoice::default() }
 }
 
 fn cost(cost: u64) -> Budget {

@@ -112,11 +112,14 @@ fn points(value: &Value) -> Result<Vec<CachePoint>, String> {
         Value::Bool(true) => return Ok(CachePoint::usual()),
         Value::Array(items) if items.is_empty() => return Err("cache list cannot be empty".to_owned()),
         Value::Array(items) => items,
-        other => return Err(format!("cache must be None, bool, or list[dict], got: {}", kind(other))),
+        Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            return Err(format!("cache must be None, bool, or list[dict], got: {}", kind(value)));
+        }
     };
-    let points = items.iter().enumerate().map(|(place, item)| match item {
-        Value::Object(map) => point(place, map),
-        other => Err(format!("cache[{place}] must be a dict, got: {}", kind(other))),
+    let points = items.iter().enumerate().map(|(place, item)| {
+        let map = item.as_object();
+        map.ok_or_else(|| format!("cache[{place}] must be a dict, got: {}", kind(item)))
+            .and_then(|map| point(place, map))
     });
     points.collect()
 }

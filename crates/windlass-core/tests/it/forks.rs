@@ -65,7 +65,7 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     let fresh = State::on_base(next_id(&state), &state);
     if state.is_finished() {
         let refused = accept(&fresh, input).unwrap_err();
-        assert_eq!(refused.code(), "violation.nothing_to_fork");
+        assert_eq!(refused.code(), "input.nothing_to_fork");
         return None;
     }
     let tools = state.tools().clone();

@@ -49,7 +49,7 @@ pub fn update(update: &Update) -> Vec<Value> {
         }
         Update::Void { action } => json!({ "type": "void", "action": action.seq }),
         Update::Log(line) => {
-            json!({ "type": "log", "warning": line.level == LogLevel::Warning, "text": line.text })
+            json!({ "type": "log", "warning": line.level != LogLevel::Info, "text": line.text })
         }
         Update::Refused { invalid } => {
             json!({ "type": "refused", "code": invalid.code(), "message": invalid.to_string() })

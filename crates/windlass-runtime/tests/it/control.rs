@@ -42,7 +42,7 @@ fn e25_an_answer_for_a_run_that_nobody_drives_waits_for_its_resume() {
     let run = ground.wait(agent.resume(run).into_future()).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
     let late = ground.wait(agent.answer(run.id(), "q1", Answer::Approve)).unwrap_err();
-    assert_eq!(late.code(), "violation.ended");
+    assert_eq!(late.code(), "input.ended");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_run_that_nobody_drives_is_ended_by_who_cancels_it() {
         assert_eq!(ground.wait(log.summary(run.id())).unwrap().holder, None);
         assert_sound(&ground, &run);
         let again = ground.wait(agent.cancel(run.id(), "again")).unwrap_err();
-        assert_eq!(again.code(), "violation.ended");
+        assert_eq!(again.code(), "input.ended");
     }
 }
 

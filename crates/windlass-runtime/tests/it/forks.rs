@@ -105,7 +105,7 @@ fn a_fork_of_a_run_that_had_ended_wants_an_input() {
     let (ground, agent, run) = base(&SCENARIOS[2]);
     let last = ground.state(run).version();
     let refused = ground.wait(agent.fork(run, options(last), DriveOptions::default())).unwrap_err();
-    assert_eq!(refused.code(), "violation.nothing_to_fork");
+    assert_eq!(refused.code(), "input.nothing_to_fork");
     assert!(refused.help().unwrap().contains("give an input"));
     let say = Some("And once more.".into());
     let fork =

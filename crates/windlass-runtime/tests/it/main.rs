@@ -4,6 +4,7 @@
 mod blocking;
 #[cfg(test)]
 mod branches;
+mod budgets;
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]

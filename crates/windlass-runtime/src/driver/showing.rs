@@ -1,0 +1,33 @@
+//! What is told of a run while it is driven.
+
+use windlass_core::{LogLevel, State, evolve, narrate, overshot};
+use windlass_store::Batch;
+
+use super::Driver;
+use crate::updates::Update;
+
+impl Driver {
+    /// Tells subscribers, and the log of the process, what is durable now.
+    pub(super) fn show(&self, batch: Batch, after: &State) {
+        let _lines = self.trace.as_ref().map(|trace| trace.enter());
+        if self.publisher.heard() || tracing::enabled!(tracing::Level::INFO) {
+            let mut state = self.state.clone();
+            for event in batch.events.iter() {
+                let before = state.clone();
+                state = evolve(state, event);
+                let over = overshot(&before, &state);
+                for line in narrate(&state, event).into_iter().chain(over) {
+                    if line.level != LogLevel::Info {
+                        tracing::warn!(run = %after.run(), "{}", line.text);
+                    } else {
+                        tracing::info!(run = %after.run(), "{}", line.text);
+                    }
+                    self.publisher.send(Update::Log(line));
+                }
+            }
+            self.publisher.send(Update::Events(batch));
+        } else if let Some(line) = overshot(&self.state, after) {
+            tracing::warn!(run = %after.run(), "{}", line.text);
+        }
+    }
+}
