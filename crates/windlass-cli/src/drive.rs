@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use windlass_core::{LimitKind, RunId, RunState, Status};
+use windlass_core::policy::LimitKind;
+use windlass_core::{RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
@@ -182,7 +183,7 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
                 Some(why) => failure.cause(why),
                 None => failure,
             };
-            let of_model = kind == windlass_core::FailKind::Model;
+            let of_model = kind == windlass_core::event::FailKind::Model;
             let doctor = of_model.then_some("`windlass doctor` says which models can be reached");
             failure
                 .maybe_hint(doctor.map(str::to_owned))

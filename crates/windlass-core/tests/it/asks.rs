@@ -1,8 +1,10 @@
 //! Several model calls can be open at once: each has its action, its request, its tries and its reservation.
 
+use windlass_core::event::{ResumedBy, TurnStarted};
+use windlass_core::model::{FailureKind, ModelFailure, Purpose, Usage};
+use windlass_core::policy::Preset;
 use windlass_core::{
-    Action, ActionId, ActionKind, Event, Fact, FailureKind, Input, InputKind, ModelFailure, Preset, Purpose,
-    ResumedBy, State, TurnStarted, Usage, accept, evolve, pending,
+    Action, ActionId, ActionKind, Event, Fact, Input, InputKind, State, accept, evolve, pending,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -20,7 +22,7 @@ fn two_asked() -> State {
         model: 1,
         attempt: 1,
         again: false,
-        choice: windlass_core::ToolChoice::None,
+        choice: windlass_core::model::ToolChoice::None,
         note: None,
     };
     evolve(state, &Event { at: BEGINNING + 1, fact: Fact::TurnStarted(about) })

@@ -4,9 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use windlass_core::budget::Budget;
+use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
+use windlass_core::model::Usage;
+use windlass_core::tool::Effect;
 use windlass_core::{
-    ActionId, ActionKind, AgentRef, Base, Budget, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork,
-    Input, InputKind, Policy, RunId, RunInput, RunStarted, State, Usage, accept, evolve, pending, replay,
+    ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, accept,
+    evolve, pending, replay,
 };
 
 use crate::environment::BEGINNING;

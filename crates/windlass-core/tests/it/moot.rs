@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, Limit, LimitKind, Preset, QuestionKind, State,
-    Usage, accept, evolve,
-};
+use windlass_core::event::QuestionKind;
+use windlass_core::model::Usage;
+use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset};
+use windlass_core::{ActionId, Answer, CallOutcome, Input, InputKind, State, accept, evolve};
 
 use crate::environment::{self, BEGINNING};
 

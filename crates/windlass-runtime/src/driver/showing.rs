@@ -1,6 +1,7 @@
 //! What is told of a run while it is driven.
 
-use windlass_core::{LogLevel, State, evolve, narrate, overshot};
+use windlass_core::run::{LogLevel, narrate, overshot};
+use windlass_core::{State, evolve};
 use windlass_store::Batch;
 
 use super::Driver;
@@ -17,10 +18,10 @@ impl Driver {
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
                 for line in narrate(&state, event).into_iter().chain(over) {
-                    if line.level != LogLevel::Info {
-                        tracing::warn!(run = %after.run(), "{}", line.text);
-                    } else {
+                    if line.level == LogLevel::Info {
                         tracing::info!(run = %after.run(), "{}", line.text);
+                    } else {
+                        tracing::warn!(run = %after.run(), "{}", line.text);
                     }
                     self.publisher.send(Update::Log(line));
                 }

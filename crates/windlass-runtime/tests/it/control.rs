@@ -4,7 +4,8 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use futures_util::future::join;
-use windlass_core::{Answer, Fact, RunId, Status, ToolKind};
+use windlass_core::tool::ToolKind;
+use windlass_core::{Answer, Fact, RunId, Status};
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
 use windlass_store::Store;

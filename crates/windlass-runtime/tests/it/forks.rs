@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, CallOutcome, Effect, Fact, Message, Preset, RunId, Status};
+use windlass_core::policy::Preset;
+use windlass_core::tool::Effect;
+use windlass_core::{CallId, CallOutcome, Fact, Message, RunId, Status};
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, Run};
 
 use crate::ground::{Ground, assert_sound, assert_valid};

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{join, join_all};
-use windlass_core::{
-    Answer, CallOutcome, DeniedBy, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status,
-};
+use windlass_core::event::{DeniedBy, QuestionKind};
+use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, RunId, Status};
 use windlass_runtime::control::{Delivery, post};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
 use windlass_store::{Inbox, Index};
@@ -93,7 +92,7 @@ fn e23_answers_from_several_tasks_at_once_each_reach_their_own_call() {
         );
         let edited = ground.facts(id).into_iter().find_map(|fact| {
             if let Fact::CallDecided(decided) = fact
-                && matches!(decided.decision, windlass_core::Decision::Edited { .. })
+                && matches!(decided.decision, windlass_core::event::Decision::Edited { .. })
             {
                 Some(decided.call)
             } else {
