@@ -2,7 +2,7 @@
 mod action;
 mod args;
 mod asks;
-mod budget;
+pub mod budget;
 mod call_args;
 mod cause;
 mod choice;
@@ -57,7 +57,7 @@ mod tests;
 
 pub use action::*;
 pub use args::{check_args, check_value};
-pub use budget::{Account, Budget, Need, OPEN_OUTPUT, Reservation, Short, Undrawn};
+pub use budget::Budget;
 pub use call_args::{CallArgs, Span};
 pub use cause::{Cause, CheckResult, StepEnd};
 pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use windlass_core::budget::{Account, Reservation, Undrawn};
 use windlass_core::{
-    Accepted, Account, ActionId, ActionKind, Amount, Budget, CallOutcome, FailureKind, Input, InputKind,
-    LimitKind, ModelChoice, ModelFailure, Policy, Reservation, ResumedBy, RunId, Share, State, Undrawn,
-    Usage, decide, pending,
+    Accepted, ActionId, ActionKind, Amount, Budget, CallOutcome, FailureKind, Input, InputKind, LimitKind,
+    ModelChoice, ModelFailure, Policy, ResumedBy, RunId, Share, State, Usage, decide, pending,
 };
 
 use crate::environment::{self, BEGINNING};
