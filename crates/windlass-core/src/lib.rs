@@ -1,4 +1,99 @@
 //! The loop of Windlass as a pure state machine over an append-only log.
+//!
+//! A run is a list of [`Event`]s. Three functions are the whole machine. None of them reads a clock, a file or the network:
+//!
+//! - [`accept()`] says which events follow from an [`Input`]: a reply, a result, an answer, a timer;
+//! - [`evolve()`] folds one event into the [`State`];
+//! - [`pending()`] gives the whole set of [`Action`]s that should be going on in that state.
+//!
+//! The loop is these three in a row. A driver adds the log and the work: it appends the events before anybody sees them,
+//! starts the actions that are new, stops those that are gone, and offers the end of each one as the next input.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use windlass_core::{AgentRef, Budget, Message, ModelChoice, Policy, RunId, RunInput, RunStarted};
+//! use windlass_core::{Action, Input, InputKind, Reply, State, Status, accept, evolve, pending};
+//!
+//! # let start = RunStarted {
+//! #     run: RunId::from_number(1),
+//! #     agent: AgentRef { name: "adder".into(), digest: "0".into() },
+//! #     session: None,
+//! #     parent: None,
+//! #     budget: Budget::default(),
+//! #     base: None,
+//! #     input: RunInput::Messages(vec![Arc::new(Message::user("What is 2 + 2?"))]),
+//! #     prompt: Arc::default(),
+//! #     tools: Arc::default(),
+//! #     models: Arc::new(vec![ModelChoice { name: "m1".into(), ..ModelChoice::default() }]),
+//! #     policy: Arc::new(Policy::default()),
+//! #     output: None,
+//! #     seals: None,
+//! #     trace: None,
+//! # };
+//! // Carries out an action. This model answers at once.
+//! fn carry_out(action: Action) -> InputKind {
+//!     let reply = Reply { text: Some("4".into()), ..Reply::default() };
+//!     InputKind::Replied { action: action.id, reply: Box::new(reply) }
+//! }
+//!
+//! # fn run(start: RunStarted) -> Result<(), windlass_core::InvalidInput> {
+//! let mut state = State::new(start.run);
+//! let mut inputs = vec![InputKind::Start(Box::new(start))];
+//! while let Some(what) = inputs.pop() {
+//!     let events = accept(&state, Input { at: 1_000, what })?; // a driver appends them to its log
+//!     state = events.iter().fold(state, evolve);
+//!     inputs.extend(pending(&state).into_iter().map(carry_out));
+//! }
+//! assert_eq!(state.ended().map(|end| end.status), Some(Status::Answered));
+//! # Ok(())
+//! # }
+//! # run(start).unwrap();
+//! ```
+//!
+//! # The states of a run
+//! The names are those of [`StateKind`]; each arrow names the [`InputKind`] that leads along it.
+//!
+//! ```text
+//!                 ┌────────────────── the next turn ◀──────────────────┐
+//!    Start        ▼                                                    │ Stepped
+//!  NotStarted ─▶ Calling ── Replied: calls ──▶ Running ── all end ──▶ Hook (if the agent has one)
+//!                 │ ▲  │                        │ ▲  │ ▲
+//!     ModelFailed │ │  │ Replied:    CallEnded: │ │  │ │ Answered
+//!                 │ │  │ an answer   try again  │ │  │ │
+//!                 ▼ │  ▼                        ▼ │  ▼ │
+//!              Waiting Ended             Retrying    RunningAsked (calls run as well), Asked
+//!
+//!  Waiting, Retrying ── TimerFired ──▶ where they came from
+//!  Asked             ── Answered, and no other call is open ──▶ Hook, or the next turn
+//!  Running           ── Resumed, where a call may have happened before a crash ──▶ Checking or Asked
+//!  Checking          ── Checked ──▶ Running, Asked, Hook, or the next turn
+//!  Calling, Running  ── a limit on turns is reached ──▶ Closing, LimitAsked or Ended
+//!
+//!  any state         ── Cancel ──▶ Cancelling ── all work has stopped ──▶ Ended
+//!  any state         ── the deadline ──▶ Cutting ── all work has stopped ──▶ Closing, LimitAsked or Ended
+//!  Closing           ── Replied, ModelFailed or TimerFired ──▶ Ended
+//!  LimitAsked        ── Answered ──▶ Calling (the limit is raised) or Ended
+//! ```
+//!
+//! [`InputKind::Steer`] is taken in every state in which the loop goes on, and leads to no other one. An input that does not
+//! fit its state is an [`InvalidInput`]: its sender gets it, and the run stays as it is.
+//!
+//! # Where to read on
+//! In the order in which a reader needs it:
+//!
+//! | what | where |
+//! |---|---|
+//! | facts, and the start of a run | [`Fact`], [`RunStarted`]: `event.rs`, `start.rs` |
+//! | work and inputs | [`ActionKind`], [`InputKind`]: `action.rs` |
+//! | the state, one file a part | [`State`]: `state.rs`, `state/` |
+//! | decisions | [`accept()`], [`decide()`]: `decide/`, first `turns.rs` |
+//! | the fold, and replay | [`evolve()`], [`rebuild()`], [`replay()`]: `evolve.rs`, `rebuild.rs` |
+//! | model calls by purpose, and what is sent | [`Purpose`], [`RequestView`]: `asks/`, `view/` |
+//! | the settings of a loop | [`Policy`], [`Preset`]: `policy/` |
+//! | limits, use and reservations | [`LimitKind`], [`Counters`], [`Budget`]: `ledger.rs`, `budget.rs`, `decide/admission.rs` |
+//! | calls in text, schemas, secrets | `forms.rs`, `schema/`, `secret/` |
+//!
+//! `ARCHITECTURE.md` has the invariants with the test that holds each.
 mod action;
 mod args;
 mod asks;

@@ -11,8 +11,8 @@
 //! | [`Payloads`] | keeps bytes that are too large for events |
 //! | [`Index`] | lists runs, and [prunes](Pruning) them where the store can |
 //!
-//! To write a store, implement the parts and run [`store_conformance!`] on it; [`forward_store!`] hands parts on to a store
-//! within.
+//! To write a store, implement the parts and run [`store_conformance!`] on it. [`forward_store!`] hands parts on to a store
+//! within. [`docs/stores.md`](https://github.com/windlass-rs/windlass/blob/main/docs/stores.md) is the guide.
 mod clock;
 pub mod conformance;
 mod error;
@@ -43,3 +43,7 @@ pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
 pub use store::{Answer, Store};
 #[doc(hidden)]
 pub use windlass_core::{InputKind, Millis, RunId, Text};
+
+#[doc = include_str!("../../../docs/stores.md")]
+#[cfg(doctest)]
+struct StoresGuide;

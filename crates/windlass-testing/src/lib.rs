@@ -34,3 +34,7 @@ pub use runner::{
 };
 pub use sim::{BEGINNING, SimEnvironment, step_aside};
 pub use volatile::VolatileLog;
+
+#[doc = include_str!("../../../docs/testing.md")]
+#[cfg(doctest)]
+struct TestingGuide;

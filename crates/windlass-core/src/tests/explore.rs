@@ -242,6 +242,7 @@ fn ended(what: &InputKind) -> Option<ActionId> {
 }
 
 /// Looks at all scenarios of a family, and says how much there was to see.
+#[expect(clippy::print_stdout, reason = "whoever runs it alone wants to know how much was seen")]
 fn look_at(family: Family, depth: Depth, least: usize) -> Seen {
     let mut seen = Seen::default();
     let all = scenarios(family, depth);
