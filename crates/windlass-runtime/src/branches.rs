@@ -342,7 +342,7 @@ impl BranchWork {
                 return used.done(failure(format!("Branch execution failed: it cannot be summed up: {why}")));
             }
         };
-        let used = used.and(Used::of(summary.state()));
+        let used = used.and(&Used::of(summary.state()));
         match summary.status() {
             Some(Status::Cancelled) => used.stopped(),
             Some(Status::Answered) => {
@@ -396,7 +396,7 @@ impl Used {
         Self { usage: *state.usage(), cost: state.cost(), reserved: state.reserved_if_lost() }
     }
 
-    fn and(mut self, other: Self) -> Self {
+    fn and(mut self, other: &Self) -> Self {
         self.usage.add(&other.usage);
         let cost = self.cost.zip(other.cost).map(|(one, other)| one.saturating_add(other));
         Self { cost, reserved: self.reserved.plus(other.reserved), ..self }
