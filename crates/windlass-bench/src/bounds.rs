@@ -54,7 +54,7 @@ fn piece<I, O>(what: &str, bound: &str, mut make: impl FnMut() -> I, mut read: i
 }
 
 /// Has as many secrets masked as an agent with many servers has, the kinds that are found in the slowest ways among them.
-fn secrets() -> Vec<windlass_core::Secret> {
+fn secrets() -> Vec<windlass_core::secret::Secret> {
     let secret = |number: usize| match number % 4 {
         // As long as a signed token is.
         0 => format!("eyJhbGciOiJIUzI1NiJ9.{}{number:04}", "c2VjcmV0".repeat(60)),
@@ -62,7 +62,7 @@ fn secrets() -> Vec<windlass_core::Secret> {
         2 => format!("Bearer {}{number:04}", "tok9en8".repeat(5)),
         _ => format!("pass word/with+signs={number:04}"),
     };
-    (0..SECRETS).map(|number| windlass_core::Secret::new(secret(number))).collect()
+    (0..SECRETS).map(|number| windlass_core::secret::Secret::new(secret(number))).collect()
 }
 
 /// Prose of that length, which JSON has as it stands.

@@ -1,6 +1,8 @@
 //! Answers in words: the same on the command line and at a terminal.
 
-use windlass_core::{Answer, OpenQuestion, QuestionKind, Text};
+use windlass_core::event::QuestionKind;
+use windlass_core::run::OpenQuestion;
+use windlass_core::{Answer, Text};
 
 use crate::home::quoted;
 

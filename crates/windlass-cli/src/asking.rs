@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, Notify};
-use windlass_core::{Answer, OpenQuestion, QuestionKind, State};
+use windlass_core::event::QuestionKind;
+use windlass_core::run::OpenQuestion;
+use windlass_core::{Answer, State};
 use windlass_runtime::People;
 
 use crate::answers;

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use windlass_core::{LimitKind, RunId, RunState, Status};
+use windlass_core::policy::LimitKind;
+use windlass_core::{RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
@@ -183,7 +184,7 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
                 None => failure,
             };
             match kind {
-                windlass_core::FailKind::Model => {
+                windlass_core::event::FailKind::Model => {
                     failure.hint("`windlass doctor` says which models can be reached")
                 }
                 _ => failure,

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::process::ExitCode;
 
-use windlass_core::mask;
+use windlass_core::secret::mask;
 use windlass_models::ModelError;
 use windlass_runtime::agent_file::AgentFileError;
 use windlass_runtime::{AssembleError, Error};

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use windlass_core::AgentRef;
+use windlass_core::event::AgentRef;
 
 use crate::overrides::Overrides;
 

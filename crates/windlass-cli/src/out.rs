@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windlass_core::mask;
+use windlass_core::secret::mask;
 
 pub(crate) use closing::{UNREAD, Unshown, close, hurry};
 pub(crate) use plain::plain;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use windlass_core::{LATER, LimitKind, nearest};
+use windlass_core::policy::{LATER, LimitKind};
+use windlass_core::text::nearest;
 use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
 use windlass_runtime::yaml::Place;
 

@@ -17,7 +17,7 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use windlass_core::mask_url_parts;
+use windlass_core::secret::mask_url_parts;
 
 pub(crate) use lines::Correlated;
 use sending::Sending;

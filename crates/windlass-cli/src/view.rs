@@ -136,8 +136,8 @@ pub(crate) fn exit_of(status: Status) -> Exit {
         Status::Answered | Status::Concluded | Status::Clarification => Exit::Good,
         Status::Limit(_) => Exit::Limit,
         Status::Cancelled => Exit::Cancelled,
-        Status::Failed(windlass_core::FailKind::Model) => Exit::Unavailable,
-        Status::Failed(windlass_core::FailKind::Internal) => Exit::Internal,
+        Status::Failed(windlass_core::event::FailKind::Model) => Exit::Unavailable,
+        Status::Failed(windlass_core::event::FailKind::Internal) => Exit::Internal,
         Status::Failed(_) => Exit::Failed,
     }
 }

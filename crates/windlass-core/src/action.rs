@@ -100,7 +100,7 @@ pub struct StepEdits {
     /// The end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<HookEnd>,
-    /// Branches to start, each as the arguments of a call of the tool [`BRANCH_TOOL`](crate::BRANCH_TOOL), as JSON text.
+    /// Branches to start, each as the arguments of a call of the tool [`BRANCH_TOOL`](crate::tool::BRANCH_TOOL), as JSON text.
     /// Where there are any, nothing else of these edits is made: the hook is asked again once they have ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Text>,

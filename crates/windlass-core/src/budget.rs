@@ -1,10 +1,11 @@
 //! Budgets: what a run may use of another run's limits, and how several runs draw on one limit.
 
+pub use crate::ledger::{Amount, Counters, LOST_ATTEMPTS};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{ModelChoice, Prices};
 use crate::ids::RunId;
-use crate::ledger::{Amount, METERED};
+use crate::ledger::METERED;
 use crate::policy::LimitKind;
 
 /// The most output tokens that a call reserves whose model names no `max_tokens`.
@@ -26,7 +27,7 @@ pub struct Budget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
     /// The run on whose account each model call draws before it begins, because several runs share one limit
-    /// ([`Share::Shared`](crate::Share::Shared)). `None`: the amounts belong to the run alone.
+    /// ([`Share::Shared`](crate::policy::Share::Shared)). `None`: the amounts belong to the run alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<RunId>,
 }

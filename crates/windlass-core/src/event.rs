@@ -3,6 +3,12 @@
 //! A [`State`](crate::State) is the fold of its events. Nothing is ever edited or removed: corrections are new events.
 //! The stored form is described in `docs/log-format.md`; each kind carries a schema version ([`Fact::SCHEMA`]).
 
+pub use crate::cause::{Cause, CheckResult, StepEnd};
+pub use crate::forking::{Fork, StartedCall};
+pub use crate::ids::{CLOCK_JUMP_MS, Millis};
+pub use crate::outcome::{DeniedBy, FailKind};
+pub use crate::question::QuestionKind;
+pub use crate::seals::{Sealed, Seals};
 use std::sync::Arc;
 
 mod calls;
@@ -16,13 +22,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choice::ModelChoice;
-use crate::ids::{CallId, Millis, QuestionId, Text};
+use crate::ids::{CallId, QuestionId, Text};
 use crate::message::{Message, Reasoning, ToolCall};
 use crate::outcome::Status;
 use crate::policy::{AtLimit, LimitKind, Policy};
-use crate::question::{Answer, QuestionKind};
+use crate::question::Answer;
 use crate::reply::{ModelFailure, StopReason, Usage};
-use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
 pub use crate::start::{AgentRef, Base, ResumedBy, RunInput, RunResumed, RunStarted};

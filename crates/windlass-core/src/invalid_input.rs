@@ -131,18 +131,18 @@ impl InvalidInput {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NotStarted { .. } => "violation.not_started",
-            Self::AlreadyStarted { .. } => "violation.already_started",
-            Self::Ended { .. } => "violation.ended",
-            Self::UnknownAction { .. } => "violation.unknown_action",
-            Self::EarlyTimer { .. } => "violation.early_timer",
-            Self::UnknownQuestion { .. } => "violation.unknown_question",
-            Self::WrongAnswer { .. } => "violation.wrong_answer",
-            Self::BadArguments { .. } => "violation.bad_arguments",
-            Self::NotRaised { .. } => "violation.not_raised",
-            Self::BeyondBudget { .. } => "violation.beyond_budget",
-            Self::NothingToFork { .. } => "violation.nothing_to_fork",
-            Self::Stopping { .. } => "violation.stopping",
+            Self::NotStarted { .. } => "input.not_started",
+            Self::AlreadyStarted { .. } => "input.already_started",
+            Self::Ended { .. } => "input.ended",
+            Self::UnknownAction { .. } => "input.unknown_action",
+            Self::EarlyTimer { .. } => "input.early_timer",
+            Self::UnknownQuestion { .. } => "input.unknown_question",
+            Self::WrongAnswer { .. } => "input.wrong_answer",
+            Self::BadArguments { .. } => "input.bad_arguments",
+            Self::NotRaised { .. } => "input.not_raised",
+            Self::BeyondBudget { .. } => "input.beyond_budget",
+            Self::NothingToFork { .. } => "input.nothing_to_fork",
+            Self::Stopping { .. } => "input.stopping",
         }
     }
 

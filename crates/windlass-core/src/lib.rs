@@ -11,8 +11,12 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! # use windlass_core::{AgentRef, Budget, Message, ModelChoice, Policy, RunId, RunInput, RunStarted};
-//! use windlass_core::{Action, Input, InputKind, Reply, State, Status, accept, evolve, pending};
+//! # use windlass_core::{Message, Policy, RunId};
+//! # use windlass_core::budget::Budget;
+//! # use windlass_core::event::{AgentRef, RunInput, RunStarted};
+//! # use windlass_core::model::ModelChoice;
+//! use windlass_core::{Action, Input, InputKind, State, Status, accept, evolve, pending};
+//! use windlass_core::model::Reply;
 //!
 //! # let start = RunStarted {
 //! #     run: RunId::from_number(1),
@@ -103,7 +107,7 @@ mod cause;
 mod choice;
 mod decide;
 mod discovery;
-mod event;
+pub mod event;
 mod evolve;
 mod fenced;
 mod forking;
@@ -117,29 +121,29 @@ mod invalid_input;
 mod json;
 mod kind;
 mod ledger;
-mod message;
+pub mod message;
 mod narrate;
 mod nearest;
 mod open_call;
 mod outcome;
 mod pending;
-mod policy;
+pub mod policy;
 mod question;
 mod reach;
 mod rebuild;
 mod reply;
 mod results;
 mod said;
-mod schema;
+pub mod schema;
 mod seals;
-mod secret;
+pub mod secret;
 pub mod settings;
 mod shown;
 mod start;
 mod state;
 mod steps;
 mod stored;
-mod tool;
+pub mod tool;
 mod unseen;
 mod upcast;
 mod view;
@@ -150,49 +154,49 @@ extern crate self as windlass_core;
 #[cfg(test)]
 mod tests;
 
-pub use action::*;
-pub use args::{check_args, check_value};
-pub use budget::Budget;
-pub use call_args::{CallArgs, Span};
-pub use cause::{Cause, CheckResult, StepEnd};
-pub use choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
-pub use decide::{Accepted, MAX_CALLS, accept, decide};
-pub use discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
-pub use event::*;
+pub use action::{Action, ActionKind, Input, InputKind};
+pub use decide::{Accepted, accept, decide};
+pub use event::{Event, Fact};
 pub use evolve::evolve;
-pub use fenced::{fenced_message, fenced_prompt};
-pub use forking::{Fork, StartedCall};
-pub use glob::covers;
-pub use history::*;
-pub use ids::*;
+pub use ids::{ActionId, CallId, QuestionId, RunId, SessionId, Text};
 pub use invalid_input::InvalidInput;
-pub use json::MAX_VALUES;
-pub use kind::StateKind;
-pub use ledger::{Amount, Counters, LOST_ATTEMPTS};
-pub use message::*;
-pub use narrate::{LogLevel, LogLine, narrate, overshot};
-pub use nearest::nearest;
-pub use open_call::{OpenCall, Origin};
-pub use outcome::*;
+pub use message::Message;
+pub use outcome::{CallOutcome, Status};
 pub use pending::pending;
-pub use policy::*;
-pub use question::*;
-pub use reach::{BRANCH_ERROR, BRANCH_TOOL, MAX_STEP_BRANCHES, Merge, PARENT_TOOL};
-pub use rebuild::{Difference, rebuild, replay};
-pub use reply::*;
-pub use schema::{
-    Checker, MAX_CHECK_STEPS, MAX_PLAIN_VALUES, Misfit, SchemaFault, UncheckedPattern, plain_schema,
-};
-pub use seals::{Sealed, Seals};
-pub use secret::{
-    Masker, SECRET_MARGIN, Secret, StreamMask, looks_like_a_key, mask, mask_and_cut, mask_json,
-    mask_url_parts,
-};
-pub use shown::{shown_args, shown_name, shown_value};
-pub use state::{Branched, OpenQuestion, Request, RunState, State};
-pub use steps::{Shape, Steps, doubling};
-pub use stored::{READ_MOST, READ_RESULT, READ_USUAL, Ref, SPILL_BYTES, read_result, shortened};
-pub use tool::*;
-pub use unseen::is_unseen;
-pub use view::{Growth, Messages, SUMMARY_PROMPT, View as RequestView, transcript};
-pub use xml::{from_xml, to_xml, xml_form};
+pub use policy::Policy;
+pub use question::Answer;
+pub use rebuild::{rebuild, replay};
+pub use state::{RunState, State};
+pub use tool::ToolSpec;
+
+/// Parts of a run's state, and what people are told of it.
+pub mod run {
+    pub use crate::action::{Found, HookEnd, StepEdits};
+    pub use crate::decide::MAX_CALLS;
+    pub use crate::kind::StateKind;
+    pub use crate::narrate::{LogLevel, LogLine, narrate, overshot};
+    pub use crate::open_call::{OpenCall, Origin};
+    pub use crate::reach::MAX_STEP_BRANCHES;
+    pub use crate::rebuild::Difference;
+    pub use crate::state::{Branched, OpenQuestion, Request};
+}
+
+/// What models are asked and reply.
+pub mod model {
+    pub use crate::choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
+    pub use crate::event::{Purpose, ToolChoice};
+    pub use crate::reply::{FailureKind, ModelFailure, Refusal, Reply, ReplyCall, StopReason, Usage};
+    pub use crate::view::{Growth, Messages, SUMMARY_PROMPT, View as RequestView, transcript};
+}
+
+/// Forms of text: calls in XML and fences, names to compare and to show, steps that reading takes.
+pub mod text {
+    pub use crate::fenced::{fenced_message, fenced_prompt};
+    pub use crate::glob::covers;
+    pub use crate::json::MAX_VALUES;
+    pub use crate::nearest::nearest;
+    pub use crate::shown::{shown_args, shown_name, shown_value};
+    pub use crate::steps::{Shape, Steps, doubling};
+    pub use crate::unseen::is_unseen;
+    pub use crate::xml::{from_xml, to_xml, xml_form};
+}

@@ -1,10 +1,11 @@
 //! Messages: what a conversation is made of, independent of any provider's wire.
 
+pub use crate::call_args::{CallArgs, Span};
+pub use crate::history::History;
+pub use crate::stored::{Ref, SPILL_BYTES, shortened};
 use serde::{Deserialize, Serialize};
 
-use crate::call_args::{CallArgs, Span};
 use crate::ids::{CallId, Text};
-use crate::stored::Ref;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 //! A schema and the value that it describes both come from outside. [`Checker::new`] bounds the schema, and
 //! [`Checker::check`] counts what a check would cost at most before it begins, so that neither can hang the process.
 
+pub use crate::args::{check_args, check_value};
 mod bounds;
 mod checker;
 mod cost;

@@ -24,7 +24,7 @@ const MASK: &str = "***";
 /// is masked before it is stored or shown. So a new source of credentials has nothing else to do.
 ///
 /// ```
-/// use windlass_core::{Secret, mask};
+/// use windlass_core::secret::{Secret, mask};
 ///
 /// let _key = Secret::new("sk-0123456789abcdef");
 /// assert_eq!(mask("the key is sk-0123456789abcdef"), "the key is ***");

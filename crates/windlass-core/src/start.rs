@@ -138,7 +138,7 @@ pub struct RunResumed {
     pub epoch: u64,
     /// By how many milliseconds the clock that took the run over lay behind the run's latest time: it was set back since, or
     /// the one before was ahead. The run goes on from its latest time. `None`: no more than
-    /// [`CLOCK_JUMP_MS`](crate::CLOCK_JUMP_MS).
+    /// [`CLOCK_JUMP_MS`](crate::event::CLOCK_JUMP_MS).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_behind_ms: Option<crate::ids::Millis>,
     /// Who let the run go on.

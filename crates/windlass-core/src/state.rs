@@ -128,7 +128,7 @@ impl State {
     }
 
     /// A run before its first event that begins where another run stands: with its conversation, which is shared, not
-    /// copied. A fork ([`RunInput::Fork`](crate::RunInput::Fork)) goes on with everything else, too.
+    /// copied. A fork ([`RunInput::Fork`](crate::event::RunInput::Fork)) goes on with everything else, too.
     pub fn on_base(run: RunId, base: &Self) -> Self {
         Self {
             conversation: base.conversation.below(),

@@ -1,5 +1,8 @@
 //! What the core knows of a tool: its description as data. Running it is the edge's work.
 
+pub use crate::discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
+pub use crate::reach::{BRANCH_ERROR, BRANCH_TOOL, PARENT_TOOL};
+pub use crate::stored::{READ_MOST, READ_RESULT, READ_USUAL, read_result};
 use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
@@ -34,18 +37,18 @@ pub enum ToolKind {
     /// A question to a person; the answer is the result (the built-in `ask`).
     Ask,
     /// A look into a stored payload of the conversation, which the edge's log carries out
-    /// ([`READ_RESULT`](crate::READ_RESULT)).
+    /// ([`READ_RESULT`](crate::tool::READ_RESULT)).
     Read,
-    /// A search among the tools, which the edge carries out ([`SEARCH_TOOLS`](crate::SEARCH_TOOLS)).
+    /// A search among the tools, which the edge carries out ([`SEARCH_TOOLS`](crate::tool::SEARCH_TOOLS)).
     Search,
     /// A call of it ends the run with its arguments as the output, once they fit.
     Finish(OutputForm),
     /// Another agent, with one argument `task`; its answer is the result. Within [`ToolSpec::branches`]: a branch.
     Delegate,
-    /// Starts a branch of the agent, by its name; without one it lists them ([`BRANCH_TOOL`](crate::BRANCH_TOOL)).
+    /// Starts a branch of the agent, by its name; without one it lists them ([`BRANCH_TOOL`](crate::tool::BRANCH_TOOL)).
     Branch,
     /// Calls a tool of the agent that a branch came from, by its name; without one it lists them
-    /// ([`PARENT_TOOL`](crate::PARENT_TOOL)).
+    /// ([`PARENT_TOOL`](crate::tool::PARENT_TOOL)).
     Parent,
 }
 

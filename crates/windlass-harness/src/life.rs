@@ -5,7 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass_core::{OpenQuestion, QuestionKind};
+use windlass_core::event::QuestionKind;
+use windlass_core::run::OpenQuestion;
 use windlass_testing::{Moment, ProcessEnd, run_and_kill};
 
 use crate::error::HarnessError;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::{Answer, CallId, CallOutcome, Fact, QuestionId, QuestionKind};
+use windlass_core::event::QuestionKind;
+use windlass_core::{Answer, CallId, CallOutcome, Fact, QuestionId};
 
 use crate::home::Receipt;
 use crate::look::Look;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use futures_util::StreamExt;
 use serde::de::IgnoredAny;
-use windlass_core::{
-    FailureKind, MAX_REPLY_BYTES, ModelFailure, Reasoning, Reply, ReplyCall, SealedReasoning, Steps,
-    StopReason, Text, Usage,
-};
+use windlass_core::Text;
+use windlass_core::message::{Reasoning, SealedReasoning};
+use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, ModelFailure, Reply, ReplyCall, StopReason, Usage};
+use windlass_core::text::Steps;
 
 use crate::{Delta, Deltas};
 

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use windlass_core::{History, Message, ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice};
+use windlass_core::Message;
+use windlass_core::message::History;
+use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice};
 
 use crate::{Assembler, Delta, Model, ModelRequest, PrefixCell, assemble};
 

@@ -1,7 +1,7 @@
 //! Owns [`ModelError`]: what keeps a model from being named, built or listed. Failures of calls are
-//! [`ModelFailure`](windlass_core::ModelFailure)s.
+//! [`ModelFailure`](windlass_core::model::ModelFailure)s.
 
-use windlass_core::ModelFailure;
+use windlass_core::model::ModelFailure;
 
 use crate::HttpError;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream;
 use serde_json::Value;
-use windlass_core::{FailureKind, ModelFailure, StopReason, Usage};
+use windlass_core::model::{FailureKind, ModelFailure, StopReason, Usage};
 
 use crate::model::{Delta, Deltas, Model, ModelRequest};
 

@@ -6,10 +6,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
-use windlass_core::{
-    CachePoint, History, Message, ModelChoice, ModelFailure, Purpose, Reply, Results, SealedReasoning,
-    Secret, StopReason, ToolChoice, ToolSpec, Usage, fenced_message,
-};
+use windlass_core::message::{History, SealedReasoning};
+use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice, Usage};
+use windlass_core::policy::CachePoint;
+use windlass_core::policy::Results;
+use windlass_core::secret::Secret;
+use windlass_core::text::fenced_message;
+use windlass_core::{Message, ToolSpec};
 
 /// What a model is asked. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]

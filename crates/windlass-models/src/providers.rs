@@ -1,6 +1,7 @@
 //! The table of providers: names, addresses, keys, quirks, prices. A provider that speaks a known wire is one entry here.
 
-use windlass_core::{Prices, nearest};
+use windlass_core::model::Prices;
+use windlass_core::text::nearest;
 
 use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Quirks, Wire};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    History, Message, ModelChoice, Purpose, Reply, Secret, ToolChoice, mask, mask_url_parts,
-};
+use windlass_core::Message;
+use windlass_core::message::History;
+use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
+use windlass_core::secret::{Secret, mask, mask_url_parts};
 
 use crate::providers::{
     Address, OPENAI_COMPATIBLE, Provider, key_variables, names_near, provider, provider_names,

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use futures_util::stream;
 use serde_json::{Value, json};
-use windlass_core::{
-    CallId, Message, Reply, ReplyCall, StopReason, Text, ToolCall, ToolChoice, ToolSpec, Usage,
-};
+use windlass_core::message::ToolCall;
+use windlass_core::model::{Reply, ReplyCall, StopReason, ToolChoice, Usage};
+use windlass_core::{CallId, Message, Text, ToolSpec};
 
 use self::fit::{Need, Planned, allowed_beside, need_of, plan, tool_for};
 use self::intent::{Intent, intents};

@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::{Either, select};
 use futures_util::pin_mut;
 use tokio::sync::Notify;
-use windlass_core::budget::{Account, Need, Reservation, Short, Undrawn};
-use windlass_core::{Amount, FailureKind, InputKind, ModelFailure, Prices, RunId, Share, State, Usage};
+use windlass_core::budget::{Account, Amount, Need, Reservation, Short, Undrawn};
+use windlass_core::model::{FailureKind, ModelFailure, Prices, Usage};
+use windlass_core::policy::Share;
+use windlass_core::{InputKind, RunId, State};
 use windlass_store::{Store, StoreError};
 
 use crate::asking::ModelWork;

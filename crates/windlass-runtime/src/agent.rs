@@ -8,10 +8,11 @@ use crate::template::Template;
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
-use windlass_core::{
-    AgentRef, Base, Budget, CallersSystem, LimitKind, Message, ModelChoice, Policy, Prices, RunId, RunInput,
-    RunStarted, Seals, SessionId, State, Text, ToolSpec, Wire,
-};
+use windlass_core::budget::Budget;
+use windlass_core::event::{AgentRef, Base, RunInput, RunStarted, Seals};
+use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::policy::{CallersSystem, LimitKind, Wire};
+use windlass_core::{Message, Policy, RunId, SessionId, State, Text, ToolSpec};
 use windlass_models::Model;
 use windlass_store::{Holder, Store};
 use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};

@@ -9,9 +9,8 @@ use std::task::{Context, Poll};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
-use windlass_core::{
-    ActionId, FailureKind, Growth, InputKind, ModelFailure, Prices, Purpose, State, Text, Usage,
-};
+use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Purpose, Usage};
+use windlass_core::{ActionId, InputKind, State, Text};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_threads::LARGE_BYTES;
 

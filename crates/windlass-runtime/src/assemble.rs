@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use thiserror::Error;
-use windlass_core::ModelChoice;
+use windlass_core::model::ModelChoice;
 use windlass_models::mock::MockReplies;
 use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use windlass_core::{BRANCH_TOOL, PARENT_TOOL, Seals, Secret, Text, ToolSpec};
+use windlass_core::event::Seals;
+use windlass_core::secret::Secret;
+use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL};
+use windlass_core::{Text, ToolSpec};
 use windlass_tools::{Bound, ToolSet};
 
 use crate::agent::{Agent, Inner};

@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use windlass_core::{
-    Amount, BRANCH_ERROR, CachePoint, CallOutcome, Merge, Message, Offer, OpenCall, PARENT_TOOL, Policy,
-    RunId, SUMMARY_PROMPT, State, Status, Stop, Text, ToolKind, ToolSpec, Usage, to_xml,
-};
+use windlass_core::budget::Amount;
+use windlass_core::model::{SUMMARY_PROMPT, Usage};
+use windlass_core::policy::{CachePoint, Merge, Stop};
+use windlass_core::run::OpenCall;
+use windlass_core::text::to_xml;
+use windlass_core::tool::{BRANCH_ERROR, Offer, PARENT_TOOL, ToolKind};
+use windlass_core::{CallOutcome, Message, Policy, RunId, State, Status, Text, ToolSpec};
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::agent::{Agent, Inner};

@@ -9,10 +9,11 @@ use crate::template::Template;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use windlass_core::{
-    AgentRef, Discovery, Hooks, LimitKind, Message, ModelChoice, PARENT_TOOL, Policy, Preset, Stop, Text,
-    ToolSpec, Turns,
-};
+use windlass_core::event::AgentRef;
+use windlass_core::model::ModelChoice;
+use windlass_core::policy::{Discovery, Hooks, LimitKind, Preset, Stop, Turns};
+use windlass_core::tool::PARENT_TOOL;
+use windlass_core::{Message, Policy, Text, ToolSpec};
 use windlass_models::Model;
 use windlass_store::{Holder, MemoryLog, Store};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};

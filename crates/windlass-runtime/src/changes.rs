@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::{Offer, Seals, State, Text, ToolSpec};
+use windlass_core::event::Seals;
+use windlass_core::tool::Offer;
+use windlass_core::{State, Text, ToolSpec};
 
 use crate::agent::Agent;
 use crate::binding::{LITERALS, WHOLE_AGENT};
@@ -39,7 +41,7 @@ impl Agent {
     pub(crate) fn check_agent(&self, state: &State) -> Result<(), Error> {
         match state.agent() {
             Some(agent) if agent != self.agent_ref() || self.literals_differ(state) => {
-                let show = |agent: &windlass_core::AgentRef| {
+                let show = |agent: &windlass_core::event::AgentRef| {
                     format!("{} {}", agent.name, agent.digest.get(..12).unwrap_or(&agent.digest))
                 };
                 let (expected, found) = (show(agent), show(self.agent_ref()));

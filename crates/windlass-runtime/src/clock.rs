@@ -3,7 +3,7 @@
 //! The clock of a machine may be set back between two processes that drive a run. The run goes on from its latest time, and
 //! all that it waits for is measured from there: no wait gets longer by the jump.
 
-use windlass_core::Millis;
+use windlass_core::event::Millis;
 use windlass_store::Wake;
 
 use crate::environment::Environment;

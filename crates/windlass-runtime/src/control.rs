@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join;
-use windlass_core::{Answer, Fact, InputKind, Millis, QuestionId, RunEnded, RunId, Text};
+use windlass_core::event::{Millis, RunEnded};
+use windlass_core::{Answer, Fact, InputKind, QuestionId, RunId, Text};
 use windlass_store::{Holder, Log, Store};
 
 use crate::agent::Agent;

@@ -7,10 +7,13 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    Amount, Budget, CallOutcome, InputKind, InputReceived, Message, Offer, OpenQuestion, ResumedBy, RunId,
-    RunInput, State, Status, Text, ToolKind, ToolSpec, Usage, fenced_message,
-};
+use windlass_core::budget::{Amount, Budget};
+use windlass_core::event::{InputReceived, ResumedBy, RunInput};
+use windlass_core::model::Usage;
+use windlass_core::run::OpenQuestion;
+use windlass_core::text::fenced_message;
+use windlass_core::tool::{Offer, ToolKind};
+use windlass_core::{CallOutcome, InputKind, Message, RunId, State, Status, Text, ToolSpec};
 use windlass_store::{Log, StoreError};
 use windlass_tools::Bound;
 

@@ -18,9 +18,12 @@ use futures_core::future::BoxFuture;
 use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use windlass_core::event::ResumedBy;
+use windlass_core::policy::Hooks;
+use windlass_core::run::OpenCall;
+use windlass_core::tool::ToolKind;
 use windlass_core::{
-    Accepted, Event, Fact, Hooks, InputKind, InvalidInput, OpenCall, ResumedBy, RunId, RunState, State,
-    ToolKind, ToolSpec, evolve, pending,
+    Accepted, Event, Fact, InputKind, InvalidInput, RunId, RunState, State, ToolSpec, evolve, pending,
 };
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};

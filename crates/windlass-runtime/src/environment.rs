@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_core::future::BoxFuture;
 use tokio::time::Instant;
-use windlass_core::{Millis, RunId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{RunId, Text};
 use windlass_store::up_ms;
 
 /// Time, fresh ids and chance. Programs use [`SystemEnvironment`]; tests and scripted conversations bring their own.

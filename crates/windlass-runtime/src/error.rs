@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-use windlass_core::{InvalidInput, LOST_ATTEMPTS, RunId, SessionId, Status, Text};
+use windlass_core::budget::LOST_ATTEMPTS;
+use windlass_core::{InvalidInput, RunId, SessionId, Status, Text};
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
@@ -40,7 +41,7 @@ pub enum Error {
         which: &'static str,
         /// Why.
         #[source]
-        source: windlass_core::SchemaFault,
+        source: windlass_core::schema::SchemaFault,
     },
     /// The agent cannot be built: two things that the model may call have one name.
     #[error("agent `{agent}` has two tools named `{name}`: one of {first}, one of {second}")]

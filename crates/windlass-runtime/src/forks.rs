@@ -1,9 +1,10 @@
 //! Forks: a new run that goes on from any event of another one. Nothing is copied, and nothing is done again.
 
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    Base, Budget, CallId, Event, Fact, Fork as Forked, InputKind, RunId, RunInput, RunStarted, State, Usage,
-};
+use windlass_core::budget::Budget;
+use windlass_core::event::{Base, Fork as Forked, RunInput, RunStarted};
+use windlass_core::model::Usage;
+use windlass_core::{CallId, Event, Fact, InputKind, RunId, State};
 use windlass_store::Log;
 
 use crate::agent::Agent;

@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::{Map, Value};
-use windlass_core::{
-    Adjusted, Branched, CallId, CallOutcome, Content, HookEnd, Input, InputKind, Merge, Message, Millis,
-    ModelChoice, Offer, Prices, Splice, State, StepEdits, Text, ToolCall, ToolMessage, ToolSpec, decide,
-};
+use windlass_core::event::{Adjusted, Millis, Splice};
+use windlass_core::message::{Content, ToolCall, ToolMessage};
+use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::policy::Merge;
+use windlass_core::run::{Branched, HookEnd, StepEdits};
+use windlass_core::tool::Offer;
+use windlass_core::{CallId, CallOutcome, Input, InputKind, Message, State, Text, ToolSpec, decide};
 
 /// Somebody who is asked after the tools of each step.
 pub trait StepHook: Send + Sync + std::fmt::Debug {
@@ -143,7 +146,7 @@ impl Step {
     /// The first time this gives `None`: the hook returns, the branch runs as a run of its own, what it brings enters the
     /// conversation after `[Branch Result]`, and the hook is asked again about the same step. Then this gives what came of
     /// it: its result, or why there is none. What else a hook changes while it asks for branches is not made. After one
-    /// step there may be [`MAX_STEP_BRANCHES`](windlass_core::MAX_STEP_BRANCHES) branches.
+    /// step there may be [`MAX_STEP_BRANCHES`](windlass_core::run::MAX_STEP_BRANCHES) branches.
     pub fn branch(
         &mut self,
         name: &str,

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use windlass_core::{Message, RunInput, Stop, check_value, from_xml, to_xml};
+use windlass_core::Message;
+use windlass_core::event::RunInput;
+use windlass_core::policy::Stop;
+use windlass_core::schema::check_value;
+use windlass_core::text::{from_xml, to_xml};
 
 use crate::agent::Agent;
 use crate::error::Error;

@@ -1,6 +1,7 @@
 //! Runs whose model calls are lost with their processes, again and again.
 
-use windlass_core::{ResumedBy, RunId, State};
+use windlass_core::event::ResumedBy;
+use windlass_core::{RunId, State};
 use windlass_store::{Store, StoreError};
 
 use crate::branches::summary_of;
@@ -17,7 +18,7 @@ pub struct Lost {
 }
 
 /// Whether a run that nobody drives should not be gone on with by itself: its model call was lost with its process
-/// [`LOST_ATTEMPTS`](windlass_core::LOST_ATTEMPTS) times in a row, or that of a run which does a task of it.
+/// [`LOST_ATTEMPTS`](windlass_core::budget::LOST_ATTEMPTS) times in a row, or that of a run which does a task of it.
 ///
 /// # Errors
 /// The log failed.

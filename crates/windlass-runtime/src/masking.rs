@@ -6,9 +6,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use windlass_core::{
-    CallOutcome, Content, Found, InputKind, Masker, Media, MediaSource, Part, Reply, StreamMask, Text, mask,
-};
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Media, MediaSource};
+use windlass_core::model::Reply;
+use windlass_core::run::Found;
+use windlass_core::secret::{Masker, StreamMask, mask};
+use windlass_core::{CallOutcome, InputKind, Text};
 use windlass_models::Delta;
 use windlass_threads::LARGE_BYTES;
 

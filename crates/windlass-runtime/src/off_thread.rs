@@ -3,7 +3,8 @@
 //! What is done so: input masked and decided on, requests and the pieces of replies ([`ModelWork`](crate::asking::ModelWork)),
 //! arguments read, tasks and starts of runs made. Small input stays where it is.
 
-use windlass_core::{Accepted, ActionId, Input, InputKind, InvalidInput, Millis, State, accept, decide};
+use windlass_core::event::Millis;
+use windlass_core::{Accepted, ActionId, Input, InputKind, InvalidInput, State, accept, decide};
 use windlass_threads::LARGE_BYTES;
 
 use crate::agent::Agent;

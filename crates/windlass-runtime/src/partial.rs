@@ -5,7 +5,10 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use windlass_core::{MAX_VALUES, OUTPUT_FIELD, OutputForm, State, Steps, Stop, Text, ToolKind};
+use windlass_core::policy::Stop;
+use windlass_core::text::{MAX_VALUES, Steps};
+use windlass_core::tool::{OUTPUT_FIELD, OutputForm, ToolKind};
+use windlass_core::{State, Text};
 use windlass_models::Assembler;
 
 /// A type whose values can be seen while they are being written: derive it with `#[derive(Partial)]`, which makes the

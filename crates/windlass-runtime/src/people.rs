@@ -1,7 +1,8 @@
 //! People: who answers the questions of a run while it is driven here.
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Answer, OpenQuestion, State};
+use windlass_core::run::OpenQuestion;
+use windlass_core::{Answer, State};
 
 /// Somebody who can be asked: a terminal, a chat window, a test.
 ///

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::{LimitKind, ModelChoice, Policy, Prices, Text};
+use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::policy::LimitKind;
+use windlass_core::{Policy, Text};
 use windlass_models::Model;
 
 use crate::agent::Agent;

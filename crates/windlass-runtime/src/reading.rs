@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{READ_MOST, READ_USUAL, Ref, State, ToolSpec, read_result};
+use windlass_core::message::Ref;
+use windlass_core::tool::{READ_MOST, READ_USUAL, read_result};
+use windlass_core::{State, ToolSpec};
 use windlass_store::Payloads;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 

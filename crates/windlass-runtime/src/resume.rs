@@ -4,7 +4,8 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::{ResumedBy, RunId};
+use windlass_core::RunId;
+use windlass_core::event::ResumedBy;
 
 use crate::agent::Agent;
 use crate::error::Error;

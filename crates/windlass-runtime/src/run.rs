@@ -5,9 +5,13 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use windlass_core::budget::Budget;
+use windlass_core::event::{AgentRef, ResumedBy, RunInput};
+use windlass_core::model::Usage;
+use windlass_core::policy::{LimitKind, Memory};
+use windlass_core::run::OpenQuestion;
 use windlass_core::{
-    AgentRef, Answer, Budget, InputKind, InvalidInput, LimitKind, Memory, Message, OpenQuestion, QuestionId,
-    ResumedBy, RunId, RunInput, RunState, SessionId, State, Status, Text, Usage,
+    Answer, InputKind, InvalidInput, Message, QuestionId, RunId, RunState, SessionId, State, Status, Text,
 };
 use windlass_store::{Fence, StoreError};
 

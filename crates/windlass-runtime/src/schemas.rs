@@ -1,7 +1,7 @@
 //! The schemas of an agent's input and output, from code or a file.
 
 use serde_json::Value;
-use windlass_core::Checker;
+use windlass_core::schema::Checker;
 
 use crate::error::Error;
 

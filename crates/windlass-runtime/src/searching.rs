@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{ToolSpec, found_tools, search_tools};
+use windlass_core::ToolSpec;
+use windlass_core::tool::{found_tools, search_tools};
 use windlass_tools::{Tool, ToolContext, ToolResult};
 
 use crate::environment::Environment;

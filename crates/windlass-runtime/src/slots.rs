@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 
 use futures_core::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Action, ActionId, ActionKind, InputKind, Millis};
+use windlass_core::event::Millis;
+use windlass_core::{Action, ActionId, ActionKind, InputKind};
 
 /// A piece of work that is going on.
 pub(crate) struct Slot {

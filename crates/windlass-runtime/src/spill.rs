@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    CallOutcome, Content, Found, InputKind, Media, MediaSource, Message, Part, Ref, RunInput, Text, shortened,
-};
+use windlass_core::event::RunInput;
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Media, MediaSource, Ref, shortened};
+use windlass_core::run::Found;
+use windlass_core::{CallOutcome, InputKind, Message, Text};
 use windlass_store::{Payloads, StoreError};
 
 /// Stores what is longer than `most` bytes and puts references in its place.

@@ -32,7 +32,8 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Millis, RunId, State, Text};
+use windlass_core::event::Millis;
+use windlass_core::{RunId, State, Text};
 use windlass_store::{RunFilter, RunSummary, Store, StoreError};
 
 use crate::agent::Agent;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Adjusted, AgentRef, InputKind, InvalidInput, ResumedBy, RunId, RunInput, State};
+use windlass_core::event::{Adjusted, AgentRef, ResumedBy, RunInput};
+use windlass_core::{InputKind, InvalidInput, RunId, State};
 use windlass_store::Fence;
 
 use crate::agent::Agent;

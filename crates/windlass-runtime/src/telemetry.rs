@@ -18,7 +18,8 @@ use futures_core::future::BoxFuture;
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, Status as SpanStatus, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, ContextGuard, KeyValue, global};
-use windlass_core::{Action, Event, Fact, InputKind, LimitKind, State, Status, Text};
+use windlass_core::policy::LimitKind;
+use windlass_core::{Action, Event, Fact, InputKind, State, Status, Text};
 
 use crate::agent::Agent;
 use meters::meters;

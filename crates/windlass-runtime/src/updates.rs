@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
-use windlass_core::{ActionId, LogLine, RunId};
+use windlass_core::run::LogLine;
+use windlass_core::{ActionId, RunId};
 use windlass_store::{Batch, Log};
 
 use crate::partial::Partially;

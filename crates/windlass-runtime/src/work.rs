@@ -9,10 +9,10 @@ use futures_core::future::BoxFuture;
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    ActionId, Amount, CallId, CallOutcome, Found, InputKind, OpenCall, OpenQuestion, Prices, State, Text,
-    Usage,
-};
+use windlass_core::budget::Amount;
+use windlass_core::model::{Prices, Usage};
+use windlass_core::run::{Found, OpenCall, OpenQuestion};
+use windlass_core::{ActionId, CallId, CallOutcome, InputKind, State, Text};
 use windlass_store::StoreError;
 use windlass_threads::LARGE_BYTES;
 use windlass_tools::{Lease, Tool, ToolContext, ToolResult};

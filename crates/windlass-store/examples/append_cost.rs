@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
-use windlass_core::{Cause, Event, Fact, RunId, RunState};
+use windlass_core::event::Cause;
+use windlass_core::{Event, Fact, RunId, RunState};
 use windlass_store::{Append, Fence, Holder, Log, MemoryLog, SqliteLog, Store, StoreError};
 
 /// Bytes of text in each appended event.

@@ -1,6 +1,7 @@
 //! The durable inbox: inputs that any process leaves for the holder of a run.
 
-use windlass_core::{InputKind, Millis, RunId};
+use windlass_core::event::Millis;
+use windlass_core::{InputKind, RunId};
 
 use crate::leases::Fence;
 use crate::store::Answer;

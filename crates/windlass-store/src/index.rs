@@ -1,6 +1,7 @@
 //! The index: which runs there are, and how they stand.
 
-use windlass_core::{Millis, RunId, RunState, SessionId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{RunId, RunState, SessionId, Text};
 
 use crate::leases::Holder;
 use crate::pruning::Pruning;

@@ -1,6 +1,7 @@
 //! Leases: which process may append to a run, with fencing.
 
-use windlass_core::{Millis, RunId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{RunId, Text};
 
 use crate::store::Answer;
 
@@ -49,7 +50,7 @@ pub trait Leases: Send + Sync + std::fmt::Debug {
     /// its next append.
     ///
     /// With `wake`, the run is listed as due from [`Wake::at`] on ([`RunFilter::due`](crate::RunFilter::due)), and at any
-    /// time more than [`CLOCK_JUMP_MS`](windlass_core::CLOCK_JUMP_MS) before [`Wake::from`]: the clock was set back then.
+    /// time more than [`CLOCK_JUMP_MS`](windlass_core::event::CLOCK_JUMP_MS) before [`Wake::from`]: the clock was set back then.
     /// Without, the run is due when something is in its inbox.
     fn park(&self, run: RunId, fence: &Fence, wake: Option<Wake>) -> Answer<'_, ()>;
 }

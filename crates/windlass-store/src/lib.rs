@@ -41,8 +41,9 @@ pub use pruning::{Prune, Pruned, Pruning};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
 pub use store::{Answer, Store};
+pub use windlass_core::event::Millis;
 #[doc(hidden)]
-pub use windlass_core::{InputKind, Millis, RunId, Text};
+pub use windlass_core::{InputKind, RunId, Text};
 
 #[doc = include_str!("../../../docs/stores.md")]
 #[cfg(doctest)]

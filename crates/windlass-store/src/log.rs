@@ -4,7 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_core::Stream;
-use windlass_core::{Cause, Event, RunId, RunState};
+use windlass_core::event::Cause;
+use windlass_core::{Event, RunId, RunState};
 
 use crate::error::StoreError;
 use crate::inbox::PostId;

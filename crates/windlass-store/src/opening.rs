@@ -1,6 +1,7 @@
 //! What a run's first event says about it: what listings show and what stores keep beside the events.
 
-use windlass_core::{Event, Fact, Message, RunId, RunInput, SessionId, Text};
+use windlass_core::event::RunInput;
+use windlass_core::{Event, Fact, Message, RunId, SessionId, Text};
 
 /// The most bytes of a title, as [`RunSummary`](crate::RunSummary) promises.
 const TITLE_BYTES: usize = 200;

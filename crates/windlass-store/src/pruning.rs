@@ -1,6 +1,7 @@
 //! Which runs are taken out of a log, and what went with them.
 
-use windlass_core::{Millis, RunId, SessionId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{RunId, SessionId, Text};
 
 use crate::store::Answer;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_core::{InputKind, Millis, RunId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{InputKind, RunId, Text};
 use windlass_store::{
     Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, Payloads, PostId, Posted,
     RunFilter, RunSummary, Store, StoreError, Wake, forward_store,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use futures_util::stream;
 use serde_json::Value;
-use windlass_core::{FailureKind, ModelFailure, StopReason, Usage};
+use windlass_core::model::{FailureKind, ModelFailure, StopReason, Usage};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 
 /// A model that answers as a function says, and remembers what it was asked. Cloning shares it.

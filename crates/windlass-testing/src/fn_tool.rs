@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{Answer, CallOutcome, Effect, OpenQuestion, State, ToolSpec};
+use windlass_core::run::OpenQuestion;
+use windlass_core::tool::Effect;
+use windlass_core::{Answer, CallOutcome, State, ToolSpec};
 use windlass_runtime::People;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use windlass_core::{CallId, CallOutcome, Effect, Event, Fact, InputKind, Millis, QuestionId, RunId};
+use windlass_core::event::Millis;
+use windlass_core::tool::Effect;
+use windlass_core::{CallId, CallOutcome, Event, Fact, InputKind, QuestionId, RunId};
 use windlass_models::mock;
 use windlass_runtime::{Environment, RunHandle};
 use windlass_store::Inbox;

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Millis, RunId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{RunId, Text};
 use windlass_runtime::Environment;
 
 /// The time at which every simulated world begins (2023-11-14T22:13:20Z), in milliseconds since the Unix epoch.

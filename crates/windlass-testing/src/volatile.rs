@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
-use windlass_core::{InputKind, Millis, RunId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{InputKind, RunId, Text};
 use windlass_store::{
     Answer, Append, Batch, Batches, Fence, Holder, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId,
     Posted, Pruning, RunFilter, RunSummary, StoreError, Wake,

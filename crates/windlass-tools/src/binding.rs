@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{Secret, Text};
+use windlass_core::Text;
+use windlass_core::secret::Secret;
 
 /// One thing that decides what a tool's calls do. A change of it is a change of the agent, and an approval that was asked
 /// for before does not count after it.

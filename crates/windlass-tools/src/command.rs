@@ -18,7 +18,9 @@ use futures_core::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
-use windlass_core::{CallOutcome, Effect, Text, ToolSpec, mask_and_cut};
+use windlass_core::secret::mask_and_cut;
+use windlass_core::tool::Effect;
+use windlass_core::{CallOutcome, Text, ToolSpec};
 
 use crate::binding::Bound;
 use crate::error::ToolSetError;

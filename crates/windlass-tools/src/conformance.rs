@@ -26,7 +26,8 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Effect, RunId, ToolKind};
+use windlass_core::RunId;
+use windlass_core::tool::{Effect, ToolKind};
 
 use crate::tool::{Tool, ToolContext, ToolResult};
 

@@ -49,7 +49,7 @@ pub enum ToolSetError {
         origin: String,
         /// Why.
         #[source]
-        source: windlass_core::SchemaFault,
+        source: windlass_core::schema::SchemaFault,
     },
     /// The settings of a tool make no sense.
     #[error("the settings of the tool `{name}` are wrong: {what}")]

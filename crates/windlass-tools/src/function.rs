@@ -10,7 +10,8 @@ pub use args::Args;
 pub use futures_core::future::BoxFuture;
 pub use schema::{Properties, json};
 pub use serde_json::Value;
-pub use windlass_core::{CallOutcome, Effect, ToolSpec};
+pub use windlass_core::tool::Effect;
+pub use windlass_core::{CallOutcome, ToolSpec};
 
 pub use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 

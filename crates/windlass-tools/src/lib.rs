@@ -38,7 +38,8 @@ pub use set::{MAX_NAME, RESERVED, ToolSet, valid_name};
 pub use tool::*;
 pub use warning::ToolWarning;
 /// What a tool says of itself.
-pub use windlass_core::{Effect, ToolKind, ToolSpec};
+pub use windlass_core::ToolSpec;
+pub use windlass_core::tool::{Effect, ToolKind};
 pub use windlass_macros::tool;
 
 /// For the code that [`macro@tool`] emits; no part of the public interface.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass_core::{CallOutcome, Effect, Text, ToolSpec};
+use windlass_core::tool::Effect;
+use windlass_core::{CallOutcome, Text, ToolSpec};
 
 use crate::binding::Bound;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};

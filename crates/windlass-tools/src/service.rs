@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_core::future::BoxFuture;
 use tokio::sync::Mutex;
-use windlass_core::{Text, nearest};
+use windlass_core::Text;
+use windlass_core::text::nearest;
 
 use crate::error::ToolSetError;
 use crate::overrides::Overridden;

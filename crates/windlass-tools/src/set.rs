@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass_core::{SchemaFault, Text, ToolSpec, nearest};
+use windlass_core::schema::SchemaFault;
+use windlass_core::text::nearest;
+use windlass_core::{Text, ToolSpec};
 
 use crate::error::ToolSetError;
 use crate::tool::Tool;

@@ -3,7 +3,8 @@
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{CallId, CallOutcome, Content, RunId, Text, ToolSpec};
+use windlass_core::message::Content;
+use windlass_core::{CallId, CallOutcome, RunId, Text, ToolSpec};
 
 use crate::binding::Bound;
 use crate::lease::Lease;

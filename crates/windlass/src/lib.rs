@@ -56,7 +56,8 @@ pub use windlass_runtime as runtime;
 pub use windlass_store as store;
 pub use windlass_tools as tools;
 
-pub use windlass_core::{Answer, LimitKind, Status};
+pub use windlass_core::policy::LimitKind;
+pub use windlass_core::{Answer, Status};
 pub use windlass_models::{Model, Tour};
 pub use windlass_runtime::{Agent, Error, Partial, Run, Update};
 #[cfg(feature = "sqlite")]
@@ -66,34 +67,38 @@ pub use windlass_tools::{Tool, tool};
 
 /// The facts of a run, as the log keeps them and [`Update::Events`] brings them.
 pub mod event {
-    pub use windlass_core::{
-        ActionId, Adjusted, AgentRef, Base, CallDecided, CallDoubted, CallFinished, CallHeld, CallId,
-        CallOutcome, CallRetried, CallStarted, CancelRequested, Decision, DelegationFinished,
-        DelegationStarted, Event, Fact, HistoryEdited, InputReceived, InputRequested, LimitRaised,
-        LimitReached, Millis, OutputRejected, QuestionId, RunEnded, RunId, RunInput, RunResumed, RunStarted,
-        SessionId, Steered, StepBranched, Text, TurnCompleted, TurnFailed, TurnStarted,
+    pub use windlass_core::event::{
+        Adjusted, AgentRef, Base, CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted,
+        CancelRequested, Decision, DelegationFinished, DelegationStarted, HistoryEdited, InputReceived,
+        InputRequested, LimitRaised, LimitReached, Millis, OutputRejected, RunEnded, RunInput, RunResumed,
+        RunStarted, Steered, StepBranched, TurnCompleted, TurnFailed, TurnStarted,
     };
+    pub use windlass_core::{ActionId, CallId, CallOutcome, Event, Fact, QuestionId, RunId, SessionId, Text};
 }
 
 /// Conversations: what agents, people and tools say.
 pub mod message {
-    pub use windlass_core::{
-        AssistantMessage, Content, Media, MediaSource, Message, Part, Reasoning, ToolCall, ToolMessage,
+    pub use windlass_core::Message;
+    pub use windlass_core::message::Part;
+    pub use windlass_core::message::{
+        AssistantMessage, Content, Media, MediaSource, Reasoning, ToolCall, ToolMessage,
     };
 }
 
 /// Loop settings: presets, limits, and what else an agent file says under `loop`.
 pub mod policy {
-    pub use windlass_core::{AtLimit, Limit, LimitKind, Policy, Preset};
+    pub use windlass_core::Policy;
+    pub use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset};
     pub use windlass_runtime::SettingsError;
 }
 
 /// The loop as a pure state machine: [`accept`](machine::accept) an input, [`evolve`](machine::evolve) the state by its
 /// events, look what is [`pending`](machine::pending). [`runtime`] drives it; programs that only run agents need none of it.
 pub mod machine {
+    pub use windlass_core::event::{FailKind, QuestionKind};
+    pub use windlass_core::run::OpenQuestion;
     pub use windlass_core::{
-        Action, ActionKind, FailKind, Input, InputKind, InvalidInput, OpenQuestion, QuestionKind, RunState,
-        State, accept, evolve, pending, replay,
+        Action, ActionKind, Input, InputKind, InvalidInput, RunState, State, accept, evolve, pending, replay,
     };
 }
 

@@ -11,10 +11,13 @@ use windlass::models::wires::{Decode, Dialect};
 use windlass::models::{Assembler, Delta, ModelRequest, PrefixCell};
 use windlass::runtime::{DriveOptions, RunMessages, yaml};
 use windlass::{Agent, Tour};
-use windlass_core::{
-    AssistantMessage, Checker, History, Masker, Message, ModelChoice, Purpose, ToolCall, ToolChoice,
-    ToolSpec, check_args, found_tools, from_xml, mask, nearest, plain_schema, transcript,
-};
+use windlass_core::message::{AssistantMessage, History, ToolCall};
+use windlass_core::model::{ModelChoice, Purpose, ToolChoice, transcript};
+use windlass_core::schema::{Checker, check_args, plain_schema};
+use windlass_core::secret::{Masker, mask};
+use windlass_core::text::{from_xml, nearest};
+use windlass_core::tool::found_tools;
+use windlass_core::{Message, ToolSpec};
 
 use super::{OUTPUT, REPLY, piece, prose, replies, secrets};
 use crate::log::Outcome;
@@ -35,8 +38,8 @@ pub(super) fn all() -> Outcome<()> {
 }
 
 /// A text in which all ways to look for secrets find one, so that none ends early.
-fn leaky(bytes: usize, kept: &[windlass_core::Secret]) -> String {
-    let plain = kept.get(1).map_or("", windlass_core::Secret::expose);
+fn leaky(bytes: usize, kept: &[windlass_core::secret::Secret]) -> String {
+    let plain = kept.get(1).map_or("", windlass_core::secret::Secret::expose);
     let escaped: String = plain.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let broken = plain.as_bytes().chunks(16).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n");
     let found = format!("{plain} {escaped} {broken} ");
@@ -101,7 +104,7 @@ fn wide(fields: usize, field: &Value) -> Value {
 /// The longest list of that item which a checker takes.
 fn most_items(checker: &Checker, item: &Value) -> Value {
     let list = |items: usize| json!({ "list": vec![item.clone(); items] });
-    let taken = |items: usize| checker.check(&list(items)) != Err(windlass_core::Misfit::TooCostly);
+    let taken = |items: usize| checker.check(&list(items)) != Err(windlass_core::schema::Misfit::TooCostly);
     let (mut least, mut most) = (1, 1 << 19);
     while most - least > 1 {
         let middle = usize::midpoint(least, most);

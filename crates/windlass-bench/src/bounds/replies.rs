@@ -8,10 +8,10 @@ use windlass::models::{Deltas, ModelRequest};
 use windlass::runtime::{AgentBuilder, DriveOptions, load};
 use windlass::tools::{ToolContext, ToolResult};
 use windlass::{Agent, MemoryLog, Model, Store, Tool};
-use windlass_core::{
-    ActionId, Answer, Content, Event, Fact, Input, InputKind, MAX_CALLS, Reply, ReplyCall, State, ToolSpec,
-    accept, evolve,
-};
+use windlass_core::message::Content;
+use windlass_core::model::{Reply, ReplyCall};
+use windlass_core::run::MAX_CALLS;
+use windlass_core::{ActionId, Answer, Event, Fact, Input, InputKind, State, ToolSpec, accept, evolve};
 
 use super::{REPLY, piece, prose};
 use crate::log::Outcome;
@@ -210,7 +210,7 @@ fn folds(state: &State, reply: &Reply) {
         "a fact read",
         "a reply with one call of 16 MiB",
         || completed.fact.body().unwrap_or_default(),
-        |body| serde_json::from_str::<windlass_core::TurnCompleted>(&body).map(Fact::from),
+        |body| serde_json::from_str::<windlass_core::event::TurnCompleted>(&body).map(Fact::from),
     );
     let log = MemoryLog::new();
     let bytes: Arc<[u8]> = prose(super::OUTPUT).into_bytes().into();

@@ -11,7 +11,11 @@ use windlass::tools::command::{CommandSettings, CommandTool};
 use windlass::tools::mcp::{Lifecycle, McpConfig, McpServer};
 use windlass::tools::{ToolContext, ToolResult};
 use windlass::{Agent, Model, SqliteLog, Store, Tool, Tour};
-use windlass_core::{Answer, Content, MAX_CALLS, Part, ToolSpec, Usage};
+use windlass_core::message::Content;
+use windlass_core::message::Part;
+use windlass_core::model::Usage;
+use windlass_core::run::MAX_CALLS;
+use windlass_core::{Answer, ToolSpec};
 
 use super::replies::Unused;
 use super::wait::during;

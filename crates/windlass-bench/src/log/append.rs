@@ -7,7 +7,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use windlass::store::{Append, Fence, Holder};
 use windlass::{MemoryLog, SqliteLog, Store};
-use windlass_core::{Cause, Event, Fact, RunId, RunState};
+use windlass_core::event::Cause;
+use windlass_core::{Event, Fact, RunId, RunState};
 
 use super::{Options, Outcome, agent, cpu_s};
 

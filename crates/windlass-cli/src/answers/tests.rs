@@ -1,5 +1,7 @@
 use serde_json::json;
-use windlass_core::{Answer, LimitKind, QuestionKind};
+use windlass_core::Answer;
+use windlass_core::event::QuestionKind;
+use windlass_core::policy::LimitKind;
 
 use super::read;
 

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::{ResumedBy, RunId, RunState, SessionId, Usage};
+use windlass_core::event::ResumedBy;
+use windlass_core::model::Usage;
+use windlass_core::{RunId, RunState, SessionId};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
 use windlass_store::RunFilter;
 

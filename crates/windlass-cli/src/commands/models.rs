@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use windlass_core::StopReason;
+use windlass_core::model::StopReason;
 use windlass_models::providers::{Address, provider, provider_names};
 use windlass_models::resolve::{check, list_models};
 use windlass_models::{ModelSettings, choose_auto, resolve};
@@ -86,7 +86,7 @@ async fn names(name: &str, json: bool) -> Result<Exit, Failure> {
             .hint("give `base_url` beside the model's name in an agent file"));
     }
     if !known {
-        let close = windlass_core::nearest(name, provider_names());
+        let close = windlass_core::text::nearest(name, provider_names());
         let all = || provider_names().collect::<Vec<_>>().join(", ");
         let near = if close.is_empty() { all() } else { close.join(" or ") };
         return Err(Failure::new(Exit::Usage, format!("there is no model provider `{name}`"))

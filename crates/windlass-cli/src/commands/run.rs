@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::{Memory, SessionId};
+use windlass_core::SessionId;
+use windlass_core::policy::Memory;
 use windlass_runtime::{DriveOptions, People, RunMessages};
 
 use crate::agents;

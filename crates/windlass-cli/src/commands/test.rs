@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use clap::Args;
-use windlass_core::covers;
+use windlass_core::text::covers;
 use windlass_testing::{CaseReport, RunnerOptions, run_case};
 
 use crate::failure::{Exit, Failure};

@@ -8,9 +8,12 @@ use clap::{Args, Subcommand};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    CallId, Content, Effect, RunId, ToolKind, ToolSpec, check_args, mask, mask_json, nearest,
-};
+use windlass_core::message::Content;
+use windlass_core::schema::check_args;
+use windlass_core::secret::{mask, mask_json};
+use windlass_core::text::nearest;
+use windlass_core::tool::{Effect, ToolKind};
+use windlass_core::{CallId, RunId, ToolSpec};
 use windlass_runtime::agent_file::{AgentFile, ToolEntry};
 use windlass_runtime::{FileService, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
@@ -290,9 +293,12 @@ fn show(content: &Content, json: bool) -> Result<Exit, Failure> {
     out::answer("\n")?;
     if let Content::Parts(parts) = content
         && out::stderr_is_terminal()
-        && parts
-            .iter()
-            .any(|part| !matches!(part, windlass_core::Part::Text { .. } | windlass_core::Part::Stored(_)))
+        && parts.iter().any(|part| {
+            !matches!(
+                part,
+                windlass_core::message::Part::Text { .. } | windlass_core::message::Part::Stored(_)
+            )
+        })
     {
         out::note("there is more than text in the result: `--json` shows all of it");
     }

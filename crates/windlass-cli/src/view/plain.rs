@@ -6,10 +6,14 @@
 use std::collections::HashMap;
 use std::io;
 
-use windlass_core::{
-    ActionId, Adjusted, CallArgs, CallDecided, CallId, Decision, Event, Fact, LimitReached, LogLevel,
-    Message, Rejection, RunEnded, State, Status, Text, TurnCompleted, TurnFailed, Wire, shown_args,
+use windlass_core::event::{
+    Adjusted, CallDecided, Decision, LimitReached, Rejection, RunEnded, TurnCompleted, TurnFailed,
 };
+use windlass_core::message::CallArgs;
+use windlass_core::policy::Wire;
+use windlass_core::run::LogLevel;
+use windlass_core::text::shown_args;
+use windlass_core::{ActionId, CallId, Event, Fact, Message, State, Status, Text};
 use windlass_runtime::Update;
 
 use super::Paper;
@@ -273,7 +277,7 @@ impl Plain {
             (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
             (None, None) => String::new(),
         };
-        if failure.kind != windlass_core::FailureKind::Cancelled {
+        if failure.kind != windlass_core::model::FailureKind::Cancelled {
             self.warn(&format!("{}: {}{then}", failure.model, cut(&failure.message, LINE_CHARS * 2)));
         }
     }

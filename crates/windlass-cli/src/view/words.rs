@@ -1,6 +1,10 @@
 //! Things in words, short enough for a line.
 
-use windlass_core::{CallOutcome, Content, DeniedBy, Fact, LimitReached, Part, Usage};
+use windlass_core::event::{DeniedBy, LimitReached};
+use windlass_core::message::Content;
+use windlass_core::message::Part;
+use windlass_core::model::Usage;
+use windlass_core::{CallOutcome, Fact};
 
 use crate::out;
 

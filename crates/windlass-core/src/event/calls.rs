@@ -163,6 +163,6 @@ pub struct DelegationFinished {
 /// See [`Fact::StepBranched`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepBranched {
-    /// The branches, each as a call of the tool [`BRANCH_TOOL`](crate::BRANCH_TOOL) that no model made.
+    /// The branches, each as a call of the tool [`BRANCH_TOOL`](crate::tool::BRANCH_TOOL) that no model made.
     pub calls: Vec<ToolCall>,
 }

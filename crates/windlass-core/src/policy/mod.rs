@@ -4,6 +4,7 @@
 //! that agent files can set is a *key*: one entry of the table below gives its place in the [`Policy`], its usual value,
 //! its reader, its JSON Schema and its documentation.
 
+pub use crate::reach::Merge;
 mod cache;
 mod later;
 mod limit_keys;

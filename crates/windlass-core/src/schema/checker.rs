@@ -34,12 +34,12 @@ const PATTERN_BYTES: usize = 64 << 20;
 ///
 /// ```
 /// use serde_json::json;
-/// use windlass_core::Checker;
+/// use windlass_core::schema::Checker;
 ///
 /// let checker = Checker::new(&json!({ "type": "integer", "minimum": 1 }))?;
 /// assert!(checker.check(&json!(7)).is_ok());
 /// assert_eq!(checker.check(&json!(0)).unwrap_err().to_string(), "0 is less than the minimum of 1");
-/// # Ok::<(), windlass_core::SchemaFault>(())
+/// # Ok::<(), windlass_core::schema::SchemaFault>(())
 /// ```
 #[derive(Debug)]
 pub struct Checker {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::environment;
 use crate::asks::Ask;
 use crate::budget::Need;
+use crate::event::Purpose;
+use crate::model::{FailureKind, ModelChoice, ModelFailure, Prices};
 use crate::policy::{Limit, LimitKind, Policy, Preset};
-use crate::{
-    Event, Fact, FailureKind, Input, InputKind, ModelChoice, ModelFailure, Prices, Purpose, State, Status,
-    decide, pending,
-};
+use crate::{Event, Fact, Input, InputKind, State, Status, decide, pending};
 
 const PRICES: Prices = Prices { input: 1, output: 1, cached: 1 };
 

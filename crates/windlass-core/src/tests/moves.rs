@@ -2,11 +2,12 @@
 
 use super::explore::Node;
 use super::scenarios::Scenario;
+use crate::budget::Amount;
 use crate::event::ResumedBy;
-use crate::{
-    ActionId, ActionKind, Adjusted, AgentRef, Amount, Answer, CallOutcome, FailureKind, Found, Input,
-    InputKind, ModelFailure, QuestionKind, Text, Usage, pending,
-};
+use crate::event::{Adjusted, AgentRef, QuestionKind};
+use crate::model::{FailureKind, ModelFailure, Usage};
+use crate::run::Found;
+use crate::{ActionId, ActionKind, Answer, CallOutcome, Input, InputKind, Text, pending};
 
 /// How much may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

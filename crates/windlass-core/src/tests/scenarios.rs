@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 
 use super::environment;
 use super::moves::Left;
+use crate::event::RunStarted;
+use crate::model::{Reply, StopReason, Usage};
 use crate::policy::{
     AtLimit, Batch, Hooks, Limit, LimitKind, Malformed, Policy, Preset, Repetition, Results, Talk, Transport,
     Watched,
 };
-use crate::{
-    Effect, HookEnd, InputKind, Reply, RunStarted, StepEdits, StopReason, ToolKind, ToolSpec, Usage,
-};
+use crate::run::{HookEnd, StepEdits};
+use crate::tool::{Effect, ToolKind};
+use crate::{InputKind, ToolSpec};
 
 /// One small world to look at in full.
 pub(super) struct Scenario {
@@ -389,7 +391,7 @@ fn output(
             policy.set_limit_value(LimitKind::ModelCalls, max);
         }
     });
-    let finish = crate::FINISH_TOOL;
+    let finish = crate::tool::FINISH_TOOL;
     let bad = format!("{finish}!");
     let fenced =
         |name: &str| text(&format!("```tool_call\n{{\"name\": \"{name}\", \"arguments\": {{}}}}\n```"));

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use windlass_core::event::{Cause, ResumedBy, Seals};
+use windlass_core::model::Usage;
+use windlass_core::policy::Preset;
 use windlass_core::{
-    Action, ActionId, ActionKind, Answer, CallOutcome, Cause, Event, Fact, Input, InputKind, Preset,
-    ResumedBy, Seals, State, ToolSpec, Usage, accept, decide, evolve, pending, replay,
+    Action, ActionId, ActionKind, Answer, CallOutcome, Event, Fact, Input, InputKind, State, ToolSpec,
+    accept, decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};

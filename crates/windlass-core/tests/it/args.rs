@@ -1,7 +1,9 @@
 //! E5: what is wrong with arguments is said so that a model can act on it. The texts are what models see: a change shows.
 
 use serde_json::json;
-use windlass_core::{Effect, ToolSpec, check_args, read_result, search_tools};
+use windlass_core::ToolSpec;
+use windlass_core::schema::check_args;
+use windlass_core::tool::{Effect, read_result, search_tools};
 
 fn tool() -> ToolSpec {
     let parameters = json!({

@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
+use windlass_core::event::RunInput;
+use windlass_core::model::Usage;
+use windlass_core::policy::{Limit, LimitKind, Preset};
 use windlass_core::{
-    ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Limit, LimitKind, Policy,
-    Preset, RunId, RunInput, State, Status, Usage, accept, evolve, pending,
+    ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, Status,
+    accept, evolve, pending,
 };
 
 use crate::environment::{self, BEGINNING};

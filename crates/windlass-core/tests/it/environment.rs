@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{
-    AgentRef, Budget, Effect, Input, InputKind, Message, ModelChoice, Offer, Policy, Prices, Reply,
-    ReplyCall, RunId, RunInput, RunStarted, Stop, ToolKind, ToolSpec, Usage,
-};
+use windlass_core::budget::Budget;
+use windlass_core::event::{AgentRef, RunInput, RunStarted};
+use windlass_core::model::{ModelChoice, Prices, Reply, ReplyCall, Usage};
+use windlass_core::policy::Stop;
+use windlass_core::tool::{Effect, Offer, ToolKind};
+use windlass_core::{Input, InputKind, Message, Policy, RunId, ToolSpec};
 
 /// The time at which runs of tests begin.
 pub(crate) const BEGINNING: u64 = 1_000_000;

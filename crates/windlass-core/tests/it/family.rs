@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_core::budget::{Account, Reservation, Undrawn};
+use windlass_core::budget::{Account, Amount, Budget, Reservation, Undrawn};
+use windlass_core::event::ResumedBy;
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Usage};
+use windlass_core::policy::{LimitKind, Share};
 use windlass_core::{
-    Accepted, ActionId, ActionKind, Amount, Budget, CallOutcome, FailureKind, Input, InputKind, LimitKind,
-    ModelChoice, ModelFailure, Policy, ResumedBy, RunId, Share, State, Usage, decide, pending,
+    Accepted, ActionId, ActionKind, CallOutcome, Input, InputKind, Policy, RunId, State, decide, pending,
 };
 
 use crate::environment::{self, BEGINNING};

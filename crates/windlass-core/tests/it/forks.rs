@@ -4,9 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use windlass_core::budget::Budget;
+use windlass_core::event::{AgentRef, Base, Decision, Fork, RunInput, RunStarted};
+use windlass_core::model::Usage;
+use windlass_core::tool::Effect;
 use windlass_core::{
-    ActionId, ActionKind, AgentRef, Base, Budget, CallId, CallOutcome, Decision, Effect, Event, Fact, Fork,
-    Input, InputKind, Policy, RunId, RunInput, RunStarted, State, Usage, accept, evolve, pending, replay,
+    ActionId, ActionKind, CallId, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, accept,
+    evolve, pending, replay,
 };
 
 use crate::environment::BEGINNING;
@@ -65,7 +69,7 @@ pub(crate) fn begin(base: &Machine, place: usize, other: Other) -> Option<Machin
     let fresh = State::on_base(next_id(&state), &state);
     if state.is_finished() {
         let refused = accept(&fresh, input).unwrap_err();
-        assert_eq!(refused.code(), "violation.nothing_to_fork");
+        assert_eq!(refused.code(), "input.nothing_to_fork");
         return None;
     }
     let tools = state.tools().clone();

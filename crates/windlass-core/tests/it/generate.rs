@@ -6,11 +6,17 @@ use std::sync::Arc;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::json;
-use windlass_core::{
-    Adjusted, Answer, AtLimit, Batch, CallOutcome, Discovery, FailureKind, Found, HookEnd, Hooks, Limit,
-    LimitKind, Malformed, ModelChoice, ModelFailure, Policy, Preset, Prices, Refusal, Repetition, Reply,
-    Results, Splice, StepEdits, Stop, StopReason, Talk, Turns, Usage, Watched, Wire,
+use windlass_core::event::{Adjusted, Splice};
+use windlass_core::model::{
+    FailureKind, ModelChoice, ModelFailure, Prices, Refusal, Reply, StopReason, Usage,
 };
+use windlass_core::policy::Results;
+use windlass_core::policy::{
+    AtLimit, Batch, Discovery, Hooks, Limit, LimitKind, Malformed, Preset, Repetition, Stop, Talk, Turns,
+    Watched, Wire,
+};
+use windlass_core::run::{Found, HookEnd, StepEdits};
+use windlass_core::{Answer, CallOutcome, Policy};
 
 use crate::environment;
 

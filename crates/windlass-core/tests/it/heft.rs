@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{
-    ActionId, Answer, CallOutcome, Content, Input, InputKind, Message, Part, Preset, Reasoning, Reply,
-    ReplyCall, State, accept, evolve,
-};
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Reasoning};
+use windlass_core::model::{Reply, ReplyCall};
+use windlass_core::policy::Preset;
+use windlass_core::{ActionId, Answer, CallOutcome, Input, InputKind, Message, State, accept, evolve};
 
 use crate::environment::{self, BEGINNING};
 
@@ -81,7 +82,7 @@ fn a_fact_s_heft_is_about_its_length() {
     let begun = State::new(environment::run_id());
     let mut input = environment::start(policy, &Arc::new(environment::tools()));
     if let InputKind::Start(start) = &mut input.what {
-        start.input = windlass_core::RunInput::Messages(vec![Arc::new(Message::user(long()))]);
+        start.input = windlass_core::event::RunInput::Messages(vec![Arc::new(Message::user(long()))]);
     }
     for event in accept(&begun, input).unwrap() {
         let (heft, written) = (event.fact.heft(), event.fact.body().unwrap().len() as u64);

@@ -6,10 +6,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
+use windlass_core::budget::Amount;
+use windlass_core::event::{Cause, ResumedBy};
+use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_core::policy::{LimitKind, Preset};
+use windlass_core::run::Found;
 use windlass_core::{
-    Accepted, ActionId, ActionKind, Amount, CallOutcome, Cause, Event, Fact, FailureKind, Found, Input,
-    InputKind, LimitKind, ModelFailure, Policy, Preset, QuestionId, ResumedBy, State, ToolSpec, accept,
-    decide, evolve, pending, replay,
+    Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, QuestionId, State,
+    ToolSpec, accept, decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -200,14 +204,14 @@ impl Machine {
             ActionKind::Delegate { .. } if step.more.is_multiple_of(4) => InputKind::DelegateAsks {
                 action,
                 question: QuestionId::from("q1"),
-                kind: windlass_core::QuestionKind::Clarify,
+                kind: windlass_core::event::QuestionKind::Clarify,
                 text: "which?".into(),
                 suggestions: Vec::new(),
             },
             ActionKind::Delegate { .. } => InputKind::Delegated {
                 action,
                 outcome: outcome(step),
-                usage: windlass_core::Usage { input: 3, output: 1, ..Default::default() },
+                usage: windlass_core::model::Usage { input: 3, output: 1, ..Default::default() },
                 cost: Some(0),
                 reserved: Amount {
                     input: u64::from(step.more % 3),
@@ -418,7 +422,7 @@ proptest! {
             _ => None,
         });
         let end = machine.state.ended();
-        let hooked = machine.state.policy().calls.hooks == windlass_core::Hooks::AfterSteps;
+        let hooked = machine.state.policy().calls.hooks == windlass_core::policy::Hooks::AfterSteps;
         let output = end.is_some_and(|end| end.output.is_some());
         prop_assert!(!(output && objected == Some(true)) || hooked, "an output that was objected to is no output");
         let folded = machine.events.iter().fold(State::new(environment::run_id()), evolve);
@@ -491,15 +495,15 @@ proptest! {
 /// Found by random runs: the tools changed while one of a hook's branches worked and another waited.
 #[test]
 fn a12_a_branch_of_a_hook_that_has_gone_is_no_tool_call() {
-    let mut policy = windlass_core::Preset::CHAT.policy();
-    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
-    policy.calls.batch = windlass_core::Batch::First;
-    policy.replies.malformed = windlass_core::Malformed::FeedBack(0);
+    let mut policy = windlass_core::policy::Preset::CHAT.policy();
+    policy.calls.hooks = windlass_core::policy::Hooks::AfterSteps;
+    policy.calls.batch = windlass_core::policy::Batch::First;
+    policy.replies.malformed = windlass_core::policy::Malformed::FeedBack(0);
     policy.calls.retries = 0;
     policy.replies.parse_retries = 0;
-    policy.calls.repetition = windlass_core::Repetition::Off;
+    policy.calls.repetition = windlass_core::policy::Repetition::Off;
     policy.bounds.limits.clear();
-    let none = windlass_core::Limit { max: 0, at_limit: None };
+    let none = windlass_core::policy::Limit { max: 0, at_limit: None };
     policy.bounds.limits.insert(LimitKind::ToolRounds, none);
     policy.transport.retries = 0;
     let steps = [(0, 34531, 2746), (0, 0, 57738), (200, 44121, 0), (0, 0, 3221)];
@@ -510,13 +514,13 @@ fn a12_a_branch_of_a_hook_that_has_gone_is_no_tool_call() {
 /// Found by random runs: an agent was gone when its call began, and was there again when the failed call was tried again.
 #[test]
 fn a_call_that_failed_as_a_tool_is_tried_again_as_the_agent_that_is_there_now() {
-    let mut policy = windlass_core::Preset::CHAT.policy();
-    policy.calls.batch = windlass_core::Batch::Serial;
-    policy.replies.malformed = windlass_core::Malformed::FeedBack(0);
+    let mut policy = windlass_core::policy::Preset::CHAT.policy();
+    policy.calls.batch = windlass_core::policy::Batch::Serial;
+    policy.replies.malformed = windlass_core::policy::Malformed::FeedBack(0);
     policy.calls.retries = 1;
     policy.calls.retry_wait_ms = 1;
     policy.replies.parse_retries = 0;
-    policy.calls.repetition = windlass_core::Repetition::Off;
+    policy.calls.repetition = windlass_core::policy::Repetition::Off;
     policy.bounds.limits.clear();
     policy.transport.retries = 0;
     let steps = [

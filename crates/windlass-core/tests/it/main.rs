@@ -9,6 +9,7 @@
 
 mod approvals;
 mod args;
+mod asks;
 mod continuing;
 mod dependencies;
 mod environment;

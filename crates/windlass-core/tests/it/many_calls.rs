@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use windlass_core::event::FailKind;
+use windlass_core::model::{ReplyCall, Usage};
+use windlass_core::policy::Preset;
+use windlass_core::run::MAX_CALLS;
 use windlass_core::{
-    Accepted, ActionId, CallOutcome, Fact, FailKind, Input, InputKind, MAX_CALLS, Preset, ReplyCall, State,
-    Status, Usage, accept, decide, evolve, replay,
+    Accepted, ActionId, CallOutcome, Fact, Input, InputKind, State, Status, accept, decide, evolve, replay,
 };
 
 use crate::environment::{self, BEGINNING};

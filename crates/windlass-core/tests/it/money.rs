@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use windlass_core::budget::{Amount, LOST_ATTEMPTS};
+use windlass_core::event::{Adjusted, Cause, LimitReached, ResumedBy, RunInput};
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Prices, Usage};
+use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset, Transport};
+use windlass_core::run::StepEdits;
 use windlass_core::{
-    Accepted, ActionId, ActionKind, Adjusted, Amount, AtLimit, CallOutcome, Cause, Event, Fact, FailureKind,
-    Input, InputKind, LOST_ATTEMPTS, Limit, LimitKind, LimitReached, ModelChoice, ModelFailure, Policy,
-    Preset, Prices, ResumedBy, RunId, RunInput, State, Status, StepEdits, Transport, Usage, decide, evolve,
-    pending, replay,
+    Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, RunId, State, Status,
+    decide, evolve, pending, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -341,7 +344,7 @@ fn e2_a_closing_call_fits_into_the_other_limits() {
 #[test]
 fn e40_a_model_without_a_price_is_not_asked_where_cost_is_limited() {
     let mut policy = dollars(1);
-    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
+    policy.calls.hooks = windlass_core::policy::Hooks::AfterSteps;
     let mut run = Run::new(policy, vec![model("m", Some(CHEAP), None)]);
     run.replies(None, vec![("read", "{}", None)], tokens(10, 10));
     run.acts();

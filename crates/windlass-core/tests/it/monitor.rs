@@ -3,10 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use windlass_core::event::{CallStarted, Decision, QuestionKind, TaskOrder};
+use windlass_core::model::Usage;
+use windlass_core::policy::{AtLimit, LimitKind, Stop};
+use windlass_core::run::Found;
+use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{
-    ActionId, ActionKind, Answer, AtLimit, CallId, CallOutcome, CallStarted, Decision, Effect, Event, Fact,
-    Found, InputKind, LimitKind, Message, QuestionKind, RunState, State, Stop, TaskOrder, ToolKind, ToolSpec,
-    Usage, pending,
+    ActionId, ActionKind, Answer, CallId, CallOutcome, Event, Fact, InputKind, Message, RunState, State,
+    ToolSpec, pending,
 };
 
 /// What has been seen of one call.

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, Limit, LimitKind, Preset, QuestionKind, State,
-    Usage, accept, evolve,
-};
+use windlass_core::event::QuestionKind;
+use windlass_core::model::Usage;
+use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset};
+use windlass_core::{ActionId, Answer, CallOutcome, Input, InputKind, State, accept, evolve};
 
 use crate::environment::{self, BEGINNING};
 
@@ -41,7 +41,7 @@ fn e22_the_question_about_another_limit_is_moot() {
         [QuestionKind::Limit(LimitKind::Seconds)]
     );
     let late = InputKind::Answered { question: "q1".into(), answer: Answer::Raise(5.0) };
-    assert_eq!(take(SECONDS, late).unwrap_err().code(), "violation.unknown_question");
+    assert_eq!(take(SECONDS, late).unwrap_err().code(), "input.unknown_question");
 
     // With more time the first limit still stands, and is asked about again.
     let raise = InputKind::Answered { question: "q2".into(), answer: Answer::Raise(60.0) };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    ActionKind, AtLimit, CallOutcome, FailureKind, Input, InputKind, LimitKind, LogLevel, ModelFailure,
-    Policy, Preset, State, Usage, accept, evolve, narrate, pending,
-};
+use windlass_core::model::{FailureKind, ModelFailure, Usage};
+use windlass_core::policy::{AtLimit, LimitKind, Preset};
+use windlass_core::run::{LogLevel, narrate};
+use windlass_core::{ActionKind, CallOutcome, Input, InputKind, Policy, State, accept, evolve, pending};
 
 use crate::environment;
 

@@ -1,6 +1,7 @@
 //! Prices are integers, so that sums are exact whatever their order (E1, E41).
 
-use windlass_core::{LimitKind, Prices, Usage};
+use windlass_core::model::{Prices, Usage};
+use windlass_core::policy::LimitKind;
 
 fn usage(input: u64, output: u64, cached: u64) -> Usage {
     Usage { input, output, cached, ..Usage::default() }

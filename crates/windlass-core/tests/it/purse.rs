@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{
-    AtLimit, Budget, CallId, Carried, DelegationStarted, Event, Fact, LimitKind, Message, Prices, State,
-    TurnStarted, Usage, Wire, evolve,
-};
+use windlass_core::budget::Budget;
+use windlass_core::event::{DelegationStarted, TurnStarted};
+use windlass_core::model::{Carried, Prices, Usage};
+use windlass_core::policy::{AtLimit, LimitKind, Wire};
+use windlass_core::{CallId, Event, Fact, Message, State, evolve};
 
 /// The limits that count what model calls use.
 const METERED: [LimitKind; 4] =

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use windlass_core::event::{Cause, FailKind, Splice};
+use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
+use windlass_core::policy::Preset;
+use windlass_core::run::{HookEnd, StepEdits};
 use windlass_core::{
-    Accepted, ActionId, ActionKind, CallOutcome, Cause, Event, Fact, FailKind, FailureKind, HookEnd, Input,
-    InputKind, ModelFailure, Policy, Preset, Reply, Splice, State, Status, StepEdits, Usage, decide, pending,
-    rebuild, replay,
+    Accepted, ActionId, ActionKind, CallOutcome, Event, Fact, Input, InputKind, Policy, State, Status,
+    decide, pending, rebuild, replay,
 };
 
 use crate::environment::{self, BEGINNING};
@@ -148,7 +151,7 @@ fn a_reply_is_no_objection_and_the_other_way_round() {
 /// A run whose hook is asked after the step: the state in which it is.
 fn hooked() -> State {
     let mut policy = Preset::CHAT.policy();
-    policy.calls.hooks = windlass_core::Hooks::AfterSteps;
+    policy.calls.hooks = windlass_core::policy::Hooks::AfterSteps;
     let (_, start) = begun(policy);
     let (_, called) = after(&start.state, replied(calling(&start.state), vec![("read", "{}", Some("a"))]));
     let running = |action: &windlass_core::Action| matches!(action.work, ActionKind::RunTool { .. });
@@ -195,7 +198,7 @@ fn edits_that_a_run_refuses_are_held_by_the_cause() {
     let (accepted, unmade) = stepped(StepEdits { splices: splices.clone(), ..StepEdits::default() });
     assert_eq!(accepted.state.ended().unwrap().status, Status::Failed(FailKind::Hook));
     assert_eq!(unmade, Some(StepEdits { splices, ..StepEdits::default() }));
-    let branches = vec!["{}".into(); windlass_core::MAX_STEP_BRANCHES + 1];
+    let branches = vec!["{}".into(); windlass_core::run::MAX_STEP_BRANCHES + 1];
     let (accepted, unmade) = stepped(StepEdits { branches: branches.clone(), ..StepEdits::default() });
     assert_eq!(accepted.state.ended().unwrap().status, Status::Failed(FailKind::Hook));
     assert_eq!(unmade, Some(StepEdits { branches, ..StepEdits::default() }));

@@ -2,10 +2,12 @@
 //! shown by the reader of agent files, which knows places.
 
 use serde_json::{Value, json};
-use windlass_core::{
-    AtLimit, Batch, LATER, Limit, LimitKind, LoopKeys, Malformed, Memory, MemoryBounds, Policy, Preset,
-    Repetition, Results, Talk, Turns, Watched, Wire,
+use windlass_core::Policy;
+use windlass_core::policy::{
+    AtLimit, Batch, LATER, Limit, LimitKind, Malformed, Memory, MemoryBounds, Preset, Repetition, Talk,
+    Turns, Watched, Wire,
 };
+use windlass_core::policy::{LoopKeys, Results};
 
 fn policy(settings: &Value) -> Result<Policy, serde_json::Error> {
     let keys: LoopKeys = serde_json::from_value(settings.clone())?;

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    AssistantMessage, Event, Fact, Input, InputKind, Message, Preset, RunInput, State, Steered, StopReason,
-    TurnCompleted, Usage, accept, evolve,
-};
+use windlass_core::event::{RunInput, Steered, TurnCompleted};
+use windlass_core::message::AssistantMessage;
+use windlass_core::model::{StopReason, Usage};
+use windlass_core::policy::Preset;
+use windlass_core::{Event, Fact, Input, InputKind, Message, State, accept, evolve};
 
 use crate::environment;
 

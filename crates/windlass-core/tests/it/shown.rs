@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use windlass_core::{shown_args, shown_name, shown_value};
+use windlass_core::text::{shown_args, shown_name, shown_value};
 
 fn shown(text: &str) -> String {
     shown_value(&serde_json::from_str(text).unwrap())

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    ActionId, CallOutcome, Content, Fact, Input, InputKind, Message, Part, Preset, READ_RESULT, Ref, Results,
-    RunInput, State, Usage, accept, evolve,
-};
+use windlass_core::event::RunInput;
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Ref};
+use windlass_core::model::Usage;
+use windlass_core::policy::Preset;
+use windlass_core::policy::Results;
+use windlass_core::tool::READ_RESULT;
+use windlass_core::{ActionId, CallOutcome, Fact, Input, InputKind, Message, State, accept, evolve};
 
 use crate::environment::{self, BEGINNING};
 
@@ -68,7 +72,7 @@ fn e35_a_long_input_can_be_read_at_once_and_changed_tools_keep_the_reading_one()
 #[test]
 fn e35_a_fact_says_which_payloads_it_needs() {
     let finished = |content| {
-        Fact::from(windlass_core::CallFinished {
+        Fact::from(windlass_core::event::CallFinished {
             call: "a".into(),
             outcome: CallOutcome::Ok { content },
             note: None,

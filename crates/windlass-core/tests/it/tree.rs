@@ -7,9 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use windlass_core::{
-    AtLimit, Limit, LimitKind, ModelChoice, Policy, Preset, Prices, Share, Status, Transport, Usage,
-};
+use windlass_core::model::{ModelChoice, Prices, Usage};
+use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset, Share, Transport};
+use windlass_core::{Policy, Status};
 
 use crate::family::{Family, Kind, Move};
 
@@ -128,7 +128,7 @@ fn below() -> Kind {
 fn e40_sixteen_parallel_children_cannot_overspend() {
     for (share, least) in [(Share::Equal, 5), (Share::Fixed(0.05), 5), (Share::Shared, 7)] {
         let mut kind = root(share, 1_000);
-        kind.policy.calls.batch = windlass_core::Batch::Concurrent(16);
+        kind.policy.calls.batch = windlass_core::policy::Batch::Concurrent(16);
         let mut family = Family::new(vec![kind, below()]);
         family.asks_for(16, Usage { input: 1, output: 1, ..Usage::default() });
         while family.happens(Move { what: 5, pick: 0, used: 100 }) {}

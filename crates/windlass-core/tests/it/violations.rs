@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use windlass_core::model::Usage;
+use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset};
 use windlass_core::{
-    ActionId, Answer, AtLimit, CallOutcome, Input, InputKind, InvalidInput, Limit, LimitKind, Preset, RunId,
-    State, Usage, accept, evolve,
+    ActionId, Answer, CallOutcome, Input, InputKind, InvalidInput, RunId, State, accept, evolve,
 };
 
 use crate::environment::{self, BEGINNING};

@@ -1,10 +1,10 @@
 //! The checks find what they are there for: each breach is made by hand.
 
 use serde_json::json;
-use windlass_core::{
-    Answer, CallDoubted, CallFinished, CallOutcome, CallStarted, Cause, Event, Fact, InputReceived,
-    ResumedBy, RunId, RunResumed, State,
+use windlass_core::event::{
+    CallDoubted, CallFinished, CallStarted, Cause, InputReceived, ResumedBy, RunResumed,
 };
+use windlass_core::{Answer, CallOutcome, Event, Fact, RunId, State};
 use windlass_store::Batch;
 
 use super::{kept, not_again, receipts};

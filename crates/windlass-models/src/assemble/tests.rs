@@ -1,4 +1,6 @@
-use windlass_core::{FailureKind, Reply, SealedReasoning, StopReason, Usage, doubling};
+use windlass_core::message::SealedReasoning;
+use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
+use windlass_core::text::doubling;
 
 use super::{Assembler, MAX_CALLS, MAX_REPLY_BYTES};
 use crate::Delta;

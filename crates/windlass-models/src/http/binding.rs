@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use url::Url;
-use windlass_core::Secret;
+use windlass_core::secret::Secret;
 
 use crate::wires::WireFacts;
 
@@ -39,7 +39,7 @@ fn is_credential(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::{HttpModel, HttpModelConfig, Model as _};
-    use windlass_core::Secret;
+    use windlass_core::secret::Secret;
 
     fn bound(url: &str, key: &str, headers: &[(&str, &str)]) -> Vec<(String, String)> {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value)));

@@ -11,7 +11,9 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::Full;
 use tokio::time::Instant;
-use windlass_core::{FailureKind, ModelFailure, Reply, Text, Usage, mask};
+use windlass_core::Text;
+use windlass_core::model::{FailureKind, ModelFailure, Reply, Usage};
+use windlass_core::secret::mask;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::body::Body;

@@ -19,7 +19,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use tokio::task::unconstrained;
-use windlass_core::mask;
+use windlass_core::secret::mask;
 
 use super::body::Body;
 use super::connect::{Io, Unconnected, connect};

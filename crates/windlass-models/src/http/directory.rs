@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
-use windlass_core::{FailureKind, ModelFailure, mask};
+use windlass_core::model::{FailureKind, ModelFailure};
+use windlass_core::secret::mask;
 
 use super::call::Call;
 use super::model::HttpModel;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use http::Uri;
 use url::Url;
-use windlass_core::{mask, mask_url_parts};
+use windlass_core::secret::{mask, mask_url_parts};
 
 use crate::ModelError;
 use crate::wires::WireFacts;

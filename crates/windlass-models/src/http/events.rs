@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use windlass_core::Usage;
+use windlass_core::model::Usage;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::frames::{EventTooLong, Frames};

@@ -1,7 +1,7 @@
 //! Owns what a provider's error means: its status and words become a [`FailureKind`] and a [`Refusal`].
 
 use serde_json::Value;
-use windlass_core::{FailureKind, Refusal};
+use windlass_core::model::{FailureKind, Refusal};
 
 /// The most characters of an error body that a message keeps.
 const MAX_MESSAGE_CHARS: usize = 2000;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::TryFutureExt;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use windlass_core::Secret;
+use windlass_core::secret::Secret;
 
 use super::binding;
 use super::call::{Call, open};

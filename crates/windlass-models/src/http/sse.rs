@@ -1,6 +1,6 @@
 //! Owns the parser of server-sent events (WHATWG HTML, 9.2.6), fed with bytes cut anywhere.
 
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 
 use super::frames::EventTooLong;
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use windlass_core::Prices;
+use windlass_core::model::Prices;
 
 use super::{Address, Auto, ListPrice, PROVIDERS, list_price, provider, provider_names, quirks_of_host};
 

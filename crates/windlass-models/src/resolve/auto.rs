@@ -24,7 +24,7 @@ const MAX_PROBE_BYTES: usize = 1024 * 1024;
 /// What `auto` found.
 #[derive(Clone, Debug)]
 pub struct Auto {
-    /// The model's name, to be used as [`ModelChoice::name`](windlass_core::ModelChoice::name).
+    /// The model's name, to be used as [`ModelChoice::name`](windlass_core::model::ModelChoice::name).
     pub name: String,
     /// The model.
     pub model: Arc<dyn Model>,

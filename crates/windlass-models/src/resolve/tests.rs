@@ -1,6 +1,6 @@
 use super::{ModelSettings, resolve, resolve_server};
 use crate::ModelError;
-use windlass_core::Secret;
+use windlass_core::secret::Secret;
 
 fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + Sync + 'v {
     move |name| variables.iter().find(|(have, _)| *have == name).map(|(_, value)| (*value).to_owned())

@@ -2,10 +2,9 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
-use windlass_core::{
-    AssistantMessage, Content, Message, ModelChoice, Purpose, Reply, StopReason, ToolCall, ToolChoice,
-    ToolMessage, ToolSpec,
-};
+use windlass_core::message::{AssistantMessage, Content, ToolCall, ToolMessage};
+use windlass_core::model::{ModelChoice, Purpose, Reply, StopReason, ToolChoice};
+use windlass_core::{Message, ToolSpec};
 
 use super::Tour;
 use crate::{Delta, Model, ModelRequest, PrefixCell, assemble};

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_core::{FailureKind, Refusal, Reply, Text, Usage};
+use windlass_core::Text;
+use windlass_core::model::{FailureKind, Refusal, Reply, Usage};
 
 use crate::http::{ErrorWords, Framing, Report};
 use crate::{Delta, ModelRequest};

@@ -6,7 +6,8 @@
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
-use windlass_core::{Message, Results, ToolSpec};
+use windlass_core::policy::Results;
+use windlass_core::{Message, ToolSpec};
 
 use super::Dialect;
 use crate::{ModelRequest, PrefixCell};

@@ -1,7 +1,7 @@
 //! The conformance suite: our own models pass it, and it finds what is broken.
 
 use futures_util::stream;
-use windlass_core::{Reply, Usage};
+use windlass_core::model::{Reply, Usage};
 use windlass_models::{Delta, Deltas, Model, ModelRequest, Tour, conformance};
 
 use crate::server::*;

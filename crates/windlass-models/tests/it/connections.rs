@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use tokio::runtime::{Builder, Runtime};
-use windlass_core::FailureKind;
+use windlass_core::model::FailureKind;
 use windlass_models::HttpModelConfig;
 use windlass_models::{HttpClient, HttpModel};
 

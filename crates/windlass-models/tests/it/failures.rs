@@ -2,7 +2,8 @@
 
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
-use windlass_core::{FailureKind, MAX_REPLY_BYTES, Secret, Usage};
+use windlass_core::model::{FailureKind, MAX_REPLY_BYTES, Usage};
+use windlass_core::secret::Secret;
 use windlass_models::{Delta, HttpModel, HttpModelConfig, Model};
 
 use crate::server::*;

@@ -7,7 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use windlass_core::{History, Message, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
+use windlass_core::Message;
+use windlass_core::message::History;
+use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
 use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 
 /// What the server does with a request.

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use tokio::net::{TcpSocket, TcpStream};
-use windlass_core::FailureKind;
+use windlass_core::model::FailureKind;
 use windlass_models::{Delta, Model, Timeouts};
 
 use crate::server::*;

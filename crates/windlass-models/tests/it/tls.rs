@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use windlass_core::FailureKind;
+use windlass_core::model::FailureKind;
 use windlass_models::{HttpModel, HttpModelConfig};
 
 use crate::server::*;

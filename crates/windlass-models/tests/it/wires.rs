@@ -1,7 +1,8 @@
 //! What goes over the wire when all is well.
 
 use futures_util::StreamExt;
-use windlass_core::{Secret, Usage};
+use windlass_core::model::Usage;
+use windlass_core::secret::Secret;
 use windlass_models::{Delta, HttpModel, HttpModelConfig, Model, ModelError};
 
 use crate::server::*;

@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeSeed, EnumAccess, Error, SeqAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use windlass_core::nearest;
 use windlass_core::settings::refusal;
+use windlass_core::text::nearest;
 
 use crate::yaml::{At, Entries, Kind, OfKind, Valued, did_you_mean, of_kind};
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_core::{Merge, Secret};
+use windlass_core::policy::Merge;
+use windlass_core::secret::Secret;
 
 use super::AgentFile;
 use super::address::Address;

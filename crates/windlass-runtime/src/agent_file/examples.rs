@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use windlass_core::{AssistantMessage, CallId, Content, Message, ToolCall, ToolMessage};
+use windlass_core::message::{AssistantMessage, Content, ToolCall, ToolMessage};
+use windlass_core::{CallId, Message};
 
 use super::kinds::{Filled, LooseText};
 use crate::yaml::{At, YamlError};

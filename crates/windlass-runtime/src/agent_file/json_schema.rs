@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use windlass_core::{Checker, SchemaFault, UncheckedPattern};
+use windlass_core::schema::{Checker, SchemaFault, UncheckedPattern};
 
 use super::reading::Reading;
 use crate::yaml::{At, Problem, YamlError};

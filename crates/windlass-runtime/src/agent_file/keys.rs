@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
-use windlass_core::{LoopKeys, Merge, Preset, Transport};
+use windlass_core::policy::LoopKeys;
+use windlass_core::policy::{Merge, Preset, Transport};
 
 use super::AgentFile;
 use super::code::CodeKeys;

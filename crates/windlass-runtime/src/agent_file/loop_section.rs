@@ -2,7 +2,9 @@
 //! later.
 
 use serde_json::Value;
-use windlass_core::{LATER, LimitKey, LimitKeys, LoopKeys, Named, Policy, Preset};
+use windlass_core::Policy;
+use windlass_core::policy::LoopKeys;
+use windlass_core::policy::{LATER, LimitKey, LimitKeys, Named, Preset};
 
 use crate::yaml::{Field, Node, Place, YamlError};
 

@@ -30,7 +30,8 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use windlass_core::{Message, Transport};
+use windlass_core::Message;
+use windlass_core::policy::Transport;
 use windlass_models::resolve::Env;
 
 use crate::yaml::{self, Field, Node, YamlError};

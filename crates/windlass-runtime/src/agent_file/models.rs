@@ -6,8 +6,9 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
+use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
-use windlass_core::{ModelChoice, Prices, Secret};
 use windlass_models::{ModelSettings, Timeouts};
 
 use super::address::Address;

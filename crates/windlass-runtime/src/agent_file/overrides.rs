@@ -1,6 +1,6 @@
 //! What an entry says of its tools, beside or inside what names its kind.
 
-use windlass_core::Effect;
+use windlass_core::tool::Effect;
 use windlass_tools::ToolOverrides;
 
 /// What an entry says of its tools.
@@ -50,7 +50,7 @@ macro_rules! with_overrides {
             /// How long one try may take, in milliseconds. Default: the agent's `timeouts.tool_ms`.
             timeout_ms: Option<windlass_core::settings::Whole<1>>,
             /// What running a call twice would do.
-            effect: Option<windlass_core::Effect>,
+            effect: Option<windlass_core::tool::Effect>,
             /// Whether a person must allow each call.
             approve: Option<bool>,
             /// How often a failed call is tried again. Default: the loop's `retries`.

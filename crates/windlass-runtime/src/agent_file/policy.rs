@@ -1,6 +1,7 @@
 //! From the file to the policy of its runs.
 
-use windlass_core::{Policy, Preset};
+use windlass_core::Policy;
+use windlass_core::policy::Preset;
 use windlass_models::Timeouts;
 
 use super::AgentFile;

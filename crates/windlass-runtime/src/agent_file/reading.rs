@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::{Secret, looks_like_a_key, mask_url_parts};
+use windlass_core::secret::{Secret, looks_like_a_key, mask_url_parts};
 use windlass_models::resolve::{Env, mask_usual_keys};
 
 use super::address::Address;

@@ -2,8 +2,8 @@
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use windlass_core::policy::{LATER, Later, Preset};
 use windlass_core::settings::Word;
-use windlass_core::{LATER, Later, Preset};
 
 use super::keys::AgentKeys;
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use schemars::{Schema, SchemaGenerator};
 use serde::de::VariantAccess;
 use serde_json::Value;
-use windlass_core::{Effect, Secret, nearest};
+use windlass_core::secret::Secret;
+use windlass_core::text::nearest;
+use windlass_core::tool::Effect;
 use windlass_tools::command::{CommandSettings, CommandTool, passes_gate};
 use windlass_tools::{ToolOverrides, ToolSetError};
 

@@ -1,6 +1,6 @@
 //! What an agent file says where secrets may stand, as it is written: names of variables and literal texts.
 
-use windlass_core::Secret;
+use windlass_core::secret::Secret;
 
 use super::AgentFile;
 use crate::binding::Written;

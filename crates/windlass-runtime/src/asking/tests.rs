@@ -1,4 +1,5 @@
-use windlass_core::{RunId, Secret};
+use windlass_core::RunId;
+use windlass_core::secret::Secret;
 use windlass_store::MemoryLog;
 
 use super::*;

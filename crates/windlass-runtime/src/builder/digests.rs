@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Message, ModelChoice, Policy, Text, ToolSpec};
+use windlass_core::model::ModelChoice;
+use windlass_core::{Message, Policy, Text, ToolSpec};
 
 use super::AgentBuilder;
 use crate::binding::{Written, digest, said};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    Action, ActionId, ActionKind, Budget, CallId, Effect, InputKind, RunId, State, TaskOrder, ToolKind,
-};
+use windlass_core::budget::Budget;
+use windlass_core::event::TaskOrder;
+use windlass_core::tool::{Effect, ToolKind};
+use windlass_core::{Action, ActionId, ActionKind, CallId, InputKind, RunId, State};
 use windlass_tools::Tool;
 
 use super::Driver;

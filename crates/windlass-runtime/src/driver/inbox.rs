@@ -1,6 +1,7 @@
 //! What others send to a run: inputs of this process, and posts of the durable inbox.
 
-use windlass_core::{InputKind, ResumedBy};
+use windlass_core::InputKind;
+use windlass_core::event::ResumedBy;
 use windlass_store::{Fence, PostId, Posted};
 
 use super::{Driver, Sent};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::Share;
+use windlass_core::policy::Share;
 
 use super::Driver;
 use crate::account::{SharedAccount, account_of};

@@ -1,6 +1,7 @@
 //! What is told of a run while it is driven.
 
-use windlass_core::{LogLevel, State, evolve, narrate, overshot};
+use windlass_core::run::{LogLevel, narrate, overshot};
+use windlass_core::{State, evolve};
 use windlass_store::Batch;
 
 use super::Driver;

@@ -1,9 +1,10 @@
 //! Runs from elsewhere: checked, written down, and not acted upon.
 //!
-//! The agent of an imported run is marked ([`AgentRef::imported`](windlass_core::AgentRef::imported)), so that no agent here
+//! The agent of an imported run is marked ([`AgentRef::imported`](windlass_core::event::AgentRef::imported)), so that no agent here
 //! is that one. Resuming such a run needs an agent of your own, whose policy and tools then apply.
 
-use windlass_core::{AgentRef, Event, Fact, RunId, RunState, State, evolve, replay};
+use windlass_core::event::AgentRef;
+use windlass_core::{Event, Fact, RunId, RunState, State, evolve, replay};
 use windlass_store::{Append, Batch, Fence, Holder, Log, Store, StoreError};
 
 use crate::error::Error;

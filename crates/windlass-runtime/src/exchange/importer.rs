@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
-use windlass_core::{Cause, Event, Fact, Millis, RunId};
+use windlass_core::event::{Cause, Millis};
+use windlass_core::{Event, Fact, RunId};
 use windlass_store::{Batch, Holder, PAYLOAD_BYTES, Store};
 
 use super::hashes::{Hashes, Line as Hashed};

@@ -1,4 +1,6 @@
-use windlass_core::{ActionId, RunId, Secret, StopReason};
+use windlass_core::model::StopReason;
+use windlass_core::secret::Secret;
+use windlass_core::{ActionId, RunId};
 
 use super::*;
 

@@ -6,7 +6,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use windlass_core::{MAX_VALUES, Shape, doubling};
+use windlass_core::text::{MAX_VALUES, Shape, doubling};
 
 use super::{Partial, Reader, Source, Wanted};
 

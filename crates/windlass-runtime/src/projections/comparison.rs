@@ -1,6 +1,8 @@
 //! Two runs side by side: what they have in common, and what each did from there on.
 
-use windlass_core::{Event, Fact, RunId, RunInput, Status, Usage};
+use windlass_core::event::RunInput;
+use windlass_core::model::Usage;
+use windlass_core::{Event, Fact, RunId, Status};
 use windlass_store::Log;
 
 use crate::error::Error;

@@ -1,8 +1,8 @@
 //! The ledger of effects: what each call of a run intended, how often it was tried, what came back, and what was in doubt.
 
-use windlass_core::{
-    Answer, CallId, CallOutcome, Effect, Event, Fact, Millis, QuestionId, RunId, State, Text, evolve,
-};
+use windlass_core::event::Millis;
+use windlass_core::tool::Effect;
+use windlass_core::{Answer, CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve};
 use windlass_store::Log;
 
 use crate::error::Error;

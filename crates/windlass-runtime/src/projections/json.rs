@@ -4,7 +4,8 @@
 //!
 //! ```
 //! use windlass_runtime::projections::json;
-//! # use windlass_core::{CancelRequested, Event, Fact};
+//! # use windlass_core::{Event, Fact};
+//! # use windlass_core::event::CancelRequested;
 //!
 //! let event = Event { at: 7, fact: Fact::CancelRequested(CancelRequested { reason: Some("enough".into()) }) };
 //! assert_eq!(
@@ -14,8 +15,10 @@
 //! ```
 
 use serde_json::{Value, json};
-use windlass_core::LogLevel;
-use windlass_core::{Effect, Event, OpenQuestion, RunId, RunState, State};
+use windlass_core::run::LogLevel;
+use windlass_core::run::OpenQuestion;
+use windlass_core::tool::Effect;
+use windlass_core::{Event, RunId, RunState, State};
 use windlass_store::{Pruned, RunSummary};
 
 use super::comparison::{ComparedRun, Comparison};

@@ -1,6 +1,7 @@
 //! Replay: a run's log is decided on once more, append by append, and nothing else happens.
 
-use windlass_core::{Difference, Event, Fact, RunId, State, replay};
+use windlass_core::run::Difference;
+use windlass_core::{Event, Fact, RunId, State, replay};
 use windlass_store::{Batch, Log};
 
 use crate::agent::Agent;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
-use windlass_core::{
-    CallId, CallOutcome, Event, Fact, Message, RunId, RunInput, SessionId, Status, ToolCall,
-};
+use windlass_core::event::RunInput;
+use windlass_core::message::ToolCall;
+use windlass_core::{CallId, CallOutcome, Event, Fact, Message, RunId, SessionId, Status};
 use windlass_store::Store;
 
 use super::sessions::session_runs;

@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use windlass_core::{MemoryBounds, RunId, SessionId, Text};
+use windlass_core::policy::MemoryBounds;
+use windlass_core::{RunId, SessionId, Text};
 use windlass_store::{Index, Log, RunFilter, RunSummary, Store};
 
 use super::session_events::session_events;

@@ -2,7 +2,8 @@
 
 use opentelemetry::trace::TraceContextExt as _;
 use opentelemetry::{Array, Context, KeyValue, Value};
-use windlass_core::{Action, ActionKind, CallId, CallOutcome, InputKind, ModelFailure, Reply, State, Text};
+use windlass_core::model::{ModelFailure, Reply};
+use windlass_core::{Action, ActionKind, CallId, CallOutcome, InputKind, State, Text};
 
 use super::meters::{Meters, meters};
 use super::tokens;

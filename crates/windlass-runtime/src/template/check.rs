@@ -3,7 +3,7 @@
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 
 use super::MAX_TEMPLATE_BYTES;
 

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use windlass_core::{Shape, Steps, doubling};
+use windlass_core::text::{Shape, Steps, doubling};
 
 use super::check::check_in_steps;
 use super::{MAX_TEXT_BYTES, Template, check};

@@ -8,8 +8,8 @@ use std::fmt::Display;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, Expected, Unexpected, Visitor};
-use windlass_core::nearest;
 use windlass_core::settings::refusal_parts;
+use windlass_core::text::nearest;
 
 use super::access::{Entries, Items, Located, OfKind, Singles, Variant, Word};
 use super::at::{AT, ENTRIES, Kind, OF_KIND, SECRET};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 
 use super::error::{Problem, YamlError};
 use super::node::{Key, Node, NodeValue, Place};

@@ -1,7 +1,7 @@
 //! Taking a tree apart: each step knows its path, so that what does not fit can be named.
 
 use serde_json::Value;
-use windlass_core::nearest;
+use windlass_core::text::nearest;
 
 use super::error::{Problem, YamlError};
 use super::node::{Key, Node, NodeValue, Place};

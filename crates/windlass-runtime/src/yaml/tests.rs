@@ -212,7 +212,7 @@ fn accessors_take_what_they_say() {
 
 #[test]
 fn reading_yaml_costs_its_length() {
-    let shapes: [windlass_core::Shape; 9] = [
+    let shapes: [windlass_core::text::Shape; 9] = [
         ("a list", |n| "- 1\n".repeat(n)),
         ("a map", |n| (0..n).map(|at| format!("k{at}: 1\n")).collect::<Vec<_>>().concat()),
         ("a repeated key", |n| "k: 1\n".repeat(n)),
@@ -225,11 +225,11 @@ fn reading_yaml_costs_its_length() {
     ];
     for (what, shape) in shapes {
         let cost = |n| {
-            let steps = windlass_core::Steps::default();
+            let steps = windlass_core::text::Steps::default();
             let _read = super::load::load(&shape(n), &steps);
             steps.count()
         };
-        windlass_core::doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+        windlass_core::text::doubling(cost).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     }
     // Aliases of aliases: the copies are counted, and bounded.
     let doubled =

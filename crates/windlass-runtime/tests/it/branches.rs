@@ -1,7 +1,8 @@
 //! A34, A35: branches from Rust; what the scripted conversations do not show.
 
 use serde_json::{Map, json};
-use windlass_core::{Fact, Merge, Message, RunId, Status};
+use windlass_core::policy::Merge;
+use windlass_core::{Fact, Message, RunId, Status};
 use windlass_models::{Delta, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder, Branch, load_until};
 use windlass_store::Index;

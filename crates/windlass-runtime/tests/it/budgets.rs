@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use windlass_core::{Fact, LimitKind, ModelChoice, Prices, RunId, RunState, Share, Status};
+use windlass_core::model::{ModelChoice, Prices};
+use windlass_core::policy::{LimitKind, Share};
+use windlass_core::{Fact, RunId, RunState, Status};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Error};
 use windlass_store::Index;
 use windlass_testing::{FnModel, said};

@@ -105,5 +105,5 @@ fn e19_a_second_cancel_is_refused_and_changes_nothing() {
     }));
     assert_eq!(run.unwrap().status(), Some(Status::Cancelled));
     first.unwrap();
-    assert_eq!(second.unwrap_err().code(), "violation.stopping");
+    assert_eq!(second.unwrap_err().code(), "input.stopping");
 }

@@ -1,7 +1,8 @@
 //! E22, E30: clocks that are set back between two processes stretch no wait and no limit, are on record, and change nothing
 //! about which run is the last one.
 
-use windlass_core::{Event, Fact, LimitKind, RunId, State, Status, replay};
+use windlass_core::policy::LimitKind;
+use windlass_core::{Event, Fact, RunId, State, Status, replay};
 use windlass_runtime::{Agent, DriveOptions, Environment, Run};
 use windlass_store::{Index, Log, RunFilter};
 use windlass_testing::{BEGINNING, FnModel, SimEnvironment, said};

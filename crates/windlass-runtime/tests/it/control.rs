@@ -4,7 +4,8 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use futures_util::future::join;
-use windlass_core::{Answer, Fact, RunId, Status, ToolKind};
+use windlass_core::tool::ToolKind;
+use windlass_core::{Answer, Fact, RunId, Status};
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
 use windlass_store::Store;
@@ -42,7 +43,7 @@ fn e25_an_answer_for_a_run_that_nobody_drives_waits_for_its_resume() {
     let run = ground.wait(agent.resume(run).into_future()).unwrap();
     assert_eq!(run.status(), Some(Status::Answered));
     let late = ground.wait(agent.answer(run.id(), "q1", Answer::Approve)).unwrap_err();
-    assert_eq!(late.code(), "violation.ended");
+    assert_eq!(late.code(), "input.ended");
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn a_run_that_nobody_drives_is_ended_by_who_cancels_it() {
         assert_eq!(ground.wait(log.summary(run.id())).unwrap().holder, None);
         assert_sound(&ground, &run);
         let again = ground.wait(agent.cancel(run.id(), "again")).unwrap_err();
-        assert_eq!(again.code(), "violation.ended");
+        assert_eq!(again.code(), "input.ended");
     }
 }
 

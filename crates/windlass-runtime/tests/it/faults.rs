@@ -78,7 +78,7 @@ async fn e31_a_log_that_is_really_full_keeps_the_run_for_when_there_is_room() {
     let file = folder.path().join("log");
     let ground = Ground::new();
     let big = windlass_testing::FnTool::new("big", |_, _| async { Ok("x".repeat(10 << 20).into()) })
-        .effect(windlass_core::Effect::ReadOnly);
+        .effect(windlass_core::tool::Effect::ReadOnly);
     let build = |log: Arc<dyn Store>| {
         ground.agent(calls_then_answers(&[("big", "{}")])).tool(big.clone()).log(log).build().unwrap()
     };

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{CallId, CallOutcome, Effect, Fact, Message, Preset, RunId, Status};
+use windlass_core::policy::Preset;
+use windlass_core::tool::Effect;
+use windlass_core::{CallId, CallOutcome, Fact, Message, RunId, Status};
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, Run};
 
 use crate::ground::{Ground, assert_sound, assert_valid};
@@ -101,7 +103,7 @@ fn a_fork_of_a_run_that_had_ended_wants_an_input() {
     let (ground, agent, run) = base(&SCENARIOS[2]);
     let last = ground.state(run).version();
     let refused = ground.wait(agent.fork(run, options(last), DriveOptions::default())).unwrap_err();
-    assert_eq!(refused.code(), "violation.nothing_to_fork");
+    assert_eq!(refused.code(), "input.nothing_to_fork");
     assert!(refused.help().unwrap().contains("give an input"));
     let say = Some("And once more.".into());
     let fork =

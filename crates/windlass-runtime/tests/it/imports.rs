@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    Accepted, Adjusted, Answer, Cause, Effect, Event, Fact, Input, InputKind, InputReceived, Preset,
-    QuestionKind, ResumedBy, RunId, RunResumed, Status, TaskOrder, decide,
-};
+use windlass_core::event::{Adjusted, Cause, InputReceived, QuestionKind, ResumedBy, RunResumed, TaskOrder};
+use windlass_core::policy::Preset;
+use windlass_core::tool::Effect;
+use windlass_core::{Accepted, Answer, Event, Fact, Input, InputKind, RunId, Status, decide};
 use windlass_runtime::exchange::import_run;
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Error, ForkOptions, Run};
 use windlass_store::{Batch, Holder, Log};

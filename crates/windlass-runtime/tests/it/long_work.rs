@@ -9,7 +9,8 @@ use std::thread::{self, ThreadId};
 
 use futures_util::stream;
 use serde_json::json;
-use windlass_core::{Answer, InputKind, Secret, Status};
+use windlass_core::secret::Secret;
+use windlass_core::{Answer, InputKind, Status};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder};
 use windlass_testing::FnTool;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use windlass_core::{Fact, FailKind, Message, Status};
+use windlass_core::event::FailKind;
+use windlass_core::{Fact, Message, Status};
 use windlass_runtime::projections::replay_run;
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step, numbered};
 use windlass_testing::{FnModel, called, said};

@@ -2,7 +2,8 @@
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use windlass_core::{CallOutcome, Fact, FailKind, Message, Status};
+use windlass_core::event::FailKind;
+use windlass_core::{CallOutcome, Fact, Message, Status};
 use windlass_models::{Delta, Deltas, ModelRequest};
 use windlass_runtime::Run;
 use windlass_testing::{FnModel, FnTool, said};
@@ -55,7 +56,7 @@ fn a_tool_that_panics_gives_the_model_an_error_and_the_others_go_on() {
 fn a_check_that_panics_leaves_the_call_in_doubt() {
     let ground = Ground::slow();
     let tool = slow_tool(&ground, "t", 5)
-        .spec(|spec| spec.effect = windlass_core::Effect::Once)
+        .spec(|spec| spec.effect = windlass_core::tool::Effect::Once)
         .check(|_, _| -> std::future::Ready<_> { panic!("no idea") });
     let agent = ground.agent(calls_then_answers(&[("t", "{}")])).tool(tool).build().unwrap();
     let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
@@ -64,7 +65,7 @@ fn a_check_that_panics_leaves_the_call_in_doubt() {
     let prepared = ground.wait(agent.resume(run).options(options()).prepare()).unwrap();
     let run = ground.drive(prepared, |_| false).unwrap();
     assert_eq!(run.status(), None);
-    assert_eq!(run.questions()[0].kind, windlass_core::QuestionKind::Outcome);
+    assert_eq!(run.questions()[0].kind, windlass_core::event::QuestionKind::Outcome);
 }
 
 fn failed(model: impl Fn(usize, ModelRequest) -> Deltas + Send + Sync + 'static) -> (Ground, Run, String) {
@@ -124,7 +125,7 @@ fn a_stream_that_ends_before_anything_came_is_no_answer_but_tried_again() {
 #[test]
 fn e04_a_whole_reply_without_text_or_calls_is_an_empty_answer() {
     let ground = Ground::new();
-    let model = FnModel::new(|_| vec![Delta::Stop(windlass_core::StopReason::Stop)]);
+    let model = FnModel::new(|_| vec![Delta::Stop(windlass_core::model::StopReason::Stop)]);
     let run = drive(&ground, &ground.agent(model).build().unwrap());
     assert_eq!((run.status(), run.text()), (Some(Status::Answered), Some("")));
 }
@@ -140,7 +141,7 @@ fn a_result_below_the_bound_is_kept_and_shared() {
         Fact::CallFinished(finished) => Some(finished.outcome),
         _ => None,
     });
-    let Some(CallOutcome::Ok { content: windlass_core::Content::Text(stored) }) = stored else {
+    let Some(CallOutcome::Ok { content: windlass_core::message::Content::Text(stored) }) = stored else {
         panic!("{stored:?}")
     };
     assert_eq!(stored.len(), 65_530);
@@ -148,6 +149,6 @@ fn a_result_below_the_bound_is_kept_and_shared() {
         Message::Tool(result) => Some(result.content.clone()),
         _ => None,
     });
-    let Some(windlass_core::Content::Text(shown)) = shown else { panic!("no result") };
+    let Some(windlass_core::message::Content::Text(shown)) = shown else { panic!("no result") };
     assert!(std::sync::Arc::ptr_eq(&stored, &shown), "the text is in memory twice");
 }

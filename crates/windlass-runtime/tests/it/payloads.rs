@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Answer, CallOutcome, Content, Fact, InputKind, Media, MediaSource, Message, Part};
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Media, MediaSource};
+use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message};
 use windlass_runtime::{Agent, DriveOptions};
 use windlass_store::{Inbox, Index, Log, Payloads, RunFilter, SqliteLog};
 use windlass_testing::{FnModel, FnTool, called, said};

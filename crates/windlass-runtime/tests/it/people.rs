@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{join, join_all};
-use windlass_core::{
-    Answer, CallOutcome, DeniedBy, Fact, InputKind, Message, QuestionId, QuestionKind, RunId, Status,
-};
+use windlass_core::event::{DeniedBy, QuestionKind};
+use windlass_core::{Answer, CallOutcome, Fact, InputKind, Message, QuestionId, RunId, Status};
 use windlass_runtime::control::{Delivery, post};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Error, Run};
 use windlass_store::{Inbox, Index};
@@ -94,7 +93,7 @@ fn e23_answers_from_several_tasks_at_once_each_reach_their_own_call() {
         );
         let edited = ground.facts(id).into_iter().find_map(|fact| match fact {
             Fact::CallDecided(decided)
-                if matches!(decided.decision, windlass_core::Decision::Edited { .. }) =>
+                if matches!(decided.decision, windlass_core::event::Decision::Edited { .. }) =>
             {
                 Some(decided.call)
             }
@@ -161,7 +160,7 @@ fn e24_an_approval_survives_a_restart_and_is_used_once() {
         {
             Ok(prepared) => prepared,
             Err(error) => {
-                assert_eq!(error.code(), "violation.ended");
+                assert_eq!(error.code(), "input.ended");
                 break;
             }
         };
@@ -200,17 +199,17 @@ fn e28_wrong_unknown_second_and_late_answers_are_refused_by_the_handle() {
     let (run, ()) = ground.wait(join(prepared.drive(), async {
         ground.environment.sleep_until(BEGINNING + 10).await;
         let wrong = handle.answer("q1", Answer::Text("yes".into())).await.unwrap_err();
-        assert_eq!(wrong.code(), "violation.wrong_answer");
+        assert_eq!(wrong.code(), "input.wrong_answer");
         let why = std::error::Error::source(&wrong).unwrap().to_string();
         assert!(why.contains("expects approve") && why.contains("found a text"), "{why}");
-        assert_eq!(code(handle.answer("q7", Answer::Approve).await), "violation.unknown_question");
+        assert_eq!(code(handle.answer("q7", Answer::Approve).await), "input.unknown_question");
         handle.answer("q1", Answer::Approve).await.unwrap();
-        assert_eq!(code(handle.answer("q1", Answer::Approve).await), "violation.unknown_question");
+        assert_eq!(code(handle.answer("q1", Answer::Approve).await), "input.unknown_question");
     }));
     assert_eq!(run.unwrap().status(), Some(Status::Answered));
-    assert_eq!(code(ground.wait(handle.answer("q1", Answer::Approve))), "violation.ended");
-    assert_eq!(code(ground.wait(handle.steer("too late"))), "violation.ended");
-    assert_eq!(code(ground.wait(handle.cancel("enough"))), "violation.ended");
+    assert_eq!(code(ground.wait(handle.answer("q1", Answer::Approve))), "input.ended");
+    assert_eq!(code(ground.wait(handle.steer("too late"))), "input.ended");
+    assert_eq!(code(ground.wait(handle.cancel("enough"))), "input.ended");
 }
 
 #[test]
@@ -219,18 +218,18 @@ fn e28_what_does_not_fit_is_refused_before_it_is_posted() {
     let agent = one(&ground).build().unwrap();
     let run = suspended(&ground, &agent).id();
     let send = |question: &str, answer| code(ground.wait(agent.post(run, answered(question, answer))));
-    assert_eq!(send("q1", Answer::RunAgain), "violation.wrong_answer");
-    assert_eq!(send("q2", Answer::Approve), "violation.unknown_question");
+    assert_eq!(send("q1", Answer::RunAgain), "input.wrong_answer");
+    assert_eq!(send("q2", Answer::Approve), "input.unknown_question");
     assert_eq!(
         send("q1", Answer::ApproveWith { args: serde_json::json!("no object") }),
-        "violation.bad_arguments"
+        "input.bad_arguments"
     );
     let nowhere = post(&*ground.memory, RunId::from_number(77), BEGINNING, answered("q1", Answer::Approve));
     assert_eq!(code(ground.wait(nowhere)), "store.unknown_run");
     assert!(ground.wait(ground.memory.inbox(run, None)).unwrap().is_empty());
     ground.wait(agent.post(run, answered("q1", Answer::Approve))).unwrap();
     assert_eq!(resumed(&ground, &agent, run).status(), Some(Status::Answered));
-    assert_eq!(send("q1", Answer::Approve), "violation.ended");
+    assert_eq!(send("q1", Answer::Approve), "input.ended");
 }
 
 #[test]
@@ -332,7 +331,7 @@ fn e25_an_answer_given_by_the_handle_at_any_moment_is_not_lost() {
                 );
             }
             (Err(error), None) => {
-                assert_eq!(error.code(), "violation.unknown_question", "after {turns} turns");
+                assert_eq!(error.code(), "input.unknown_question", "after {turns} turns");
             }
             (told, status) => panic!("after {turns} turns: {told:?}, {status:?}"),
         }

@@ -122,7 +122,7 @@ async fn a_driver_that_is_dropped_gives_its_run_free_on_disk_too() {
     });
     let agent = Agent::builder("dropped")
         .model("m", Arc::new(calls_then_answers(&[("work", "{}")])))
-        .tool(hangs_once.effect(windlass_core::Effect::ReadOnly))
+        .tool(hangs_once.effect(windlass_core::tool::Effect::ReadOnly))
         .log(log)
         .build()
         .unwrap();
@@ -144,7 +144,7 @@ async fn a_run_whose_work_is_always_ready_leaves_others_their_turn() {
     let agent = Agent::builder("busy")
         .model("m", Arc::new(forever))
         .tool(tick)
-        .limit(windlass_core::LimitKind::ModelCalls, 1e9)
+        .limit(windlass_core::policy::LimitKind::ModelCalls, 1e9)
         .build()
         .unwrap();
     let prepared = agent.prepare("Go.", DriveOptions::default()).await.unwrap();

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Message, Preset, Status, Wire};
+use windlass_core::policy::{Preset, Wire};
+use windlass_core::{Message, Status};
 use windlass_runtime::Agent;
 use windlass_runtime::projections::replay_run;
 use windlass_testing::{FnModel, FnTool, said};

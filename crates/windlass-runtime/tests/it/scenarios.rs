@@ -5,7 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream;
-use windlass_core::{Answer, Effect, FailureKind, LimitKind, Message, QuestionKind, ToolKind};
+use windlass_core::event::QuestionKind;
+use windlass_core::model::FailureKind;
+use windlass_core::policy::LimitKind;
+use windlass_core::tool::{Effect, ToolKind};
+use windlass_core::{Answer, Message};
 use windlass_models::{Delta, ModelRequest};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment};
 use windlass_testing::{FnModel, FnPeople, FnTool, called, model_failure, said, step_aside};

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
 use futures_util::future::join;
-use windlass_core::{Effect, QuestionKind, Status, ToolKind};
+use windlass_core::Status;
+use windlass_core::event::QuestionKind;
+use windlass_core::tool::{Effect, ToolKind};
 use windlass_runtime::{Agent, AgentBuilder, Error, in_full};
 use windlass_testing::{FnModel, FnPeople, FnTool, called, said, step_aside};
 use windlass_tools::{Service, ServiceError, SharedService, Tool};

@@ -3,7 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use windlass_core::{Fact, InputKind, LimitKind, RunId, RunState, Status, ToolKind, Usage};
+use windlass_core::model::Usage;
+use windlass_core::policy::LimitKind;
+use windlass_core::tool::ToolKind;
+use windlass_core::{Fact, InputKind, RunId, RunState, Status};
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate};
 use windlass_store::Index;
 use windlass_testing::FnTool;

@@ -289,7 +289,7 @@ fn e17_a_subscription_can_begin_after_what_is_known_already() {
 
 #[test]
 fn e16_pieces_of_a_broken_reply_are_void_and_the_estimate_of_it_is_counted() {
-    use windlass_core::FailureKind;
+    use windlass_core::model::FailureKind;
     use windlass_testing::model_failure;
     let ground = Ground::new();
     let model = FnModel::streaming(|place, request| {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::join;
-use windlass_core::{CallOutcome, Fact, InputKind, LimitKind, Message, Preset, Status, ToolKind};
+use windlass_core::policy::{LimitKind, Preset};
+use windlass_core::tool::ToolKind;
+use windlass_core::{CallOutcome, Fact, InputKind, Message, Status};
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, Environment, Run};
 use windlass_store::Store;
 use windlass_testing::{BEGINNING, FnModel, FnTool, called, model_failure, said};
@@ -100,8 +102,9 @@ fn e20_a_tool_that_is_out_of_time_has_its_grace_and_its_late_result_does_not_cou
 #[test]
 fn e20_a_check_that_hangs_ends_with_the_grace() {
     let ground = Ground::new();
-    let tool =
-        lingering(&ground, 0, Ok("never")).spec(|spec| spec.effect = windlass_core::Effect::Once).check({
+    let tool = lingering(&ground, 0, Ok("never"))
+        .spec(|spec| spec.effect = windlass_core::tool::Effect::Once)
+        .check({
             let seen = ground.seen.clone();
             move |_, _| {
                 let guard = seen.guard();
@@ -239,7 +242,7 @@ fn e22_a_deadline_ends_a_tool_a_model_call_an_approval_a_question_and_a_wait() {
             |g| {
                 g.agent(FnModel::streaming(|_, request| {
                     let mut failure =
-                        model_failure(&request, windlass_core::FailureKind::RateLimited, "wait");
+                        model_failure(&request, windlass_core::model::FailureKind::RateLimited, "wait");
                     failure.retry_after_ms = Some(20_000);
                     Box::pin(futures_util::stream::iter([Err(failure)]))
                 }))

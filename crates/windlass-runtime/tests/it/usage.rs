@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use windlass_core::{Fact, FailureKind, InputKind, LimitKind, ModelChoice, Prices, Status, Usage};
+use windlass_core::model::{FailureKind, ModelChoice, Prices, Usage};
+use windlass_core::policy::LimitKind;
+use windlass_core::{Fact, InputKind, Status};
 use windlass_models::{Delta, Model};
 use windlass_runtime::{Agent, AgentBuilder, Run};
 use windlass_testing::{FnModel, FnTool, called, model_failure, said};
@@ -30,9 +32,12 @@ fn agent(ground: &Ground, model: FnModel) -> AgentBuilder {
 }
 
 /// A broken call that had cost as much as a whole one.
-fn paid_failure(request: &windlass_models::ModelRequest, kind: FailureKind) -> windlass_core::ModelFailure {
+fn paid_failure(
+    request: &windlass_models::ModelRequest,
+    kind: FailureKind,
+) -> windlass_core::model::ModelFailure {
     let usage = Usage { input: 20, output: 10, ..Usage::default() };
-    windlass_core::ModelFailure { usage, ..model_failure(request, kind, "broken") }
+    windlass_core::model::ModelFailure { usage, ..model_failure(request, kind, "broken") }
 }
 
 fn assert_calls_paid(ground: &Ground, run: &Run, calls: u64) {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use windlass_core::{FailureKind, Preset, Status, ToolSpec, Wire};
+use windlass_core::model::FailureKind;
+use windlass_core::policy::{Preset, Wire};
+use windlass_core::{Status, ToolSpec};
 use windlass_models::ModelRequest;
 use windlass_runtime::{Agent, DriveOptions, ForkOptions, Run};
 use windlass_testing::{FnModel, FnTool, model_failure, said};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Cause, HookEnd, StepEdits};
+use windlass_core::event::Cause;
+use windlass_core::run::{HookEnd, StepEdits};
 
 use super::sample::{append, begin, fence, flat, id, said, steer};
 use super::{Verdict, holds, refused, same, works};

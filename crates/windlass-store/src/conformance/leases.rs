@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CLOCK_JUMP_MS, RunState, Status};
+use windlass_core::event::CLOCK_JUMP_MS;
+use windlass_core::{RunState, Status};
 
 use super::sample::{append, begin, end, ended, fence, holder, said, steer};
 use super::{Verdict, holds, refused, same, works};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{AgentRef, FailKind, LimitKind, RunId, RunStarted, RunState, SessionId, Status};
+use windlass_core::event::{AgentRef, FailKind, RunStarted};
+use windlass_core::policy::LimitKind;
+use windlass_core::{RunId, RunState, SessionId, Status};
 
 use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_session, said, started};
 use super::{Verdict, holds, same, works};

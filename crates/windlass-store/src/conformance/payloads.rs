@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref};
+use windlass_core::event::CallFinished;
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Ref};
+use windlass_core::{CallOutcome, Event};
 
 use super::sample::{BEGAN, append, begin};
 use super::{Verdict, holds, refused, same, works};

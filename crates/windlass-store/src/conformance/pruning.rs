@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Base, RunId, RunStarted, Status};
+use windlass_core::event::{Base, RunStarted};
+use windlass_core::{RunId, Status};
 
 use super::sample::{BEGAN, append, begin, begin_as, end, fence, id, in_session, said, started};
 use super::{Verdict, refused, same, works};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    AgentRef, Budget, Cause, Event, Fact, InputKind, Message, Millis, Preset, RunEnded, RunId, RunInput,
-    RunStarted, RunState, SessionId, Status, Steered, Usage,
-};
+use windlass_core::budget::Budget;
+use windlass_core::event::{AgentRef, Cause, Millis, RunEnded, RunInput, RunStarted, Steered};
+use windlass_core::model::Usage;
+use windlass_core::policy::Preset;
+use windlass_core::{Event, Fact, InputKind, Message, RunId, RunState, SessionId, Status};
 
 use super::works;
 use crate::{Append, Batch, Fence, Holder, Store};

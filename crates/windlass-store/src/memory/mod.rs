@@ -10,7 +10,8 @@ mod runs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
-use windlass_core::{InputKind, Millis, RunId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{InputKind, RunId, Text};
 
 use crate::error::StoreError;
 use crate::inbox::{Inbox, PostId, Posted};

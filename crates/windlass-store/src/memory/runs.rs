@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::payloads::Payloads;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use windlass_core::{CLOCK_JUMP_MS, InputKind, Millis, RunId, RunState};
+use windlass_core::event::{CLOCK_JUMP_MS, Millis};
+use windlass_core::{InputKind, RunId, RunState};
 
 use crate::error::StoreError;
 use crate::opening::{self, Opening};

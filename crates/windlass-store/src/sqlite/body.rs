@@ -8,7 +8,8 @@ use std::fmt::{self, Write as _};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use windlass_core::{Cause, Event, Fact, Millis, RunId};
+use windlass_core::event::{Cause, Millis};
+use windlass_core::{Event, Fact, RunId};
 
 use crate::Batch;
 use crate::error::StoreError;
@@ -179,7 +180,7 @@ impl<'de> DeserializeSeed<'de> for Body<'_> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::Steered;
+    use windlass_core::event::Steered;
 
     use super::*;
 

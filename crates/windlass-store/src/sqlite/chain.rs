@@ -6,7 +6,8 @@
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Millis, RunId};
+use windlass_core::RunId;
+use windlass_core::event::Millis;
 
 use super::rows::{self, Fault};
 use crate::PostId;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use windlass_core::{Fact, Millis, RunId, RunState, Text};
+use windlass_core::event::Millis;
+use windlass_core::{Fact, RunId, RunState, Text};
 
 use super::chain::Link;
 use super::pins::{self, Pins};

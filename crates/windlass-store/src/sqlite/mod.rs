@@ -31,7 +31,8 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use rusqlite::Connection;
-use windlass_core::{InputKind, Millis, RunId, Text};
+use windlass_core::event::Millis;
+use windlass_core::{InputKind, RunId, Text};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::error::StoreError;

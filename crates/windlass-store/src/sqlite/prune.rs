@@ -2,7 +2,8 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use windlass_core::{CLOCK_JUMP_MS, RunId};
+use windlass_core::RunId;
+use windlass_core::event::CLOCK_JUMP_MS;
 
 use super::holders::{self, now_ms};
 use super::pins;

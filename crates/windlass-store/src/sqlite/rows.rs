@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use windlass_core::{CLOCK_JUMP_MS, RunId, RunState, SessionId, Status};
+use windlass_core::event::CLOCK_JUMP_MS;
+use windlass_core::{RunId, RunState, SessionId, Status};
 
 use super::{body, holders};
 use crate::error::StoreError;

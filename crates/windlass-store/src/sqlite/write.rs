@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use windlass_core::{Millis, RunId};
+use windlass_core::RunId;
+use windlass_core::event::Millis;
 
 use super::changes::{Desk, NewEvents};
 use super::rows::Fault;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use windlass_core::{Cause, Event, RunId, RunState};
+use windlass_core::event::Cause;
+use windlass_core::{Event, RunId, RunState};
 use windlass_store::{
     Answer, Append, Batch, Batches, Fence, Inbox, Index, Leases, Log, MemoryLog, Payloads, PostId, Posted,
     Prune, Pruned, Pruning, RunFilter, RunSummary, Store, StoreError, Wake, conformance,

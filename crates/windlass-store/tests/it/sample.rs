@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    AgentRef, Base, Budget, Cause, Event, Fact, Message, Preset, RunEnded, RunId, RunInput, RunStarted,
-    RunState, Status, Steered, Usage,
-};
+use windlass_core::budget::Budget;
+use windlass_core::event::{AgentRef, Base, Cause, RunEnded, RunInput, RunStarted, Steered};
+use windlass_core::model::Usage;
+use windlass_core::policy::Preset;
+use windlass_core::{Event, Fact, Message, RunId, RunState, Status};
 use windlass_store::{Append, Fence, Holder, Store};
 
 pub(crate) fn id(number: u128) -> RunId {

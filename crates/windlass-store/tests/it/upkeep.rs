@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use windlass_core::{CallFinished, CallOutcome, Content, Event, Part, Ref, RunId, RunState, Status};
+use windlass_core::event::CallFinished;
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Ref};
+use windlass_core::{CallOutcome, Event, RunId, RunState, Status};
 use windlass_store::{Append, Index, Leases, Log, Payloads, Prune, Pruning, RunFilter, SqliteLog};
 
 use crate::sample::{append, begin, end, fence, id, said, started, words};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::{StreamExt, stream};
-use windlass_core::{FailureKind, Millis, ModelFailure, ToolChoice};
+use windlass_core::event::Millis;
+use windlass_core::model::{FailureKind, ModelFailure, ToolChoice};
 use windlass_models::{Delta, Deltas, Model, ModelRequest};
 use windlass_runtime::Environment;
 

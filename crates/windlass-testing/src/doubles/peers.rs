@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::{Amount, CallOutcome, Message, Text, Usage};
+use windlass_core::budget::Amount;
+use windlass_core::model::Usage;
+use windlass_core::{CallOutcome, Message, Text};
 use windlass_runtime::{AgentDelegate, Delegate, Task, TaskEnd};
 
 use crate::fixture::{During, PeerStep, SentRequest};

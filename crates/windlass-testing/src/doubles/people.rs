@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use windlass_core::{Answer, InputKind, OpenQuestion, QuestionKind, RunId, State, ToolCall};
+use windlass_core::event::QuestionKind;
+use windlass_core::message::ToolCall;
+use windlass_core::run::OpenQuestion;
+use windlass_core::{Answer, InputKind, RunId, State};
 use windlass_runtime::{Environment, People, load};
 
 use crate::crash::CrashLog;

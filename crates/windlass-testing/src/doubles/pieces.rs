@@ -1,7 +1,7 @@
 //! What an entry of a scripted model brings, as the pieces of a stream.
 
 use serde_json::Value;
-use windlass_core::{FailureKind, ModelFailure};
+use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_models::wires::Wire;
 use windlass_models::wires::openai_chat::OpenAiChat;
 use windlass_models::{Assembler, Delta, ModelRequest};

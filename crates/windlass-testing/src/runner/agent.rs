@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{ModelChoice, ToolSpec};
+use windlass_core::ToolSpec;
+use windlass_core::model::ModelChoice;
 use windlass_runtime::agent_file::{
     AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::{Fact, State, StateKind, evolve, rebuild};
+use windlass_core::run::StateKind;
+use windlass_core::{Fact, State, evolve, rebuild};
 
 use super::outcome::Outcome;
 

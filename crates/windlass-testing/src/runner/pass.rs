@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::Value;
-use windlass_core::{Event, Fact, InputKind, Message, QuestionId, ResumedBy, RunId, SessionId, State};
+use windlass_core::event::ResumedBy;
+use windlass_core::{Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_runtime::{
     Agent, DriveOptions, Environment, Error, People, Prepared, Run, RunMessages, in_full as refusal, load,
     load_until,

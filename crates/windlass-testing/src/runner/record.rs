@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::{
-    BRANCH_TOOL, CallId, CallOutcome, Event, Fact, FailureKind, PARENT_TOOL, QuestionId, RunId, State, Text,
-    ToolCall, evolve, narrate, overshot, replay,
-};
+use windlass_core::message::ToolCall;
+use windlass_core::model::FailureKind;
+use windlass_core::run::{narrate, overshot};
+use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL};
+use windlass_core::{CallId, CallOutcome, Event, Fact, QuestionId, RunId, State, Text, evolve, replay};
 use windlass_store::Batch;
 
 use crate::fixture::{AskedQuestion, Update};

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::{CallId, Event, Fact, Message, State, Status, Usage};
+use windlass_core::model::Usage;
+use windlass_core::{CallId, Event, Fact, Message, State, Status};
 
 use super::pass::STEERED;
 use super::record::RunRecord;

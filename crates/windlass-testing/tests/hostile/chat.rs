@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use windlass_core::{FailureKind, History, Message, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
+use windlass_core::Message;
+use windlass_core::message::History;
+use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
 use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 use windlass_testing::hostile::{Attack, HostileServer, Sample};
 

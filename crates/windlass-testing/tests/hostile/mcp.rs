@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Effect, RunId, check_args};
+use windlass_core::RunId;
+use windlass_core::schema::check_args;
+use windlass_core::tool::Effect;
 use windlass_testing::hostile::{Attack, HostileServer, HostileTools, Sample, ToolAttack};
 use windlass_tools::mcp::{Lifecycle, McpConfig, McpError, McpServer, Restart};
 use windlass_tools::{ToolContext, ToolSet};

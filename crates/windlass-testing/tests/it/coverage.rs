@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use windlass_core::{InputKind, StateKind};
+use windlass_core::InputKind;
+use windlass_core::run::StateKind;
 use windlass_testing::fixture::{Case, FixtureFile};
 use windlass_testing::{RunnerOptions, Visited, cancel_everywhere, run_case, steer_everywhere};
 

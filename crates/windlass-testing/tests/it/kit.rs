@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use windlass_core::{Effect, Event, LimitKind, Message, QuestionKind, RunId, Status};
+use windlass_core::event::QuestionKind;
+use windlass_core::policy::LimitKind;
+use windlass_core::tool::Effect;
+use windlass_core::{Event, Message, RunId, Status};
 use windlass_runtime::{Agent, DriveOptions, Environment};
 use windlass_store::{Index, MemoryLog, Store, conformance};
 use windlass_testing::{

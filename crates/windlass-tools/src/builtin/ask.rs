@@ -2,7 +2,8 @@
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{ToolKind, ToolSpec};
+use windlass_core::ToolSpec;
+use windlass_core::tool::ToolKind;
 
 use crate::function::Properties;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};

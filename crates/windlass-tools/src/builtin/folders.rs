@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
-use windlass_core::Secret;
+use windlass_core::secret::Secret;
 
 use crate::binding::Bound;
 use crate::error::ToolSetError;

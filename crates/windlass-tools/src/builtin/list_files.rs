@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, FileType};
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{ToolSpec, covers};
+use windlass_core::ToolSpec;
+use windlass_core::text::covers;
 
 use super::folders::{Folders, told};
 use crate::binding::Bound;

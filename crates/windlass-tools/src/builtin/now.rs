@@ -3,7 +3,8 @@
 use chrono::{DateTime, FixedOffset, Local, SecondsFormat, Utc};
 use futures_core::future::BoxFuture;
 use serde_json::{Value, json};
-use windlass_core::{Millis, ToolSpec};
+use windlass_core::ToolSpec;
+use windlass_core::event::Millis;
 
 use crate::function::Properties;
 use crate::tool::{Tool, ToolContext, ToolResult};

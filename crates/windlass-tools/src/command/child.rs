@@ -8,7 +8,7 @@ use futures_util::future;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
-use windlass_core::SECRET_MARGIN;
+use windlass_core::secret::SECRET_MARGIN;
 
 use super::gate::{self, Gate};
 use crate::tool::ToolError;

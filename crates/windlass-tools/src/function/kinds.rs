@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass_core::Content;
+use windlass_core::message::Content;
 
 use crate::tool::{ToolError, ToolResult};
 

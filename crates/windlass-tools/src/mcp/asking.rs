@@ -22,7 +22,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 
 /// The longest message with which a server may ask for something, or tell something that nobody asked for, in bytes (16 KiB).
 /// The answer repeats the id of a request, so this times [`MAX_UNANSWERED`] is the most that waits (16 MiB).

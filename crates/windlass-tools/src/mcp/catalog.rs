@@ -7,7 +7,10 @@ use std::sync::{Arc, Weak};
 use rmcp::model::{Tool as ServerTool, ToolAnnotations};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use windlass_core::{Effect, ToolSpec, covers, mask, mask_json};
+use windlass_core::ToolSpec;
+use windlass_core::secret::{mask, mask_json};
+use windlass_core::text::covers;
+use windlass_core::tool::Effect;
 
 use super::config::McpConfig;
 use super::error::McpError;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::json;
-use windlass_core::Secret;
+use windlass_core::secret::Secret;
 
 use super::mask::shown_url;
 use crate::binding::Bound;

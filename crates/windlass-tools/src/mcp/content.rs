@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
-use windlass_core::{Content, Media, MediaSource, Part};
+use windlass_core::message::Part;
+use windlass_core::message::{Content, Media, MediaSource};
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use crate::tool::{ToolError, ToolResult};

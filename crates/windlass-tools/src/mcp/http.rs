@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
-use windlass_core::Secret;
+use windlass_core::secret::Secret;
 use windlass_threads::beside;
 
 use super::asking::Fault;

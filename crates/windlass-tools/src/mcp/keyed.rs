@@ -12,7 +12,7 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 
 use super::asking::Fault;
 use super::call::META_IDEMPOTENCY_KEY;

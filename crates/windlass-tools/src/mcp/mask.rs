@@ -1,11 +1,11 @@
 //! Owns the [`Mask`] that hides a server's secrets in texts.
 
-use windlass_core::{mask, mask_url_parts};
+use windlass_core::secret::{mask, mask_url_parts};
 
 use super::config::{McpConfig, McpTransport};
 
 /// Hides secrets in the texts of errors: servers and HTTP libraries like to repeat what they were given. Headers and the
-/// child's environment are [`Secret`](windlass_core::Secret)s and masked as such; what is left is the URL.
+/// child's environment are [`Secret`](windlass_core::secret::Secret)s and masked as such; what is left is the URL.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mask {
     /// The URL in the forms in which it may turn up, and how it is shown.

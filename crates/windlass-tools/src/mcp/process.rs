@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use windlass_core::{SECRET_MARGIN, mask_and_cut};
+use windlass_core::secret::{SECRET_MARGIN, mask_and_cut};
 
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;

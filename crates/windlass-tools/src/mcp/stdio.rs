@@ -19,7 +19,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 use windlass_threads::{LARGE_BYTES, off_thread};
 
 use super::asking::{Fault, Incoming};
@@ -225,7 +225,7 @@ fn quoted(line: &str) -> String {
 mod tests {
     use std::process::Stdio;
 
-    use windlass_core::{Shape, doubling};
+    use windlass_core::text::{Shape, doubling};
 
     use super::*;
 

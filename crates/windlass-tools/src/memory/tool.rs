@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
-use windlass_core::{Effect, ToolSpec};
+use windlass_core::ToolSpec;
+use windlass_core::tool::Effect;
 
 use super::store::Store;
 use super::{MAX_CONTENT, MAX_FOUND, MAX_KEY, MAX_QUERY, MAX_TAG, MAX_TAGS};

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::{Value, json};
-use windlass_core::{Effect, ToolSpec};
+use windlass_core::ToolSpec;
+use windlass_core::tool::Effect;
 
 use super::*;
 use crate::overrides::ToolOverrides;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use windlass_core::{CallOutcome, Effect};
+use windlass_core::CallOutcome;
+use windlass_core::tool::Effect;
 use windlass_tools::command::{CommandSettings, CommandTool};
 use windlass_tools::{Tool, ToolError};
 

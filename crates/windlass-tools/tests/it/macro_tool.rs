@@ -8,7 +8,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use windlass_core::{CallOutcome, Content, Effect};
+use windlass_core::CallOutcome;
+use windlass_core::message::Content;
+use windlass_core::tool::Effect;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolSet, tool};
 
 use crate::context::context;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_core::{CallId, Effect, RunId};
+use windlass_core::tool::Effect;
+use windlass_core::{CallId, RunId};
 use windlass_tools::conformance::Conformance;
 use windlass_tools::memory::{MAX_CONTENT, MAX_KEY, Memory};
 use windlass_tools::{SharedService, Tool, ToolContext};

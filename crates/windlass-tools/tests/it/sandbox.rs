@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::join;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use windlass_core::{CallId, Effect, RunId};
+use windlass_core::tool::Effect;
+use windlass_core::{CallId, RunId};
 use windlass_tools::sandbox::{Sandbox, SandboxKind, SandboxSettings};
 use windlass_tools::{Service, SharedService, Tool, ToolContext};
 

@@ -1,7 +1,9 @@
 //! Plain calls: what goes over and what comes back, in both lifecycles.
 
 use serde_json::{Value, json};
-use windlass_core::{Content, Effect, MediaSource, Part};
+use windlass_core::message::Part;
+use windlass_core::message::{Content, MediaSource};
+use windlass_core::tool::Effect;
 use windlass_tools::ToolError;
 use windlass_tools::mcp::{Lifecycle, McpServer};
 

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use windlass_core::{Content, Effect, Part};
+use windlass_core::message::Content;
+use windlass_core::message::Part;
+use windlass_core::tool::Effect;
 use windlass_tools::ToolSet;
 use windlass_tools::mcp::{Lifecycle, McpConfig, McpServer};
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Content, RunId};
+use windlass_core::RunId;
+use windlass_core::message::Content;
 use windlass_tools::mcp::{McpConfig, McpError, McpServer, Restart};
 use windlass_tools::{Tool, ToolContext, ToolResult};
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{LOST_ATTEMPTS, RunId, RunState, State};
+use windlass_core::budget::LOST_ATTEMPTS;
+use windlass_core::{RunId, RunState, State};
 use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
 use windlass_runtime::{Agent, Lost, Run};
 use windlass_store::SqliteLog;

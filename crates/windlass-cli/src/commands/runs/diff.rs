@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde_json::Value;
-use windlass_core::{CallId, Event, Fact, shown_args};
+use windlass_core::text::shown_args;
+use windlass_core::{CallId, Event, Fact};
 use windlass_runtime::projections::{Comparison, PlacedEvent, comparable, compare_runs, json};
 
 use super::find;

@@ -1,7 +1,8 @@
 //! `windlass runs effects`.
 
 use clap::Args;
-use windlass_core::{RunId, shown_args};
+use windlass_core::RunId;
+use windlass_core::text::shown_args;
 use windlass_runtime::ListPages;
 use windlass_runtime::projections::{CallEffects, EffectStep, effects, json};
 use windlass_store::RunFilter;

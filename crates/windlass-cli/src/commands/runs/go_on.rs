@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_core::{LimitKind, ResumedBy, State};
+use windlass_core::State;
+use windlass_core::event::ResumedBy;
+use windlass_core::policy::LimitKind;
 use windlass_runtime::{DriveOptions, Prepared};
 use windlass_store::SqliteLog;
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
-use windlass_core::{Difference, Event, RunId};
+use windlass_core::run::Difference;
+use windlass_core::{Event, RunId};
 use windlass_runtime::projections::{json, replay_run};
 
 use super::find;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_core::{LimitKind, Status};
+use windlass_core::Status;
+use windlass_core::policy::LimitKind;
 use windlass_runtime::load;
 
 use super::go_on::GoOn;

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use serde_json::{Map, Value, json as value};
-use windlass_core::{Fact, Message, RunId, RunStarted, shown_args};
+use windlass_core::event::RunStarted;
+use windlass_core::text::shown_args;
+use windlass_core::{Fact, Message, RunId};
 use windlass_runtime::projections::json;
 use windlass_runtime::{Run, RunPages, load_until, numbered};
 use windlass_store::{Index, Log, RunSummary};

@@ -1,7 +1,7 @@
-use windlass_core::FailureKind::{
+use windlass_core::model::FailureKind::{
     self, Auth, BadRequest, ContextLength, NotFound, Overloaded, Protocol, RateLimited, Server, Unsupported,
 };
-use windlass_core::Refusal::{self, ToolChoice, Tools};
+use windlass_core::model::Refusal::{self, ToolChoice, Tools};
 
 use super::{ErrorWords, report};
 use crate::wires::Wire;

@@ -1,6 +1,6 @@
 //! Owns the reader of lines of JSON, fed with bytes cut anywhere.
 
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 
 use super::EventTooLong;
 

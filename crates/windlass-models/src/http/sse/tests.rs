@@ -1,4 +1,4 @@
-use windlass_core::doubling;
+use windlass_core::text::doubling;
 
 use super::{EventTooLong, MAX_EVENT_BYTES, SseParser};
 

@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
-use windlass_core::{Offer, ToolSpec};
+use windlass_core::ToolSpec;
+use windlass_core::tool::Offer;
 
 use super::{Need, plan, tool_for, words};
 use crate::tour::intent::Intent;

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use windlass_core::{Reply, SealedReasoning, StopReason, Text, Usage};
+use windlass_core::Text;
+use windlass_core::message::SealedReasoning;
+use windlass_core::model::{Reply, StopReason, Usage};
 
 use super::ERRORS;
 use super::shapes::{Body, CallPiece, Function, Said, WireUsage};

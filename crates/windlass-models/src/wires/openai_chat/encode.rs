@@ -2,7 +2,8 @@
 //!
 //! A turn encodes only its new messages; the body is put together by copying bytes.
 
-use windlass_core::{Message, ToolChoice, ToolSpec};
+use windlass_core::model::ToolChoice;
+use windlass_core::{Message, ToolSpec};
 
 use self::content::message;
 use crate::ModelRequest;

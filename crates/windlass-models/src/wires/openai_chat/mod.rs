@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use windlass_core::Reply;
+use windlass_core::model::Reply;
 
 use self::decode::Decoder;
 use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts};

@@ -1,4 +1,4 @@
-use windlass_core::Preset;
+use windlass_core::policy::Preset;
 
 use super::rendered;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use windlass_core::Preset;
+use windlass_core::policy::Preset;
 
 use super::super::schema;
 

@@ -1,10 +1,13 @@
 use serde_json::json;
-use windlass_core::{AtLimit, Effect, LimitKind, Message, Preset, mask};
+use windlass_core::Message;
+use windlass_core::policy::{AtLimit, LimitKind, Preset};
+use windlass_core::secret::mask;
+use windlass_core::tool::Effect;
 
 use super::super::{Builtin, DelegateEntry, Instructions, McpPeer, ToolEntry};
 use super::{env, good, parse};
 use crate::agent_file::{AgentFile, ModelNames};
-use windlass_core::Merge;
+use windlass_core::policy::Merge;
 
 /// The example of the design, key by key.
 pub(super) const DESIGN: &str = r#"

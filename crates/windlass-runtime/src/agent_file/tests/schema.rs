@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use windlass_core::Preset;
+use windlass_core::policy::Preset;
 
 use super::super::{AgentFileError, schema};
 use super::good::DESIGN;
@@ -187,7 +187,7 @@ fn every_key_of_the_loop_is_known_to_the_reader() {
         };
         assert!(!unknown, "{text}");
     }
-    for limit in windlass_core::LimitKind::SETTABLE {
+    for limit in windlass_core::policy::LimitKind::SETTABLE {
         assert!(keys("/$defs/limits/properties").contains(&limit.name().to_owned()), "{limit}");
     }
 }

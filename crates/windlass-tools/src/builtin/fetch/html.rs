@@ -1,6 +1,6 @@
 //! HTML reduced to the text that a reader would see. It is a reduction, no parser: whatever comes, it ends and gives text.
 
-use windlass_core::Steps;
+use windlass_core::text::Steps;
 
 /// Elements whose content is not text for readers.
 const HIDDEN: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "object", "head"];

@@ -38,7 +38,7 @@ fn a_line_beyond_its_bound_is_refused() {
 
 #[test]
 fn the_time_is_linear_in_the_bytes() {
-    windlass_core::doubling(|lines| {
+    windlass_core::text::doubling(|lines| {
         let mut reader = LineReader::bounded(1 << 20);
         for byte in "{\"a\":1}\n".repeat(lines).bytes() {
             reader.push(&[byte]).expect("small");

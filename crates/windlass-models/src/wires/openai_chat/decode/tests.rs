@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use windlass_core::{FailureKind, Reply, StopReason, Usage};
+use windlass_core::model::{FailureKind, Reply, StopReason, Usage};
 
 use super::{DecodeError, Decoder, decode};
 use crate::http::sse::SseParser;

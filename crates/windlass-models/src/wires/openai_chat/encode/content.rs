@@ -1,7 +1,9 @@
 //! Owns how one message is written: its role, text, media and calls.
 
 use serde::de::IgnoredAny;
-use windlass_core::{AssistantMessage, Content, Media, MediaSource, Message, Part, ToolCall};
+use windlass_core::Message;
+use windlass_core::message::Part;
+use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, ToolCall};
 
 use crate::wires::Dialect;
 use crate::wires::json::{field, json_string};

@@ -1,10 +1,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_core::{
-    AssistantMessage, CachePoint, Content, History, Media, MediaSource, Message, ModelChoice, Offer, Part,
-    Purpose, Reasoning, Ref, SealedReasoning, ToolCall, ToolChoice, ToolMessage, ToolSpec,
+use windlass_core::message::Part;
+use windlass_core::message::{
+    AssistantMessage, Content, History, Media, MediaSource, Reasoning, Ref, SealedReasoning, ToolCall,
+    ToolMessage,
 };
+use windlass_core::model::{ModelChoice, Purpose, ToolChoice};
+use windlass_core::policy::CachePoint;
+use windlass_core::tool::Offer;
+use windlass_core::{Message, ToolSpec};
 
 use super::{Messages, encode};
 use crate::wires::prefix::Kept;

@@ -1,4 +1,4 @@
-use windlass_core::{Shape, Steps, doubling};
+use windlass_core::text::{Shape, Steps, doubling};
 
 use super::{reduced, text};
 
