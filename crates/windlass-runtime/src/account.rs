@@ -4,10 +4,10 @@
 //! and so do theirs. Each model call reserves before it begins and settles when it has ended, below the driver. The log
 //! alone says what was used: a run that is resumed opens its account anew from there.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_core::future::BoxFuture;
 use futures_util::future::{Either, select};
 use futures_util::pin_mut;
 use tokio::sync::Notify;
@@ -137,56 +137,57 @@ pub(crate) async fn account_of(
     Ok(Some(SharedAccount::new(Account::new(state.metered_limits(), used), above)))
 }
 
-/// The account of a run that is not driven here.
-fn opened_for<'l>(
-    log: &'l dyn Store,
-    owner: RunId,
-    own: &'l State,
-) -> BoxFuture<'l, Result<Arc<SharedAccount>, Error>> {
-    Box::pin(async move {
-        let state = load(log, owner).await?;
-        let above = match state.budget().account {
-            Some(above) => Some(opened_for(log, above, own).await?),
-            None => None,
-        };
-        let used = used_below(log, &state, own).await?;
-        Ok(SharedAccount::new(Account::new(state.metered_limits(), used), above))
-    })
+/// The account of a run that is not driven here, with those above it. A run is looked at once, whatever a log from elsewhere says.
+async fn opened_for(log: &dyn Store, owner: RunId, own: &State) -> Result<Arc<SharedAccount>, Error> {
+    let mut owners = vec![load(log, owner).await?];
+    while let Some(above) = owners.last().and_then(|last| last.budget().account)
+        && owners.iter().all(|owner| owner.run() != above)
+    {
+        owners.push(load(log, above).await?);
+    }
+    let mut opened = None;
+    while let Some(owner) = owners.pop() {
+        let used = used_below(log, &owner, own).await?;
+        opened = Some(SharedAccount::new(Account::new(owner.metered_limits(), used), opened));
+    }
+    opened.ok_or(Error::Log(StoreError::UnknownRun { run: owner }))
 }
 
 /// What a run and those that do tasks of it have used or may have used, by their logs. The calls of `own` draw anew.
-fn used_below<'l>(
-    log: &'l dyn Store,
-    state: &'l State,
-    own: &'l State,
-) -> BoxFuture<'l, Result<Amount, Error>> {
-    Box::pin(async move {
-        let mut used = if state.run() == own.run() { own.used_before() } else { state.used_or_lost() };
-        for child in state.delegated_runs() {
-            // A branch is summed up in a run of its own, once it has ended.
-            for run in [child, summary_of(child)] {
-                used = used.plus(used_in(log, run, own).await?);
-            }
-        }
-        Ok(used)
-    })
+async fn used_below(log: &dyn Store, state: &State, own: &State) -> Result<Amount, Error> {
+    let known = if state.run() == own.run() { own.used_before() } else { state.used_or_lost() };
+    Ok(known.plus(used_in_tasks(log, state, own).await?))
 }
 
-async fn used_in(log: &dyn Store, run: RunId, own: &State) -> Result<Amount, Error> {
-    match log.summary(run).await {
-        Ok(_) => used_below(log, &load(log, run).await?, own).await,
-        Err(StoreError::UnknownRun { .. }) => Ok(Amount::default()),
-        Err(error) => Err(Error::Log(error)),
+/// The same of those that do tasks of it alone.
+async fn used_in_tasks(log: &dyn Store, state: &State, own: &State) -> Result<Amount, Error> {
+    let mut used = Amount::default();
+    let mut seen = BTreeSet::from([state.run()]);
+    let mut open: Vec<RunId> = tasks(state).collect();
+    while let Some(run) = open.pop() {
+        if !seen.insert(run) {
+            continue;
+        }
+        match log.summary(run).await {
+            Ok(_) => {}
+            Err(StoreError::UnknownRun { .. }) => continue,
+            Err(error) => return Err(Error::Log(error)),
+        }
+        let state = load(log, run).await?;
+        used = used.plus(if run == own.run() { own.used_before() } else { state.used_or_lost() });
+        open.extend(tasks(&state));
     }
+    Ok(used)
+}
+
+/// The runs that do tasks of a run. A branch is summed up in a run of its own, once it has ended.
+fn tasks(state: &State) -> impl Iterator<Item = RunId> {
+    state.delegated_runs().flat_map(|child| [child, summary_of(child)])
 }
 
 /// What stays reserved in a run that is not finished, and in those that do tasks of it, as if their process had died.
 pub(crate) async fn open_below(log: &dyn Store, state: &State) -> Result<Amount, Error> {
-    let mut open = state.reserved_if_lost();
-    for child in state.delegated_runs() {
-        open = open.plus(used_in(log, child, state).await?);
-    }
-    Ok(open)
+    Ok(state.reserved_if_lost().plus(used_in_tasks(log, state, state).await?))
 }
 
 /// A model call that draws on an account before it begins, and settles when it has ended.

@@ -5,6 +5,7 @@ mod environment;
 #[path = "../../tests/it/monitor.rs"]
 mod monitor;
 
+mod at_once;
 mod canon;
 mod explore;
 mod moves;

@@ -18,10 +18,11 @@ impl Driver {
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
                 for line in narrate(&state, event).into_iter().chain(over) {
-                    if line.level == LogLevel::Info {
-                        tracing::info!(run = %after.run(), "{}", line.text);
-                    } else {
-                        tracing::warn!(run = %after.run(), "{}", line.text);
+                    match line.level {
+                        LogLevel::Info => tracing::info!(run = %after.run(), "{}", line.text),
+                        LogLevel::Warning | LogLevel::Overshot => {
+                            tracing::warn!(run = %after.run(), "{}", line.text);
+                        }
                     }
                     self.publisher.send(Update::Log(line));
                 }
