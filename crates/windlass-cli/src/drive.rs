@@ -150,10 +150,10 @@ fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
 pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
     let id = run.id();
     match run.standing() {
-        RunState::Ended(status) => match exit_of(status) {
-            Exit::Good => Ok(Exit::Good),
-            exit => Err(ended(run, status, exit, words)),
-        },
+        RunState::Ended(status) => {
+            let exit = exit_of(status);
+            if exit == Exit::Good { Ok(exit) } else { Err(ended(run, status, exit, words)) }
+        }
         RunState::Suspended => Err(suspended(run, words, Exit::Suspended)),
         RunState::Running => Err(left(id, words, Exit::Cancelled)),
     }
@@ -183,13 +183,11 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
                 Some(why) => failure.cause(why),
                 None => failure,
             };
-            match kind {
-                windlass_core::event::FailKind::Model => {
-                    failure.hint("`windlass doctor` says which models can be reached")
-                }
-                _ => failure,
-            }
-            .hint(format!("`windlass runs show{} -e {id}` shows what happened", words.log))
+            let of_model = kind == windlass_core::event::FailKind::Model;
+            let doctor = of_model.then_some("`windlass doctor` says which models can be reached");
+            failure
+                .maybe_hint(doctor.map(str::to_owned))
+                .hint(format!("`windlass runs show{} -e {id}` shows what happened", words.log))
         }
         Status::Answered | Status::Concluded | Status::Clarification => Failure::new(exit, ""),
     }
@@ -197,11 +195,12 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
 
 /// A number to raise a limit to: twice as much, where that makes sense.
 fn higher(limit: LimitKind, max: Option<u64>) -> Option<String> {
-    match limit {
-        LimitKind::Repetition => None,
-        _ => max.map(|max| {
+    if limit == LimitKind::Repetition {
+        None
+    } else {
+        max.map(|max| {
             limit.show(if max == 0 { limit.keep(10.0).unwrap_or(10) } else { max.saturating_mul(2) })
-        }),
+        })
     }
 }
 

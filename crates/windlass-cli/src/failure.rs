@@ -55,7 +55,15 @@ impl Exit {
             Self::HungUp => "SIGHUP",
             Self::Quit => "SIGQUIT",
             Self::Terminated => "SIGTERM",
-            _ => "a signal",
+            Self::Good
+            | Self::Failed
+            | Self::Usage
+            | Self::BadFile
+            | Self::Unavailable
+            | Self::Internal
+            | Self::Suspended
+            | Self::Limit
+            | Self::Cancelled => "a signal",
         }
     }
 }
@@ -162,7 +170,7 @@ impl Failure {
     }
 }
 
-/// An error may quote a server, and servers like to repeat what they were given (E53).
+/// An error may quote a server, and servers like to repeat what they were given.
 fn masked(text: impl Into<String>) -> String {
     let text = text.into();
     match mask(&text) {
@@ -185,9 +193,10 @@ pub(crate) fn misused(error: &clap::Error) -> Result<Exit, Failure> {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::closed(),
-            _ => Self::new(Exit::Internal, "cannot write the output").cause(error.to_string()),
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::closed()
+        } else {
+            Self::new(Exit::Internal, "cannot write the output").cause(error.to_string())
         }
     }
 }
@@ -195,11 +204,12 @@ impl From<io::Error> for Failure {
 impl From<AgentFileError> for Failure {
     fn from(error: AgentFileError) -> Self {
         let failure = Self::of(Exit::BadFile, &error).maybe_hint(error.help());
-        match error {
-            AgentFileError::Read { path, .. } if !path.exists() => {
-                failure.hint(format!("`windlass agents init {}` writes one to start from", path.display()))
-            }
-            _ => failure,
+        if let AgentFileError::Read { path, .. } = error
+            && !path.exists()
+        {
+            failure.hint(format!("`windlass agents init {}` writes one to start from", path.display()))
+        } else {
+            failure
         }
     }
 }
@@ -218,13 +228,13 @@ impl From<ModelError> for Failure {
 
 /// A name that no key or server could make good is a fault of the file that it stands in.
 fn model_exit(error: &ModelError) -> Exit {
-    match error {
-        ModelError::MissingKey { .. } | ModelError::Http(_) | ModelError::Failed(_) => Exit::Unavailable,
-        _ => Exit::BadFile,
-    }
+    let unavailable =
+        matches!(error, ModelError::MissingKey { .. } | ModelError::Http(_) | ModelError::Failed(_));
+    if unavailable { Exit::Unavailable } else { Exit::BadFile }
 }
 
 impl From<AssembleError> for Failure {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
     fn from(error: AssembleError) -> Self {
         let exit = match error {
             AssembleError::File(error) => return error.into(),
@@ -239,17 +249,17 @@ impl From<AssembleError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let exit = match &error {
-            StoreError::UnknownRun { .. } | StoreError::Held { .. } | StoreError::InboxFull { .. } => {
-                Exit::Failed
-            }
-            _ => Exit::Internal,
-        };
+        let failed = matches!(
+            error,
+            StoreError::UnknownRun { .. } | StoreError::Held { .. } | StoreError::InboxFull { .. }
+        );
+        let exit = if failed { Exit::Failed } else { Exit::Internal };
         Self::of(exit, &error).maybe_hint(error.help())
     }
 }
 
 impl From<Error> for Failure {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
     fn from(error: Error) -> Self {
         let exit = match error {
             Error::Log(source) => return source.into(),

@@ -1,7 +1,7 @@
 //! The only way to stdout and stderr: never panics, never depends on colour, lets no text steer the terminal, and keeps
-//! nobody waiting who drives a run (see [`printer`]).
+//! nobody waiting who drives a run (see [`printer`](mod@printer)).
 //!
-//! Everything but [`exact`], [`json`] and an [`answer`] for a pipe goes through [`plain`]. Clippy refuses `print!` and the
+//! Everything but [`exact`], [`json`] and an [`answer`] for a pipe goes through [`plain`](fn@plain). Clippy refuses `print!` and the
 //! standard streams in the rest of the crate (`clippy.toml`, `main.rs`).
 #![expect(clippy::disallowed_methods, reason = "this is the module that the ban points to")]
 

@@ -81,7 +81,7 @@ impl Telemetry {
     }
 }
 
-/// The SDK reads headers and addresses by itself; what it sends there must not be logged or repeated (E53).
+/// The SDK reads headers and addresses by itself; what it sends there must not be logged or repeated.
 fn mask_credentials() {
     for kind in ["", "TRACES_", "METRICS_", "LOGS_"] {
         let given =

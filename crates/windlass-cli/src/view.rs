@@ -16,7 +16,7 @@ use windlass_tools::ToolWarning;
 use crate::failure::{Exit, Failure};
 use crate::out;
 
-pub(crate) use plain::Plain;
+pub(crate) use plain::{Detail, Plain};
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -32,6 +32,16 @@ pub(crate) struct ViewArgs {
     pub(crate) verbose: bool,
 }
 
+impl ViewArgs {
+    fn detail(self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (false, true) => Detail::Verbose,
+            (false, false) => Detail::Usual,
+        }
+    }
+}
+
 /// Shows a run.
 #[derive(Debug)]
 pub(crate) enum View {
@@ -44,7 +54,7 @@ impl View {
         if args.json {
             Self::Json(json::Writer::default())
         } else {
-            Self::Plain(Box::new(Plain::new(args.quiet, args.verbose)))
+            Self::Plain(Box::new(Plain::new(args.detail())))
         }
     }
 

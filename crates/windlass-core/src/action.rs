@@ -23,7 +23,7 @@ pub struct Action {
     pub work: ActionKind,
 }
 
-/// What an [`Action`] asks for. Requests and arguments are built from the state when the work starts.
+/// The work of an [`Action`]. Requests and arguments are built from the state when the work starts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionKind {
     /// Ask the model ([`State::request`](crate::State::request)); ends with [`InputKind::Replied`] or [`InputKind::ModelFailed`].
@@ -76,7 +76,7 @@ pub struct Input {
     pub what: InputKind,
 }
 
-/// What a tool's check found out about a call that had started when the process died.
+/// The finding of a tool's check about a call that had started when the process died.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
@@ -88,7 +88,7 @@ pub enum Found {
     Unsure,
 }
 
-/// What a hook changes after a step, before the next model call.
+/// Edits of a hook after a step, before the next model call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepEdits {
     /// Other tools, models or instructions from here on.
@@ -106,7 +106,7 @@ pub struct StepEdits {
     pub branches: Vec<Text>,
 }
 
-/// How a hook ends a run.
+/// The end of a run by its hook.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookEnd {
@@ -116,7 +116,7 @@ pub enum HookEnd {
     Abort(Text),
 }
 
-/// What came from outside.
+/// The kinds of inputs, with their data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
@@ -209,7 +209,7 @@ pub enum InputKind {
         #[serde(default, skip_serializing_if = "Amount::is_zero")]
         reserved: Amount,
     },
-    /// Another agent has a question to a person: it is answered here (E26).
+    /// Another agent has a question to a person: it is answered here.
     DelegateAsks {
         /// The action.
         action: ActionId,

@@ -65,14 +65,14 @@ impl Budget {
         METERED.into_iter().all(|kind| self.get(kind).is_none())
     }
 
-    /// What is left of it once that was used.
+    /// The rest of the budget after this use.
     #[must_use]
     pub fn less(&self, used: &Amount) -> Self {
         Self::of(self.account, |kind| Some(self.get(kind)?.saturating_sub(used.of(kind))))
     }
 }
 
-/// What a model call may use.
+/// The needs of a model call: the most that it may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
     /// Its estimated input and its model's `max_tokens`, at the list price: reserved whole.
@@ -82,7 +82,7 @@ pub struct Need {
     open: Option<u64>,
 }
 
-/// What a model call that is going on has reserved.
+/// The reservation of a model call that is going on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reservation {
     /// What a call that is lost with its process keeps reserved: nobody can say what it used.
@@ -92,7 +92,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// All of it.
+    /// The sure and the open part together.
     pub fn total(&self) -> Amount {
         self.sure.plus(self.open)
     }
@@ -186,7 +186,7 @@ impl Account {
         self.most = most;
     }
 
-    /// What is left of the limits.
+    /// The rest of the limits.
     pub fn left(&self) -> Budget {
         self.most.less(&self.used.plus(self.going))
     }

@@ -45,7 +45,7 @@ pub struct ModelChoice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// How calls are written to and read from it where the policy leaves that open (`wire: auto`): set once it has refused
-    /// tools, so that nobody asks again (K41).
+    /// tools, so that nobody asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
 }
@@ -75,7 +75,7 @@ impl Prices {
         Self { input: pico(input), output: pico(output), cached: pico(cached.unwrap_or(input)) }
     }
 
-    /// What this usage costs, in pico-dollars.
+    /// The cost of this usage, in pico-dollars.
     pub fn cost(&self, usage: &Usage) -> u64 {
         let cached = usage.cached.min(usage.input);
         (usage.input - cached)
@@ -85,7 +85,7 @@ impl Prices {
     }
 }
 
-/// What a continued run takes over from the run that ended at a limit.
+/// The counters that a continued run takes over from the run that ended at a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Carried {
     /// The counters as they stood.

@@ -44,7 +44,7 @@ pub struct Event {
 
 macro_rules! facts {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What happened. Each variant's data is a struct of the same name.
+        /// A fact: one kind of event with its data. Each variant's data is a struct of the same name.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "type", content = "data")]
         pub enum Fact {
@@ -160,7 +160,7 @@ facts! {
     RunEnded,
 }
 
-/// What a model call is for.
+/// The purpose of a model call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -285,7 +285,7 @@ pub struct InputRequested {
     /// Answers to choose from, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<Text>,
-    /// The question's id in the run that the call was handed to, if it comes from there (E26).
+    /// The question's id in the run that the call was handed to, if it comes from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<QuestionId>,
 }

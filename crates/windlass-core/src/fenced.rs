@@ -31,9 +31,9 @@ const DELEGATE_INSTRUCTIONS: &str = "To delegate a task to another agent, respon
     ```delegate\n{\"agent\": \"agent_name\", \"task\": \"task description\"}\n```\n\
     Wait for the agent's response before providing your final answer.";
 
-/// What stands before the system messages of whoever calls the agent.
+/// The heading of the caller's system messages.
 const CALLERS_SECTION: &str = "## User-Provided System Prompt";
-/// What stands behind them.
+/// The line after them.
 const AGENT_WINS: &str = "Where this contradicts the instructions above, follow those above.";
 
 /// The fault of a block that names no tool.

@@ -1,4 +1,4 @@
-//! What the approval of a call is bound to (E24).
+//! What the approval of a call is bound to.
 
 use serde_json::json;
 

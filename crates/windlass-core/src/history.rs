@@ -17,7 +17,7 @@ pub struct History {
 }
 
 impl History {
-    /// How many messages there are.
+    /// The number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()
     }

@@ -146,7 +146,7 @@ impl InvalidInput {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => {

@@ -1,4 +1,4 @@
-//! Kinds of states and of inputs, by name: for tables of what has been seen, and for people.
+//! Kinds of states and of inputs, by name: for tables of coverage, and for people.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::state::{Phase, State};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident => $text:literal),+ $(,)?) => {
-        /// In which kind of state a run is. What can come in, and what follows, differs between kinds.
+        /// The kind of a run's state. Kinds differ in the inputs that they take, and in the events that follow.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum StateKind {
             $($(#[$doc])* $name,)+
@@ -66,7 +66,7 @@ impl fmt::Display for StateKind {
 }
 
 impl State {
-    /// In which kind of state the run is.
+    /// The kind of the run's state.
     pub fn kind(&self) -> StateKind {
         let going_on = !matches!(self.phase, Phase::New | Phase::Ended(_));
         if going_on && self.ending.is_cancel() {
@@ -136,7 +136,7 @@ inputs! {
 }
 
 impl StateKind {
-    /// Why an input of that kind ([`InputKind::KINDS`]) never fits a state of this kind; `None`: it may.
+    /// The reason why an input of that kind ([`InputKind::KINDS`]) never fits a state of this kind; `None`: it may fit.
     pub fn refuses(self, input: &str) -> Option<&'static str> {
         use StateKind::{
             Asked, Calling, Cancelling, Checking, Closing, Cutting, Ended, Hook, LimitAsked, NotStarted,

@@ -85,7 +85,7 @@ impl Amount {
     }
 }
 
-/// What limits count.
+/// The counters that limits look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Accepted model calls that act.
@@ -220,13 +220,13 @@ impl State {
         going.chain(lent).fold(ledger.committed().of(kind), u64::saturating_add)
     }
 
-    /// What a model call may use that is going on: for whoever draws on an account before it begins.
+    /// The needs of a model call that is going on, for an account that it draws on before it begins.
     pub fn need_of(&self, action: ActionId) -> Option<Need> {
         let ask = self.asked(action)?;
         Some(self.need(ask.purpose, self.setup.models.get(ask.model as usize)?, 0))
     }
 
-    /// What a model call has reserved that is going on.
+    /// The reservation of a model call that is going on.
     pub fn reservation(&self, action: ActionId) -> Option<Reservation> {
         self.asked(action).map(|ask| ask.reserved)
     }
@@ -269,12 +269,12 @@ impl State {
         Budget::of(None, |kind| self.setup.policy.limit(kind))
     }
 
-    /// What the run was lent by the one that handed it its task.
+    /// The budget that the run was lent by the run whose task it does.
     pub fn budget(&self) -> &Budget {
         &self.ledger.budget
     }
 
-    /// What is left of what the run was lent: for a further run of the same task.
+    /// The rest of the budget that the run was lent: for a further run of the same task.
     pub fn unused_budget(&self) -> Budget {
         self.ledger.budget.less(&self.used_or_lost())
     }
@@ -290,7 +290,7 @@ impl State {
         self.ledger.spent().plus(self.reserved_if_lost())
     }
 
-    /// What stays reserved if the process that drives the run died now.
+    /// The amount that stays reserved if the process that drives the run dies now.
     pub fn reserved_if_lost(&self) -> Amount {
         self.asks.asked().fold(self.ledger.reserved, |sum, ask| sum.plus(ask.reserved.sure))
     }

@@ -11,12 +11,12 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! # use windlass_core::{Message, Policy, RunId};
 //! # use windlass_core::budget::Budget;
 //! # use windlass_core::event::{AgentRef, RunInput, RunStarted};
 //! # use windlass_core::model::ModelChoice;
-//! use windlass_core::{Action, Input, InputKind, State, Status, accept, evolve, pending};
+//! # use windlass_core::{Message, Policy, RunId};
 //! use windlass_core::model::Reply;
+//! use windlass_core::{Action, Input, InputKind, State, Status, accept, evolve, pending};
 //!
 //! # let start = RunStarted {
 //! #     run: RunId::from_number(1),
@@ -55,7 +55,7 @@
 //! ```
 //!
 //! # The states of a run
-//! The names are those of [`StateKind`]; each arrow names the [`InputKind`] that leads along it.
+//! The names are those of [`StateKind`](run::StateKind); each arrow names the [`InputKind`] that leads along it.
 //!
 //! ```text
 //!                 ┌────────────────── the next turn ◀──────────────────┐
@@ -83,19 +83,21 @@
 //! fit its state is an [`InvalidInput`]: its sender gets it, and the run stays as it is.
 //!
 //! # Where to read on
-//! In the order in which a reader needs it:
+//! The root has the machine. Everything else is in modules, in the order in which a reader needs them:
 //!
-//! | what | where |
-//! |---|---|
-//! | facts, and the start of a run | [`Fact`], [`RunStarted`]: `event.rs`, `start.rs` |
-//! | work and inputs | [`ActionKind`], [`InputKind`]: `action.rs` |
-//! | the state, one file a part | [`State`]: `state.rs`, `state/` |
-//! | decisions | [`accept()`], [`decide()`]: `decide/`, first `turns.rs` |
-//! | the fold, and replay | [`evolve()`], [`rebuild()`], [`replay()`]: `evolve.rs`, `rebuild.rs` |
-//! | model calls by purpose, and what is sent | [`Purpose`], [`RequestView`]: `asks/`, `view/` |
-//! | the settings of a loop | [`Policy`], [`Preset`]: `policy/` |
-//! | limits, use and reservations | [`LimitKind`], [`Counters`], [`Budget`]: `ledger.rs`, `budget.rs`, `decide/admission.rs` |
-//! | calls in text, schemas, secrets | `forms.rs`, `schema/`, `secret/` |
+//! | subject | names | source |
+//! |---|---|---|
+//! | facts, and the start of a run | [`Fact`], [`RunStarted`](event::RunStarted): [`mod@event`] | `event.rs`, `start.rs` |
+//! | work and inputs | [`ActionKind`], [`InputKind`] | `action.rs` |
+//! | the state of a run | [`State`], and its parts: [`mod@run`] | `state.rs`, one file a part in `state/` |
+//! | decisions | [`accept()`], [`decide()`] | `decide/`, first `turns.rs` |
+//! | the fold, and replay | [`evolve()`], [`rebuild()`], [`replay()`] | `evolve.rs`, `rebuild.rs` |
+//! | conversations | [`Message`]: [`mod@message`] | `message.rs`, `history.rs` |
+//! | model calls by purpose, and what is sent | [`Purpose`](model::Purpose), [`RequestView`](model::RequestView): [`mod@model`] | `asks/`, `view/` |
+//! | tools, and the check of their arguments | [`ToolSpec`]: [`mod@tool`], [`mod@schema`] | `tool.rs`, `schema/` |
+//! | the settings of a loop | [`Policy`], [`Preset`](policy::Preset): [`mod@policy`], [`mod@settings`] | `policy/` |
+//! | limits, use and reservations | [`LimitKind`](policy::LimitKind), [`Counters`](budget::Counters): [`mod@budget`] | `ledger.rs`, `budget.rs`, `decide/admission.rs` |
+//! | secrets; text forms of calls | [`mod@secret`], [`mod@text`] | `secret/`, `forms.rs`, `fenced.rs` |
 //!
 //! `ARCHITECTURE.md` has the invariants with the test that holds each.
 mod action;

@@ -32,7 +32,7 @@ pub enum Message {
     Tool(ToolMessage),
 }
 
-/// What the model said in one turn.
+/// The message of the model in one turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssistantMessage {
     /// The whole text as the model wrote it, with the calls that were read from it; none if there was none.
@@ -104,7 +104,7 @@ impl ToolCall {
     }
 }
 
-/// What a model thought before it spoke.
+/// The reasoning of a model before its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning {
     /// The readable part, which may be empty.
@@ -162,7 +162,7 @@ pub struct Media {
     pub source: MediaSource,
 }
 
-/// Where the bytes of a [`Media`] are.
+/// The place of the bytes of a [`Media`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaSource {
@@ -192,7 +192,7 @@ impl Content {
         }
     }
 
-    /// How many bytes of text and inline media this holds: the base of token estimates.
+    /// The number of bytes of text and inline media: the base of token estimates.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
@@ -256,7 +256,7 @@ impl Message {
         }
     }
 
-    /// How many bytes of text this holds, calls included: the base of token estimates.
+    /// The number of bytes of text, calls included: the base of token estimates.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::System { text } => text.len() as u64,

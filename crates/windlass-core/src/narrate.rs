@@ -14,7 +14,7 @@ pub struct LogLine {
     pub text: String,
 }
 
-/// How much a log line matters.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {
     /// The run goes its way.
@@ -37,7 +37,7 @@ pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
     (!said.is_empty()).then_some(LogLine { level: LogLevel::Overshot, text })
 }
 
-/// What the preset logs about an event; `state` is the state after it.
+/// The preset's log line about an event; `state` is the state after it.
 pub fn narrate(state: &State, event: &Event) -> Option<LogLine> {
     let log = &state.policy().wording.log;
     let closing = state.ending.closing().is_some();

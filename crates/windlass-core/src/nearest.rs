@@ -34,7 +34,7 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
 
 impl Comparing {
     /// The close names; where there are none, the three that are least far: somebody who asks for a tool that does not
-    /// exist must learn of one that does (E6). With no steps left, the first ones that there are.
+    /// exist must learn of one that does. With no steps left, the first ones that there are.
     pub(crate) fn nearest_or_any<'n>(
         &mut self,
         name: &str,

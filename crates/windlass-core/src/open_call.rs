@@ -44,7 +44,7 @@ pub struct OpenCall {
     pub(crate) rejected: bool,
 }
 
-/// Who made a call. Gate, budget, ledger and events are the same for all of them; what differs stands here.
+/// The origin of a call. Gate, budget, ledger and events are the same for all origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The model, in a turn.
@@ -102,7 +102,7 @@ impl OpenCall {
         &self.lent
     }
 
-    /// Where another agent does the call and has asked something: its run, and the question there (E26).
+    /// Where another agent does the call and has asked something: its run, and the question there.
     pub fn asks(&self) -> Option<(RunId, &QuestionId)> {
         let Stage::DelegateAsks { run, question } = &self.stage else { return None };
         Some((*run, question))

@@ -8,7 +8,7 @@ use crate::ids::Text;
 use crate::message::Content;
 use crate::policy::LimitKind;
 
-/// How a run ended. *Suspended* is no end: such a run waits and goes on.
+/// The status of a run that has ended. *Suspended* is no end: such a run waits and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -116,7 +116,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// How a call ended. Exactly one of these follows each call.
+/// The outcome of a call. Each call has exactly one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum CallOutcome {
@@ -176,7 +176,7 @@ pub enum CallOutcome {
     Unknown,
 }
 
-/// Who forbade a call.
+/// The origin of a denial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeniedBy {

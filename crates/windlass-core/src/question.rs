@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::ids::Text;
 use crate::policy::LimitKind;
 
-/// What kind of answer a question wants.
+/// The kind of a question: which answers fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {

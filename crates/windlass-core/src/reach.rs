@@ -128,7 +128,7 @@ impl OpenCall {
         self.asked_at
     }
 
-    /// Who made it.
+    /// The origin of the call.
     pub fn origin(&self) -> Origin {
         self.origin
     }
@@ -159,10 +159,10 @@ impl State {
         })
     }
 
-    /// What a call is told whose tool reaches others, and that reaches none: all that there are.
+    /// The list of targets, for a call of `branch` or `call_parent_tool` that names none.
     ///
     /// # Errors
-    /// It names one that is not there.
+    /// The call names an unknown target; the text says so and lists the known ones.
     pub fn listing(&self, open: &OpenCall) -> Result<String, String> {
         let Some(tool) = self.tool(&open.call.name) else { return Ok(String::new()) };
         let args = open.value();

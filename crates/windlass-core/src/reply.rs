@@ -202,7 +202,7 @@ impl FailureKind {
         )
     }
 
-    /// Whether another model may succeed where this one failed for good: all but a request at fault (E43).
+    /// Whether another model may succeed where this one failed for good: all but a request at fault.
     pub fn may_fall_back(self) -> bool {
         !matches!(self, Self::BadRequest | Self::Cancelled | Self::OverBudget(_))
     }

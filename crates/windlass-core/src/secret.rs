@@ -1,4 +1,4 @@
-//! Owns [`Secret`]: a key or password that never appears in logs, events, errors or the model's context (E53), and
+//! Owns [`Secret`]: a key or password that never appears in logs, events, errors or the model's context, and
 //! [`mask`], which keeps texts of others free of them.
 
 use std::fmt;

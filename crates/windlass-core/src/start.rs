@@ -25,7 +25,7 @@ pub struct AgentRef {
 }
 
 impl AgentRef {
-    /// What the digest of a run's agent begins with if the run came from elsewhere: no agent here is that one.
+    /// The prefix of the agent digest of an imported run, so that it equals no agent's digest here.
     pub const IMPORTED: &'static str = "imported:";
 
     /// Whether the run came from elsewhere, and no agent here has gone on with it yet.
@@ -61,7 +61,7 @@ pub struct Base {
     pub digest: Text,
 }
 
-/// What a run starts from.
+/// The input that a run starts from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunInput {
@@ -74,7 +74,7 @@ pub enum RunInput {
 }
 
 impl RunInput {
-    /// The prompt with the system messages of whoever gave this, right behind the agent's own (KAOS).
+    /// The prompt with the caller's system messages right behind the agent's own (KAOS).
     #[must_use]
     pub fn instruct(&self, prompt: &Arc<Vec<Arc<Message>>>) -> Arc<Vec<Arc<Message>>> {
         let Self::Messages(messages) = self else { return prompt.clone() };
@@ -146,7 +146,7 @@ pub struct RunResumed {
     pub by: ResumedBy,
 }
 
-/// Who lets a run go on that its process left.
+/// The authority that resumes a run whose process is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResumedBy {

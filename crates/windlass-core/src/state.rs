@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    /// How many events its base has, before its first event.
+    /// The number of events of its base, before its first event.
     pub fn base_version(&self) -> Option<u64> {
         self.below.as_ref().map(|base| base.version)
     }
@@ -147,7 +147,7 @@ impl State {
         self.run
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -228,7 +228,7 @@ impl State {
         self.ledger.cost()
     }
 
-    /// What limits count.
+    /// The counters that limits look at.
     pub fn counters(&self) -> &Counters {
         &self.ledger.counters
     }
@@ -248,7 +248,7 @@ impl State {
         &self.questions.open
     }
 
-    /// How the run stands as a whole.
+    /// The state of the run as a whole: running, suspended or ended.
     pub fn standing(&self) -> RunState {
         if let Some(end) = self.ended() {
             return RunState::Ended(end.status);

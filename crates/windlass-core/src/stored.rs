@@ -58,7 +58,7 @@ impl Ref {
         self.sha256.get(..HANDLE_DIGITS).unwrap_or(&self.sha256)
     }
 
-    /// What a model sees in its place.
+    /// The text that a model sees in its place.
     pub fn shown(&self) -> String {
         let Self { bytes, head, tail, .. } = self;
         let left = bytes.saturating_sub((head.len() + tail.len()) as u64);

@@ -37,18 +37,18 @@ pub enum ToolKind {
     /// A question to a person; the answer is the result (the built-in `ask`).
     Ask,
     /// A look into a stored payload of the conversation, which the edge's log carries out
-    /// ([`READ_RESULT`](crate::tool::READ_RESULT)).
+    /// ([`READ_RESULT`]).
     Read,
-    /// A search among the tools, which the edge carries out ([`SEARCH_TOOLS`](crate::tool::SEARCH_TOOLS)).
+    /// A search among the tools, which the edge carries out ([`SEARCH_TOOLS`]).
     Search,
     /// A call of it ends the run with its arguments as the output, once they fit.
     Finish(OutputForm),
     /// Another agent, with one argument `task`; its answer is the result. Within [`ToolSpec::branches`]: a branch.
     Delegate,
-    /// Starts a branch of the agent, by its name; without one it lists them ([`BRANCH_TOOL`](crate::tool::BRANCH_TOOL)).
+    /// Starts a branch of the agent, by its name; without one it lists them ([`BRANCH_TOOL`]).
     Branch,
     /// Calls a tool of the agent that a branch came from, by its name; without one it lists them
-    /// ([`PARENT_TOOL`](crate::tool::PARENT_TOOL)).
+    /// ([`PARENT_TOOL`]).
     Parent,
 }
 
@@ -101,7 +101,7 @@ pub struct ToolSpec {
     /// Whether a person must allow each call, beside the policy's `approve` patterns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approve: bool,
-    /// Whether equal calls in a row are legitimate (E9).
+    /// Whether equal calls in a row are legitimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub poll: bool,
     /// Whether the model is offered it.

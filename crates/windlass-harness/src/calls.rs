@@ -57,7 +57,7 @@ impl Fault {
 enum Phase {
     /// `windlass run`, from no log at all to the end.
     Run,
-    /// `windlass runs answer`: an approval, and what it frees (E25).
+    /// `windlass runs answer`: an approval, and what it frees.
     Answer,
     /// `windlass runs resume` of a run that was killed half-way.
     Resume,
@@ -269,13 +269,12 @@ fn one(
 }
 
 fn at(error: HarnessError, trial: &Trial) -> HarnessError {
-    match error {
-        HarnessError::Broken { place, breach, kept } => {
-            let Trial { phase, fault, call, file, nth } = trial;
-            let place = format!("{}: {call} number {nth} on {file}, {}, {place}", phase.name(), fault.name());
-            HarnessError::Broken { place, breach, kept }
-        }
-        other => other,
+    if let HarnessError::Broken { place, breach, kept } = error {
+        let Trial { phase, fault, call, file, nth } = trial;
+        let place = format!("{}: {call} number {nth} on {file}, {}, {place}", phase.name(), fault.name());
+        HarnessError::Broken { place, breach, kept }
+    } else {
+        error
     }
 }
 

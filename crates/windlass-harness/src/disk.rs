@@ -50,6 +50,7 @@ impl Disk {
 }
 
 impl Drop for Disk {
+    #[expect(clippy::print_stderr, reason = "whoever runs the harness unmounts it by hand")]
     fn drop(&mut self) {
         if let Err(error) = self.command("umount", &["-l"]) {
             eprintln!("warning: {} stays mounted: {error}", self.at.display());

@@ -96,6 +96,7 @@ struct Part {
 ///
 /// # Errors
 /// A promise was broken.
+#[expect(clippy::print_stderr, reason = "hours of kills say how far they are")]
 pub fn kills(ground: &Ground, plan: KillPlan) -> Result<KillReport, HarnessError> {
     let begun = Instant::now();
     let scenes = [Scene::Family, Scene::Tools, Scene::Family, Scene::Approval];

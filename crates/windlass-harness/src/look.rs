@@ -111,9 +111,10 @@ fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
     if !based && look.events().fold(State::new(look.run), evolve) != look.state {
         return Err("the fold of the events is another state than the one that was loaded".to_owned());
     }
-    let name = match look.state.standing() {
-        windlass_core::RunState::Ended(status) => status.name(),
-        _ => "running or suspended",
+    let name = if let windlass_core::RunState::Ended(status) = look.state.standing() {
+        status.name()
+    } else {
+        "running or suspended"
     };
     let listed = line.standing.name();
     let fits = listed == name || !look.state.is_finished() && matches!(listed, "running" | "suspended");

@@ -186,15 +186,14 @@ fn deeds(trace: &str) -> Vec<Deed> {
         }
         let Some(deed) = deed(rest) else { continue };
         let unfinished = rest.ends_with("<unfinished ...>");
-        match deed {
-            Deed::Sync { .. } if unfinished => drop(open.insert(thread, Open::Sync(deed))),
-            _ => {
-                if unfinished && deed == Deed::Start {
-                    open.insert(thread, Open::Start(deeds.len()));
-                }
-                deeds.push(Some(deed));
-            }
+        if unfinished && matches!(deed, Deed::Sync { .. }) {
+            open.insert(thread, Open::Sync(deed));
+            continue;
         }
+        if unfinished && deed == Deed::Start {
+            open.insert(thread, Open::Start(deeds.len()));
+        }
+        deeds.push(Some(deed));
     }
     let mut deeds: Vec<Deed> = deeds.into_iter().flatten().collect();
     // The first start is that of the binary itself.

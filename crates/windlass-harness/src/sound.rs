@@ -37,6 +37,12 @@ struct Told {
     n: u32,
     started: bool,
     finished: bool,
+    attempt: Attempt,
+}
+
+/// What the events tell of a call since it started last.
+#[derive(Clone, Debug, Default)]
+struct Attempt {
     /// It was on its way when a process died.
     lost: bool,
     doubted: bool,
@@ -48,33 +54,28 @@ struct Told {
 fn calls(look: &Look) -> Result<BTreeMap<CallId, Told>, String> {
     let mut calls: BTreeMap<CallId, Told> = BTreeMap::new();
     for event in look.events() {
-        match &event.fact {
-            Fact::TurnCompleted(turn) => {
-                for call in &turn.calls {
-                    let args: serde_json::Value = serde_json::from_str(&call.args).unwrap_or_default();
-                    let n = args.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default() as u32;
-                    let told = Told {
-                        tool: call.name.to_string(),
-                        n,
-                        started: false,
-                        finished: false,
-                        lost: false,
-                        doubted: false,
-                        question: None,
-                        answer: None,
-                    };
-                    if calls.insert(call.id.clone(), told).is_some() {
-                        return Err(format!("the call id {} is used twice", call.id));
-                    }
+        if let Fact::TurnCompleted(turn) = &event.fact {
+            for call in &turn.calls {
+                let args: serde_json::Value = serde_json::from_str(&call.args).unwrap_or_default();
+                let n = args.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default() as u32;
+                let told = Told {
+                    tool: call.name.to_string(),
+                    n,
+                    started: false,
+                    finished: false,
+                    attempt: Attempt::default(),
+                };
+                if calls.insert(call.id.clone(), told).is_some() {
+                    return Err(format!("the call id {} is used twice", call.id));
                 }
             }
-            Fact::RunResumed(_) => {
-                calls
-                    .values_mut()
-                    .filter(|call| call.started && !call.finished)
-                    .for_each(|call| call.lost = true);
-            }
-            fact => step(&mut calls, fact)?,
+        } else if matches!(event.fact, Fact::RunResumed(_)) {
+            calls
+                .values_mut()
+                .filter(|call| call.started && !call.finished)
+                .for_each(|call| call.attempt.lost = true);
+        } else {
+            step(&mut calls, &event.fact)?;
         }
     }
     Ok(calls)
@@ -85,36 +86,50 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
     let unknown = |id: &CallId| format!("{} of {id}, which nobody asked for", fact.kind());
     match fact {
         Fact::CallDoubted(doubted) => {
-            calls.get_mut(&doubted.call).ok_or_else(|| unknown(&doubted.call))?.doubted = true;
+            calls.get_mut(&doubted.call).ok_or_else(|| unknown(&doubted.call))?.attempt.doubted = true;
         }
         Fact::InputRequested(asked) if asked.kind == QuestionKind::Outcome => {
             let id = asked.call.as_ref().ok_or("a question about no call")?;
-            calls.get_mut(id).ok_or_else(|| unknown(id))?.question = Some(asked.question.clone());
+            calls.get_mut(id).ok_or_else(|| unknown(id))?.attempt.question = Some(asked.question.clone());
         }
         Fact::InputReceived(received) => {
-            let of = calls.values_mut().find(|call| call.question.as_ref() == Some(&received.question));
+            let of =
+                calls.values_mut().find(|call| call.attempt.question.as_ref() == Some(&received.question));
             if let Some(call) = of {
-                call.answer = Some(received.answer.clone());
+                call.attempt.answer = Some(received.answer.clone());
             }
         }
         Fact::CallStarted(started) => {
             let call = calls.get_mut(&started.call).ok_or_else(|| unknown(&started.call))?;
             may_start(&started.call, call)?;
-            *call = Told {
-                started: true,
-                lost: false,
-                doubted: false,
-                question: None,
-                answer: None,
-                ..call.clone()
-            };
+            call.started = true;
+            call.attempt = Attempt::default();
         }
         Fact::CallFinished(finished) => {
             let call = calls.get_mut(&finished.call).ok_or_else(|| unknown(&finished.call))?;
             may_finish(&finished.call, call, &finished.outcome)?;
             call.finished = true;
         }
-        _ => {}
+        Fact::RunStarted(_)
+        | Fact::RunResumed(_)
+        | Fact::TurnStarted(_)
+        | Fact::TurnCompleted(_)
+        | Fact::TurnFailed(_)
+        | Fact::CallHeld(_)
+        | Fact::CallDecided(_)
+        | Fact::CallRetried(_)
+        | Fact::DelegationStarted(_)
+        | Fact::DelegationFinished(_)
+        | Fact::InputRequested(_)
+        | Fact::Steered(_)
+        | Fact::Adjusted(_)
+        | Fact::HistoryEdited(_)
+        | Fact::StepBranched(_)
+        | Fact::OutputRejected(_)
+        | Fact::LimitReached(_)
+        | Fact::LimitRaised(_)
+        | Fact::CancelRequested(_)
+        | Fact::RunEnded(_) => {}
     }
     Ok(())
 }
@@ -126,13 +141,13 @@ fn may_start(id: &CallId, call: &Told) -> Result<(), String> {
     if !call.started {
         return Ok(());
     }
-    if !call.lost {
+    if !call.attempt.lost {
         return Err(format!("{id} ({}) starts again, though nothing was lost", call.tool));
     }
     match Kind::of(&call.tool) {
         Some(Kind::ReadOnly | Kind::Idempotent) => Ok(()),
-        Some(Kind::Checked) if call.doubted => Ok(()),
-        Some(Kind::Once) if call.doubted && call.answer == Some(Answer::RunAgain) => Ok(()),
+        Some(Kind::Checked) if call.attempt.doubted => Ok(()),
+        Some(Kind::Once) if call.attempt.doubted && call.attempt.answer == Some(Answer::RunAgain) => Ok(()),
         _ => Err(format!("{id} ({}) runs again without a doubt being settled: {call:?}", call.tool)),
     }
 }
@@ -145,13 +160,13 @@ fn may_finish(id: &CallId, call: &Told, outcome: &CallOutcome) -> Result<(), Str
         return Err(format!("{id} ({}) ends with {outcome:?}", call.tool));
     }
     match Kind::of(&call.tool) {
-        Some(Kind::Checked) if call.lost && !call.doubted => {
+        Some(Kind::Checked) if call.attempt.lost && !call.attempt.doubted => {
             Err(format!("{id} ({}) has a result from nowhere: {call:?}", call.tool))
         }
-        Some(Kind::Once) if call.lost && !matches!(call.answer, Some(Answer::Result(_))) => {
+        Some(Kind::Once) if call.attempt.lost && !matches!(call.attempt.answer, Some(Answer::Result(_))) => {
             Err(format!("{id} ({}) has a result that nobody gave: {call:?}", call.tool))
         }
-        Some(Kind::ReadOnly | Kind::Idempotent) if call.lost => {
+        Some(Kind::ReadOnly | Kind::Idempotent) if call.attempt.lost => {
             Err(format!("{id} ({}) has a result without a new attempt", call.tool))
         }
         _ => Ok(()),

@@ -264,12 +264,11 @@ fn nothing_since(home: &Home, ending: &Ending) -> Result<(), HarnessError> {
 }
 
 fn at(error: HarnessError, window: Window) -> HarnessError {
-    match error {
-        HarnessError::Broken { place, breach, kept } => {
-            let place = format!("{}, {}: {place}", window.fault(), window.place());
-            HarnessError::Broken { place, breach, kept }
-        }
-        other => other,
+    if let HarnessError::Broken { place, breach, kept } = error {
+        let place = format!("{}, {}: {place}", window.fault(), window.place());
+        HarnessError::Broken { place, breach, kept }
+    } else {
+        error
     }
 }
 

@@ -240,12 +240,12 @@ fn is_outer(attribute: &Attribute) -> bool {
 
 /// The parameter's type in a pointer to an async function, where the future borrows what is lent.
 fn lifted(parameter: &Parameter) -> TokenStream {
-    match &parameter.ty {
-        Type::Reference(reference) => {
-            let element = &reference.elem;
-            quote!(&'a #element)
-        }
-        other => quote!(#other),
+    let ty = &parameter.ty;
+    if let Type::Reference(reference) = ty {
+        let element = &reference.elem;
+        quote!(&'a #element)
+    } else {
+        quote!(#ty)
     }
 }
 

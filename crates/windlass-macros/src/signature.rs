@@ -93,7 +93,7 @@ fn refuse(signature: &Signature) -> Result<()> {
         {
             no(output.span(), "a tool gives an owned value, such as `String`")
         }
-        _ => Ok(()),
+        ReturnType::Default | ReturnType::Type(..) => Ok(()),
     }
 }
 
@@ -123,23 +123,23 @@ fn is_lint(attribute: &Attribute) -> bool {
 /// The type that can be read from JSON, and whether the function wants a reference to it.
 fn owned(ty: &Type) -> Result<(Type, bool)> {
     let Type::Reference(reference) = ty else {
-        return match ty {
-            Type::ImplTrait(_) => {
-                Err(Error::new(ty.span(), "name the parameter's type: its schema is made of it"))
-            }
-            _ => Ok((ty.clone(), false)),
+        return if matches!(ty, Type::ImplTrait(_)) {
+            Err(Error::new(ty.span(), "name the parameter's type: its schema is made of it"))
+        } else {
+            Ok((ty.clone(), false))
         };
     };
     if reference.mutability.is_some() {
         return Err(Error::new(ty.span(), "a tool's arguments cannot be lent as mutable"));
     }
-    let owned = match reference.elem.as_ref() {
-        Type::Slice(slice) => {
-            let element = &slice.elem;
-            parse_quote!(::std::vec::Vec<#element>)
-        }
-        Type::Path(path) if path.path.is_ident("str") => parse_quote!(::std::string::String),
-        other => other.clone(),
+    let elem = reference.elem.as_ref();
+    let owned = if let Type::Slice(slice) = elem {
+        let element = &slice.elem;
+        parse_quote!(::std::vec::Vec<#element>)
+    } else if matches!(elem, Type::Path(path) if path.path.is_ident("str")) {
+        parse_quote!(::std::string::String)
+    } else {
+        elem.clone()
     };
     Ok((owned, true))
 }
@@ -170,11 +170,14 @@ fn role(attributes: &[Attribute], owned: &Type) -> Result<Role> {
 }
 
 fn last_segment(ty: &Type) -> Option<String> {
-    match ty {
-        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
-        Type::Paren(inner) => last_segment(&inner.elem),
-        Type::Group(inner) => last_segment(&inner.elem),
-        _ => None,
+    if let Type::Path(path) = ty {
+        path.path.segments.last().map(|segment| segment.ident.to_string())
+    } else if let Type::Paren(inner) = ty {
+        last_segment(&inner.elem)
+    } else if let Type::Group(inner) = ty {
+        last_segment(&inner.elem)
+    } else {
+        None
     }
 }
 

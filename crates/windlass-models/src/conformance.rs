@@ -106,7 +106,7 @@ pub async fn fold_is_reply(model: &dyn Model, request: &ModelRequest) -> Result<
     Ok(())
 }
 
-/// Streaming and blocking give the same reply (E15).
+/// Streaming and blocking give the same reply.
 ///
 /// # Errors
 /// Both replies, where they differ.
@@ -124,7 +124,7 @@ pub async fn blocking_is_streaming(model: &dyn Model, request: &ModelRequest) ->
     })
 }
 
-/// A call that is dropped before its first piece and one that is dropped after it leave the model usable (E19).
+/// A call that is dropped before its first piece and one that is dropped after it leave the model usable.
 ///
 /// # Errors
 /// The call after them fails.

@@ -1,7 +1,7 @@
 //! Model providers for Windlass: from `provider/model` to a stream of pieces, and from pieces to a reply.
 //!
 //! A [`Model`] has one method: a [`ModelRequest`] goes in, a stream of [`Delta`]s comes out, or one typed
-//! [`ModelFailure`](windlass_core::model::ModelFailure). A blocking call is a fold over that stream ([`assemble`]), so that
+//! [`ModelFailure`]. A blocking call is a fold over that stream ([`assemble`]), so that
 //! streaming and blocking cannot differ. A call is one HTTP request: retries, waits and fallbacks to other models are
 //! decided by `windlass-core`, where they are recorded.
 //!
@@ -41,7 +41,7 @@
 //! - **Time limits** of a call, each with its own words: connecting, first token, between tokens, total
 //!   ([`Timeouts`]).
 //! - **Failures sorted** by what can be done about them, with the provider's own words and the wait that it asks for.
-//! - **Secrets** are a type of their own ([`Secret`](windlass_core::secret::Secret)) and masked in every failure.
+//! - **Secrets** are a type of their own ([`Secret`]) and masked in every failure.
 //! - **Nothing unbounded**: [`max_reply_bytes`](windlass_core::model::ModelChoice::max_reply_bytes), [`MAX_CALLS`], events, error bodies.
 //!
 //! [`conformance`] holds these promises for adapters of your own.

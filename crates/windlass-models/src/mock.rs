@@ -13,10 +13,7 @@ pub const VARIABLE: &str = "DEBUG_MOCK_RESPONSES";
 
 /// The replies in a value of [`VARIABLE`]: the items of a JSON list, one a call; anything else is one reply.
 pub fn replies(value: &str) -> Vec<String> {
-    let text = |value: Value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
+    let text = |value: Value| if let Value::String(text) = value { text } else { value.to_string() };
     match serde_json::from_str(value) {
         Ok(Value::Array(items)) => items.into_iter().map(text).collect(),
         Ok(Value::String(text)) => vec![text],

@@ -14,12 +14,12 @@ use windlass_core::secret::Secret;
 use windlass_core::text::fenced_message;
 use windlass_core::{Message, ToolSpec};
 
-/// What a model is asked. Cheap to clone: everything large is shared with the run's state.
+/// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
     /// The model's name and settings; the name is `provider/model` or plain.
     pub model: ModelChoice,
-    /// What the call is for.
+    /// The purpose of the call.
     pub purpose: Purpose,
     /// The messages before the conversation: instructions and worked examples.
     pub prompt: Arc<Vec<Arc<Message>>>,

@@ -13,11 +13,11 @@ pub struct Provider {
     pub name: &'static str,
     /// The wire that it speaks.
     pub wire: &'static dyn Wire,
-    /// Where it is.
+    /// Its address.
     pub address: Address,
     /// The variable with its key; `None`: it needs none.
     pub key: Option<&'static str>,
-    /// Where it differs from others of its wire.
+    /// Its differences from others of its wire.
     pub quirks: Quirks,
     /// When `auto` takes it.
     pub auto: Auto,
@@ -27,7 +27,7 @@ pub struct Provider {
     pub prices: &'static [ListPrice],
 }
 
-/// Where a provider is.
+/// The address of a provider.
 #[derive(Clone, Copy, Debug)]
 pub enum Address {
     /// At a base URL; the variable names another one.

@@ -17,7 +17,7 @@ mod auto;
 
 pub use auto::{Auto, PROBE_MS, Places, choose_auto, choose_auto_at};
 
-/// Where environment variables are read: `|name| std::env::var(name).ok()`, a `.env` file, or a test's own.
+/// A lookup of environment variables: `|name| std::env::var(name).ok()`, a `.env` file, or a test's own.
 pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Has the keys of all usual variables masked from now on, and the logins of proxies: a tool may find those of providers,
@@ -36,16 +36,16 @@ const PROXIES: [&str; 6] =
 pub struct ModelSettings {
     /// `provider/model`, or `tour`. With a base URL any other name is a plain model name of an OpenAI-compatible server.
     pub use_: String,
-    /// Where the API is, instead of the provider's usual place.
+    /// The address of the API, instead of the provider's usual one.
     pub base_url: Option<String>,
     /// The key, instead of the provider's usual variable. With a base URL of its own a provider's variable is not
-    /// read: a key never reaches another server (E43).
+    /// read: a key never reaches another server.
     pub key: Option<Secret>,
     /// More headers.
     pub headers: Vec<(String, Secret)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only ([`HttpModelConfig::cache_control`]).
     pub cache_control: Option<bool>,
-    /// How long a call may take.
+    /// Time limits of a call.
     pub timeouts: Timeouts,
 }
 

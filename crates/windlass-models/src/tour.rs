@@ -168,7 +168,7 @@ fn tell(request: &ModelRequest, wanted: &[Intent], one: &Done<'_>) -> String {
         {
             Some(said.as_str()).filter(|said| !said.is_empty()).or(Some(expression))
         }
-        _ => None,
+        Intent::Sum { .. } | Intent::Time | Intent::List(_) | Intent::Read(_) => None,
     });
     match (need(request, &one.call.name), sum) {
         (_, Some(sum)) => {

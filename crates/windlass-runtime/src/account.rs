@@ -230,7 +230,21 @@ fn used(ended: &InputKind, prices: Option<Prices>) -> Amount {
     let usage = match ended {
         InputKind::Replied { reply, .. } => reply.usage,
         InputKind::ModelFailed { failure, .. } => failure.usage,
-        _ => Usage::default(),
+        InputKind::Start(_)
+        | InputKind::Resumed { .. }
+        | InputKind::ResumedWithTools { .. }
+        | InputKind::Adopted { .. }
+        | InputKind::Objected { .. }
+        | InputKind::CallEnded { .. }
+        | InputKind::Delegated { .. }
+        | InputKind::DelegateAsks { .. }
+        | InputKind::Checked { .. }
+        | InputKind::Stepped { .. }
+        | InputKind::Answered { .. }
+        | InputKind::Steer { .. }
+        | InputKind::Cancel { .. }
+        | InputKind::ToolsChanged { .. }
+        | InputKind::TimerFired { .. } => Usage::default(),
     };
     let cost = prices.map_or(0, |prices| prices.cost(&usage));
     Amount { input: usage.input, output: usage.output, cost }

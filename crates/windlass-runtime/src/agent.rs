@@ -77,7 +77,7 @@ impl Inner {
         if self.template.is_some() { 1 + self.examples.len() } else { self.prompt.len() }
     }
 
-    /// All of it once more, as a start for what differs.
+    /// Clones the agent's parts.
     pub(crate) fn again(&self) -> Self {
         let toolbox = self.tools.read().unwrap_or_else(PoisonError::into_inner).clone();
         Self {
@@ -193,12 +193,12 @@ impl Agent {
         &self.inner.name
     }
 
-    /// What it is for, in words.
+    /// Its description: the purpose in words.
     pub fn description(&self) -> &Text {
         &self.inner.description
     }
 
-    /// Its name and digest: what a run remembers of it.
+    /// Its name and digest, as its runs record them.
     pub fn agent_ref(&self) -> &AgentRef {
         &self.inner.agent_ref
     }
@@ -294,7 +294,7 @@ impl Agent {
         &self.inner.environment
     }
 
-    /// Under which name this process holds the runs that it drives.
+    /// The holder of the leases on the runs that this process drives.
     pub fn holder(&self) -> &Holder {
         &self.inner.holder
     }
@@ -386,7 +386,7 @@ impl Agent {
         })
     }
 
-    /// A prompt with the system messages of whoever called, where they stand there (KAOS).
+    /// A prompt with the caller's system messages, if the policy puts them there (KAOS).
     pub(crate) fn instructed(
         &self,
         prompt: Arc<Vec<Arc<Message>>>,

@@ -355,7 +355,7 @@ impl Spent {
         self.received = self.received.saturating_add(bytes as u64);
     }
 
-    /// What a broken call cost: the provider's count if it came, else an estimate if a reply had begun (E16, E41).
+    /// What a broken call cost: the provider's count if it came, else an estimate if a reply had begun.
     fn paid(&self, failure: &ModelFailure, assembler: &Assembler) -> Usage {
         if failure.usage.total() > 0 {
             return failure.usage;
@@ -385,7 +385,7 @@ fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
             let text = reply.text.clone().filter(|text| !text.is_empty())?;
             Some(Update::Text { action, text })
         }
-        _ => None,
+        Delta::Text(_) | Delta::Reasoning(_) | Delta::Sealed(_) | Delta::Usage(_) | Delta::Stop(_) => None,
     }
 }
 

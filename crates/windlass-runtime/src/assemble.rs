@@ -148,7 +148,7 @@ impl AssembleError {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::File(source) => source.help(),

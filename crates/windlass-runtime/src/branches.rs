@@ -160,7 +160,7 @@ impl Agent {
     }
 
     /// A branch of so many inherited messages. If its parent marks as usual what a provider's cache should keep, the system
-    /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew (A36).
+    /// message is marked here and the last inherited one, so that the parent's conversation is not paid for anew.
     fn caching(&self, inherited: usize) -> Self {
         let marks = self.inner().above.as_ref().is_some_and(|above| {
             let cache = &above.agent.policy().request.cache.0;
@@ -278,14 +278,13 @@ impl BranchWork {
             };
         };
         let missing = end.output.is_none() && self.agent.output_schema().is_some();
-        match end.status {
-            Status::Cancelled => return used.stopped(),
-            status if missing || matches!(status, Status::Failed(_)) => {
-                let why = end.error.as_deref().or(end.text.as_deref()).unwrap_or_default();
-                let message = format!("Branch execution failed: it ended as {status}: {why}");
-                return used.done(failure(message.trim_end_matches(": ").to_owned()));
-            }
-            _ => {}
+        if end.status == Status::Cancelled {
+            return used.stopped();
+        }
+        if missing || matches!(end.status, Status::Failed(_)) {
+            let why = end.error.as_deref().or(end.text.as_deref()).unwrap_or_default();
+            let message = format!("Branch execution failed: it ended as {}: {why}", end.status);
+            return used.done(failure(message.trim_end_matches(": ").to_owned()));
         }
         match &end.output {
             Some(output) if self.merge == Merge::EndResult => {

@@ -97,7 +97,7 @@ impl AgentBuilder {
         }
     }
 
-    /// What the agent is for, in words.
+    /// The description: the purpose in words.
     pub fn description(mut self, text: impl Into<Text>) -> Self {
         self.description = text.into();
         self
@@ -246,13 +246,13 @@ impl AgentBuilder {
         })
     }
 
-    /// A function that is asked after the tools of each step, before the next model call: it gives the step back with
-    /// what is to change, or an error that ends the run.
+    /// A function that is called after the tools of each step, before the next model call. It gives the step back with
+    /// its changes, or an error that ends the run.
     pub fn on_step(self, hook: impl Fn(Step) -> Result<Step, String> + Send + Sync + 'static) -> Self {
         self.step_hook(Arc::new(StepFn(hook)))
     }
 
-    /// Who is asked after the tools of each step, where a function is not enough.
+    /// A hook as a type, where the function of [`on_step`](Self::on_step) is not enough.
     pub fn step_hook(mut self, hook: Arc<dyn StepHook>) -> Self {
         self.hook = Some(hook);
         self
@@ -402,7 +402,7 @@ impl AgentBuilder {
         found.into_iter().try_for_each(|tool| all.add(tool)).map(|()| all)
     }
 
-    /// Delegates are offered by their names: those must be as good as names of tools (E10).
+    /// Delegates are offered by their names: those must be as good as names of tools.
     fn reserve_names(&self, tools: &ToolSet) -> Result<(), ToolSetError> {
         let mut names = tools.clone();
         let mut specs = self.delegates.iter().map(|delegate| delegate.spec());
@@ -432,7 +432,7 @@ impl AgentBuilder {
     }
 }
 
-/// Two of a name would be one too many, whoever offers them (E10).
+/// Two of a name would be one too many, whoever offers them.
 fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
     for (place, spec) in specs.iter().enumerate() {
         if let Some(other) = specs.iter().take(place).find(|other| other.name == spec.name) {

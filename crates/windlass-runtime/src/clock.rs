@@ -1,4 +1,4 @@
-//! The clock of a run: the world's, unless that lies behind what the run has seen.
+//! The clock of a run: the environment's, unless that lies behind what the run has seen.
 //!
 //! The clock of a machine may be set back between two processes that drive a run. The run goes on from its latest time, and
 //! all that it waits for is measured from there: no wait gets longer by the jump.
@@ -8,7 +8,7 @@ use windlass_store::Wake;
 
 use crate::environment::Environment;
 
-/// By how much a run's time is ahead of the world's, in milliseconds. The world's clock goes forward only, so this is found
+/// By how much a run's time is ahead of the environment's, in milliseconds. The environment's clock goes forward only, so this is found
 /// once, when a run is taken up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunClock {
@@ -26,12 +26,12 @@ impl RunClock {
         environment.now().saturating_add(self.ahead_ms)
     }
 
-    /// What the world's clock says at a time of the run.
+    /// What the environment's clock says at a time of the run.
     pub(crate) fn in_world(self, at: Millis) -> Millis {
         at.saturating_sub(self.ahead_ms)
     }
 
-    /// For who lists runs: when the run goes on by itself, by the clock of the world.
+    /// For who lists runs: when the run goes on by itself, by the clock of the environment.
     pub(crate) fn wake(self, at: Millis, environment: &dyn Environment) -> Wake {
         Wake { from: environment.now(), at: self.in_world(at) }
     }

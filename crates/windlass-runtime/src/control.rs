@@ -19,7 +19,7 @@ use crate::off_thread::fits;
 use crate::run::Run;
 use crate::stand_in::stand_in;
 
-/// Where an input went.
+/// The delivery of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// This process drives the run, and takes the input from the inbox.
@@ -28,7 +28,7 @@ pub enum Delivery {
     Waiting,
 }
 
-/// How a request to cancel was met.
+/// The outcome of a request to cancel.
 #[derive(Clone, Debug)]
 pub enum Cancelled {
     /// Nobody drove the run, so it was ended here.
@@ -39,7 +39,7 @@ pub enum Cancelled {
 
 /// Leaves an input in the durable inbox of a run, after a check against the run as it stands.
 ///
-/// The driver of the run takes it from there. A driver that leaves a run looks once more after it gave up its hold, so an
+/// The driver of the run takes it from there. A driver that leaves a run looks once more after it gave up its lease, so an
 /// input is [waiting](Delivery::Waiting) only if nobody drives the run *after* the post.
 ///
 /// # Errors
@@ -61,7 +61,7 @@ async fn post_in(
     Ok(holder.map_or(Delivery::Waiting, Delivery::Driven))
 }
 
-/// Answers a question of a run, whoever drives it.
+/// Answers a question of a run that any process drives, or none.
 ///
 /// # Errors
 /// The question is not open, the answer does not fit it, or the log failed.
@@ -74,7 +74,7 @@ pub async fn answer(
     post(log, run, at, InputKind::Answered { question, answer }).await
 }
 
-/// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
+/// Steers a run that any process drives, or none: the text enters the conversation at the next turn.
 ///
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
@@ -82,7 +82,7 @@ pub async fn steer(log: &dyn Store, run: RunId, at: Millis, text: Text) -> Resul
     post(log, run, at, InputKind::Steer { text }).await
 }
 
-/// Cancels a run, whoever drives it, without its agent: nothing is begun any more.
+/// Cancels a run that any process drives, or none, without its agent: no further work begins.
 ///
 /// # Errors
 /// The run has ended or is being stopped, or the log failed.
@@ -96,7 +96,7 @@ pub async fn cancel(log: &Arc<dyn Store>, run: RunId, at: Millis, reason: Text) 
     Ok(Cancelled::Ended(Box::new(run)))
 }
 
-/// Waits for the end of a run, whoever drives it.
+/// Waits for the end of a run that any process drives.
 ///
 /// # Errors
 /// There is no such run, or the log failed.
@@ -124,7 +124,7 @@ async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
 }
 
 impl Agent {
-    /// Answers a question of a run, whoever drives it. Where nobody does, [`resume`](Agent::resume) goes on with the answer.
+    /// Answers a question of a run that any process drives. If none does, [`resume`](Agent::resume) goes on with the answer.
     ///
     /// # Errors
     /// The question is not open, or the answer does not fit it.
@@ -137,7 +137,7 @@ impl Agent {
         self.post(run, InputKind::Answered { question: question.into(), answer }).await
     }
 
-    /// Says something to the agent of a run, whoever drives it: the text enters the conversation at the next turn.
+    /// Steers a run that any process drives, or none: the text enters the conversation at the next turn.
     ///
     /// # Errors
     /// The run has ended, or is being stopped.
@@ -145,7 +145,7 @@ impl Agent {
         self.post(run, InputKind::Steer { text: text.into() }).await
     }
 
-    /// Cancels a run, whoever drives it. Where nobody does, the run is ended here: this agent ends its child runs and stops
+    /// Cancels a run that any process drives. If none does, the run is ended here: this agent ends its child runs and stops
     /// what a dead process left running. If this is not the agent of the run, the run is ended without one.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Agent {
         ended.map(|run| Cancelled::Ended(Box::new(run)))
     }
 
-    /// Leaves any input for whoever drives the run, after a check against the run as it stands.
+    /// Posts any input to the driver of the run, after a check against the run's state.
     ///
     /// # Errors
     /// The input does not fit the run.

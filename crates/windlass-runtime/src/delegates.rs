@@ -77,16 +77,16 @@ pub struct Task {
     pub run: RunId,
     /// The run that hands it over.
     pub parent: RunId,
-    /// What is to be done.
+    /// The task in words.
     pub task: String,
     /// The last messages of the parent's conversation, where its policy hands them on (KAOS).
     pub context: Vec<Message>,
     /// The answer to the question that the task ended with the last time.
     pub answer: Option<InputReceived>,
-    /// Ends when the task is no longer wanted. Where it has ended from the start, the run that does the task is only
-    /// brought to its end, if it has begun: nobody worked on it while the run that handed it over was being stopped.
+    /// Cancelled when the task is no longer wanted. If it is cancelled from the start, the parent is being stopped: cancel the
+    /// child run if it was started, and do not work on it.
     pub cancel: CancellationToken,
-    /// Who let the run go on that hands it over ([`DriveOptions::resumed_by`]).
+    /// The authority that resumed the parent run ([`DriveOptions::resumed_by`]).
     pub resumed_by: ResumedBy,
     /// Ends when this process is to end: work is stopped, the run that does the task stays as it is, and the task ends as
     /// [`TaskEnd::Left`].
@@ -97,7 +97,7 @@ pub struct Task {
     pub(crate) account: Option<Arc<SharedAccount>>,
 }
 
-/// How a task ended for now.
+/// The end of a task, or its wait for a person.
 #[derive(Clone, Debug)]
 pub enum TaskEnd {
     /// It is done, or cannot be.
@@ -111,11 +111,11 @@ pub enum TaskEnd {
         /// What stays reserved for model calls that were lost with their process: they may have been paid.
         reserved: Amount,
     },
-    /// It was laid down: whoever goes on with the run that handed it over hands it over once more.
+    /// The child run was laid down. When the parent run is resumed, the task is handed over once more.
     Left,
     /// The log failed under it: the run that handed the task over ends with that error, and can be resumed.
     LogFailed(Arc<StoreError>),
-    /// It waits for a person: the question is put to people at the parent (E26).
+    /// It waits for a person: the question is put to people at the parent.
     Asks(Box<OpenQuestion>),
 }
 
@@ -264,7 +264,7 @@ fn end_of(agent: &Agent, run: &Run) -> TaskEnd {
             },
         },
         Status::Cancelled => CallOutcome::Interrupted,
-        status => {
+        status @ (Status::Limit(_) | Status::Failed(_)) => {
             let why = end.error.as_deref().unwrap_or_else(text);
             let message = format!("Agent {} ended as {status}: {why}", agent.name());
             CallOutcome::Error {
@@ -286,15 +286,17 @@ fn failed(outcome: CallOutcome) -> TaskEnd {
     TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0), reserved: Amount::default() }
 }
 
-/// The end of a task whose run cannot begin, or cannot go on: what it has used is counted all the same (E41).
+/// The end of a task whose run cannot begin, or cannot go on: what it has used is counted all the same.
 pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outcome: CallOutcome) -> TaskEnd {
     let log = &**agent.log();
-    let state = match error {
-        Error::Log(error) => return TaskEnd::LogFailed(Arc::new(error)),
-        // The run is somebody else's.
-        Error::NotHandedOver { .. } => return failed(outcome),
-        _ => load(log, task.run).await,
-    };
+    if let Error::Log(error) = error {
+        return TaskEnd::LogFailed(Arc::new(error));
+    }
+    // The run is somebody else's.
+    if matches!(error, Error::NotHandedOver { .. }) {
+        return failed(outcome);
+    }
+    let state = load(log, task.run).await;
     let reserved = match &state {
         Ok(state) => open_below(log, state).await,
         Err(_) => Ok(Amount::default()),

@@ -46,9 +46,9 @@ use crate::telemetry::RunTrace;
 use crate::updates::{Publisher, Update, Updates};
 use crate::work;
 
-/// How many inputs may wait for a driver that is busy appending.
+/// Maximum number of inputs that wait for a driver that is busy appending.
 const INBOX: usize = 64;
-/// How many answers in a row that do not fit are taken from the person at hand before nobody is asked any more.
+/// Maximum number of consecutive invalid answers before the driver stops asking.
 const WRONG_ANSWERS: u32 = 100;
 
 /// Something that somebody in this process sends to a run, and where the answer goes.
@@ -163,7 +163,7 @@ impl Driver {
         self.leave = leave.clone();
     }
 
-    /// Drives the run until it has ended, only somebody from outside can bring it on, or it is laid down.
+    /// Drives the run until it has ended, is suspended, or is laid down.
     ///
     /// # Errors
     /// The log failed or the run was taken over; everything up to the last durable event is kept.
@@ -223,7 +223,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What the process before us left running must not have its effect after we settled what became of it (E30).
+    /// What the process before us left running must not have its effect after we settled what became of it.
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
             let tool = self.agent.tool_of(&self.state, open)?;
@@ -237,7 +237,7 @@ impl Driver {
         let answer = matches!(what, InputKind::Answered { .. });
         // The work that has ended may have changed the tools, and the next request must offer them.
         self.adjust_now().await?;
-        // A late end of work that is no longer wanted is a violation of no consequence.
+        // A late end of work that is no longer wanted is an invalid input of no consequence.
         let taken = self.take(what, None).await?;
         if answer {
             self.wrong_answers = if taken.is_ok() { 0 } else { self.wrong_answers + 1 };
@@ -249,7 +249,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The tools that a run knows are those that the agent has now (E24, E47).
+    /// The tools that a run knows are those that the agent has now.
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
         let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;
@@ -313,9 +313,8 @@ impl Driver {
         if let (Some(action), Some(output), true) = (replied, output, self.publisher.heard()) {
             self.publisher.send(Update::Partial { action, output: Arc::new(output.clone()) });
         }
-        let learnt = |event: &Event| match &event.fact {
-            Fact::Adjusted(adjusted) => adjusted.models.clone(),
-            _ => None,
+        let learnt = |event: &Event| {
+            if let Fact::Adjusted(adjusted) = &event.fact { adjusted.models.clone() } else { None }
         };
         batch.events.iter().filter_map(learnt).for_each(|models| self.agent.learn(&models));
         if let Some(trace) = &mut self.trace {
@@ -335,10 +334,14 @@ impl Driver {
             let tool = self.state.running_call(action).and_then(|open| self.state.tool(&open.call.name));
             tool.is_some_and(|tool| tool.kind == ToolKind::Read)
         };
-        match what {
-            InputKind::Start(start) => start.policy.spill_bytes(),
-            InputKind::CallEnded { action, .. } if reads(*action) => u64::MAX,
-            _ => self.state.policy().spill_bytes(),
+        if let InputKind::Start(start) = what {
+            start.policy.spill_bytes()
+        } else if let InputKind::CallEnded { action, .. } = what
+            && reads(*action)
+        {
+            u64::MAX
+        } else {
+            self.state.policy().spill_bytes()
         }
     }
 

@@ -1,4 +1,4 @@
-//! The outside world that the core must not see: time, fresh ids, chance.
+//! The environment: time, fresh ids and chance, which the core must not see.
 
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use windlass_store::up_ms;
 
 /// Time, fresh ids and chance. Programs use [`SystemEnvironment`]; tests and scripted conversations bring their own.
 pub trait Environment: Send + Sync + std::fmt::Debug {
-    /// The time, in milliseconds since the Unix epoch. It never goes back as long as the world lives.
+    /// The time, in milliseconds since the Unix epoch. It never goes back as long as the environment lives.
     fn now(&self) -> Millis;
 
     /// Ends when that time has come.
@@ -26,7 +26,7 @@ pub trait Environment: Send + Sync + std::fmt::Debug {
     /// A number from 0 to 1000: how much of a wait's random part to take.
     fn chance(&self) -> u16;
 
-    /// Whether long work on large input may be done on other threads. Default: no, as in a world whose steps are always the
+    /// Whether long work on large input may be done on other threads. Default: no, as in an environment whose steps are always the
     /// same.
     fn has_threads(&self) -> bool {
         false
@@ -36,10 +36,10 @@ pub trait Environment: Send + Sync + std::fmt::Debug {
 /// The longest sleep between two looks at the clock, in milliseconds: tokio's timers stand still while the machine sleeps.
 const LONGEST_SLEEP_MS: u64 = 15_000;
 
-/// The world as the operating system shows it. Sleeping needs a tokio runtime with time enabled.
+/// The environment as the operating system shows it. Sleeping needs a tokio runtime with time enabled.
 ///
 /// Its time is the wall clock's at the first look, and goes on from there with the time since the machine started (its sleep
-/// included, on Linux): whoever sets the wall clock changes nothing for a process that is running.
+/// included, on Linux): setting the wall clock changes nothing for a process that is running.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEnvironment;
 

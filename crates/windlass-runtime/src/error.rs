@@ -10,7 +10,7 @@ use windlass_tools::ToolSetError;
 use crate::branches::MAX_BRANCH_DEPTH;
 use crate::settings::SettingsError;
 
-/// What can go wrong with agents and runs. How a run *ended* is no error: see [`Run`](crate::Run).
+/// Errors of agents and runs. The end of a run is no error, however it ended: see [`Run::status`](crate::Run::status).
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -313,7 +313,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Policy { source, .. } => source.help(),

@@ -16,10 +16,10 @@ use crate::pages::RunPages;
 use crate::run::{DriveOptions, Prepared};
 use crate::work;
 
-/// Where and how a run is forked.
+/// Options of a fork.
 #[derive(Clone, Debug, Default)]
 pub struct ForkOptions {
-    /// How many of the run's events the fork stands on: at least one.
+    /// The number of the run's events that the fork stands on: at least one.
     pub at: u64,
     /// Whether this agent's instructions, policy, tools and models apply in place of the run's own.
     pub changed: bool,
@@ -27,7 +27,7 @@ pub struct ForkOptions {
     pub say: Option<RunMessages>,
 }
 
-/// What a fork does not pay again.
+/// The work that a fork does not pay again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// Model calls whose replies are kept.

@@ -77,9 +77,12 @@ impl Step {
 
     /// The model's reply of this step: its text as the model wrote it, with calls that were read from it, and its calls.
     pub fn response(&self) -> Option<(&Option<Text>, &[ToolCall])> {
-        self.history.iter().rev().find_map(|message| match &**message {
-            Message::Assistant(said) => Some((&said.text, said.calls.as_slice())),
-            _ => None,
+        self.history.iter().rev().find_map(|message| {
+            if let Message::Assistant(said) = &**message {
+                Some((&said.text, said.calls.as_slice()))
+            } else {
+                None
+            }
         })
     }
 
@@ -90,17 +93,22 @@ impl Step {
             .iter()
             .rposition(|message| matches!(&**message, Message::Assistant(_)))
             .map_or(self.history.len(), |at| at + 1);
-        self.history.iter().skip(start).filter_map(|message| match &**message {
-            Message::Tool(result) => Some(result),
-            _ => None,
-        })
+        self.history
+            .iter()
+            .skip(start)
+            .filter_map(|message| if let Message::Tool(result) = &**message { Some(result) } else { None })
     }
 
     /// Puts another result in the place of a call's. `false`: this step has no such call.
     pub fn set_result(&mut self, call: &CallId, content: impl Into<Content>) -> bool {
-        let found = self.history.iter_mut().rev().find_map(|message| match &**message {
-            Message::Tool(result) if result.call == *call => Some((result.clone(), message)),
-            _ => None,
+        let found = self.history.iter_mut().rev().find_map(|message| {
+            if let Message::Tool(result) = &**message
+                && result.call == *call
+            {
+                Some((result.clone(), message))
+            } else {
+                None
+            }
         });
         match found {
             Some((result, message)) => {
@@ -143,9 +151,9 @@ impl Step {
     /// ([`AgentBuilder::known_branch`](crate::AgentBuilder::known_branch)). `input` are the fields of its input; `merge` says how
     /// its end comes back; `None`: as the branch says.
     ///
-    /// The first time this gives `None`: the hook returns, the branch runs as a run of its own, what it brings enters the
-    /// conversation after `[Branch Result]`, and the hook is asked again about the same step. Then this gives what came of
-    /// it: its result, or why there is none. What else a hook changes while it asks for branches is not made. After one
+    /// The first time this gives `None`: the hook returns, the branch runs as a run of its own, its result enters the
+    /// conversation after `[Branch Result]`, and the hook is asked again about the same step. Then this gives the result, or the
+    /// reason for its absence. Other edits are ignored when a hook requests branches. After one
     /// step there may be [`MAX_STEP_BRANCHES`](windlass_core::run::MAX_STEP_BRANCHES) branches.
     pub fn branch(
         &mut self,
@@ -166,7 +174,14 @@ impl Step {
             CallOutcome::Error { message, .. } | CallOutcome::Malformed { message } => {
                 Err(message.to_string())
             }
-            _ => Err("the branch was stopped".to_owned()),
+            CallOutcome::TimedOut { .. }
+            | CallOutcome::Rejected { .. }
+            | CallOutcome::UnknownTool { .. }
+            | CallOutcome::Denied { .. }
+            | CallOutcome::Skipped { .. }
+            | CallOutcome::Interrupted
+            | CallOutcome::Abandoned
+            | CallOutcome::Unknown => Err("the branch was stopped".to_owned()),
         })
     }
 

@@ -16,7 +16,7 @@ use crate::error::Error;
 /// The root of an input in XML (acorn's default).
 const XML_ROOT: &str = "input";
 
-/// What a run is given: a text, messages, or an object for an agent with typed input.
+/// The input of a run: a text, messages, or an object for an agent with typed input.
 #[derive(Clone, Debug, Default)]
 pub struct RunMessages {
     messages: Vec<Message>,
@@ -29,7 +29,7 @@ fn bytes_of<'v>(values: impl Iterator<Item = &'v Value>) -> u64 {
         Value::String(text) => text.len() as u64,
         Value::Array(items) => bytes_of(items.iter()),
         Value::Object(map) => bytes_of(map.values()),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     };
     values.map(|value| of(value) + 2).sum()
 }
@@ -72,7 +72,7 @@ impl RunMessages {
         Err(Error::NoObject { fault })
     }
 
-    /// All of it as one text.
+    /// The whole input as one text.
     pub fn text(&self) -> String {
         let texts = self.messages.iter().map(|message| match message {
             Message::System { text } => text.to_string(),

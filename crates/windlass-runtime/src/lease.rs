@@ -46,7 +46,7 @@ impl RunLease {
         &self.fence
     }
 
-    /// What a call confirms right before its effect. Where the hold is lost, the driver ends with that error.
+    /// What a call confirms right before its effect. Where the lease is lost, the driver ends with that error.
     pub(crate) fn lease(&self, broken: Broken) -> Lease {
         let (log, run, fence) = (self.log.clone(), self.run, self.fence.clone());
         Lease::new(move || {
@@ -62,12 +62,12 @@ impl RunLease {
         })
     }
 
-    /// The run has ended: the log gave the hold up in the same step.
+    /// The run has ended: the log gave the lease up in the same step.
     pub(crate) fn ended(&mut self) {
         self.held = false;
     }
 
-    /// Gives the hold up: only somebody from outside can bring the run on.
+    /// Gives the lease up: only an input from outside can bring the run on.
     /// `wake`: when a timer of its own does so all the same.
     pub(crate) async fn park(&mut self, wake: Option<Wake>) -> Result<(), StoreError> {
         self.log.park(self.run, &self.fence, wake).await?;
@@ -75,13 +75,13 @@ impl RunLease {
         Ok(())
     }
 
-    /// Gives the hold up: whoever comes next goes on.
+    /// Gives the lease up: the next holder goes on.
     pub(crate) async fn release(&mut self) -> Result<(), StoreError> {
         self.held = false;
         self.log.release(self.run, &self.fence).await
     }
 
-    /// Takes a hold that was given up again, with a new epoch. `false`: somebody else was faster.
+    /// Takes a lease that was given up again, with a new epoch. `false`: somebody else was faster.
     pub(crate) async fn take_again(&mut self, holder: &Holder) -> Result<bool, StoreError> {
         match self.log.acquire(self.run, holder).await {
             Ok(fence) => {

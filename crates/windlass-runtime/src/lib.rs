@@ -1,4 +1,20 @@
-//! The driver of Windlass, agents and agent files, and the edges around the loop.
+//! Agents, agent files, and the driver that carries out their runs.
+//!
+//! Most programs use this crate as `windlass::runtime`; the guide is
+//! [`docs/rust.md`](https://github.com/windlass-rs/windlass/blob/main/docs/rust.md).
+//!
+//! | task | where |
+//! |---|---|
+//! | build an agent | [`Agent::builder`]; from a file: [`agent_file`], [`assemble()`] |
+//! | run it | [`Agent::run`], [`Agent::stream`], [`Agent::prepare`] |
+//! | answer its questions | [`People`] at once, [`Agent::answer`] from anywhere |
+//! | resume a run | [`Agent::resume`]; all that are due: [`supervisor`] |
+//! | continue a run that a limit cut | [`Agent::continue_run`] |
+//! | look at runs | [`Run`], [`Agent::runs`], [`projections`] |
+//! | hand tasks to other agents | [`Delegate`], [`AgentDelegate`], [`Branch`] |
+//! | change a run after each step | [`StepHook`], [`Step`] |
+//! | move runs between logs | [`exchange`] |
+//! | reach a run that another process drives | [`control`] |
 
 mod account;
 mod agent;

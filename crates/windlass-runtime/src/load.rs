@@ -65,11 +65,14 @@ pub(crate) async fn state_before(log: &dyn Log, run: RunId) -> Result<State, Err
         Some(Fact::RunStarted(start)) => match &start.base {
             Some(base) => {
                 let below = load_until(log, base.run, base.version).await;
-                let below = below.map_err(|error| match error {
-                    Error::Log(StoreError::UnknownRun { run: missing }) if missing == base.run => {
+                let below = below.map_err(|error| {
+                    if let Error::Log(StoreError::UnknownRun { run: missing }) = error
+                        && missing == base.run
+                    {
                         Error::MissingBase { run, base: base.run }
+                    } else {
+                        error
                     }
-                    other => other,
                 });
                 Ok(State::on_base(run, &below?))
             }

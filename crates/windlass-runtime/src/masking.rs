@@ -1,4 +1,4 @@
-//! Keeps secrets out of what a run takes in (E53): an input is masked before the core sees it, and so before anything of it
+//! Keeps secrets out of what a run takes in: an input is masked before the core sees it, and so before anything of it
 //! is stored, shown or sent on; the pieces of a reply are masked before subscribers see them.
 //!
 //! What people say goes in as they said it, and so does what the agent's own file and hooks say.
@@ -201,7 +201,9 @@ impl Masks {
         let empty = match &delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.is_empty(),
             Delta::Call { id: None, name: None, args, .. } => args.is_empty(),
-            _ => false,
+            Delta::Sealed(_) | Delta::Call { .. } | Delta::Usage(_) | Delta::Stop(_) | Delta::Whole(_) => {
+                false
+            }
         };
         if !empty {
             self.ready.push_back(delta);

@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::hooks::OutputChecks;
 
-/// Does some work on so many bytes of input, on another thread if that is much and the world has any.
+/// Does some work on so many bytes of input, on another thread if that is much and the environment has any.
 pub(crate) async fn off_thread<T: Send + 'static>(
     environment: &dyn Environment,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Partial output: what stands already of an output that is still being written (acorn's `on_stream`, E18).
+//! Partial output: the readable part of an output while the model writes it (acorn's `on_stream`).
 //!
 //! Each piece is read once, so that a long output costs no more than its length. Members only appear or grow; a number
 //! or literal appears once it is whole. What is no JSON stops the reading: how the run ends says what became of it.
@@ -175,9 +175,10 @@ impl Reader {
     /// All that stands so far. `None`: nothing does.
     fn view(&self) -> Option<Value> {
         self.steps.add(self.bytes);
-        let mut view = match &self.token {
-            Token::Text { text, key: false, .. } => Some(Value::String(text.clone())),
-            _ => None,
+        let mut view = if let Token::Text { text, key: false, .. } = &self.token {
+            Some(Value::String(text.clone()))
+        } else {
+            None
         };
         for open in self.open.iter().rev() {
             view = Some(match open {

@@ -1,19 +1,19 @@
-//! People: who answers the questions of a run while it is driven here.
+//! People, who answer the questions of a run while it is driven here.
 
 use futures_core::future::BoxFuture;
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, State};
 
-/// Somebody who can be asked: a terminal, a chat window, a test.
+/// Answers questions while a run is driven: a terminal, a chat window, a test.
 ///
-/// Without such a person at hand a run with open questions is suspended: it costs nothing, and goes on when an answer
-/// comes from anywhere ([`Agent::answer`](crate::Agent::answer)).
+/// Without people a run with open questions is suspended: it costs nothing, and an answer from anywhere
+/// ([`Agent::answer`](crate::Agent::answer)) lets it go on.
 pub trait People: Send + Sync + std::fmt::Debug {
-    /// Whether this person would answer that question at all.
+    /// Whether these people answer that question at all.
     fn answers(&self, state: &State, question: &OpenQuestion) -> bool;
 
-    /// Asks. May take for ever; dropping the future withdraws the question.
-    /// An answer that does not fit is refused, and the question is asked again.
+    /// Asks the question. The future may wait for ever; dropping it withdraws the question. An answer that does not fit is refused,
+    /// and the question is asked again.
     fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer>;
 
     /// As [`ask`](Self::ask), for somebody who may go away without an answer: `None` leaves this and all later

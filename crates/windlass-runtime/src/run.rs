@@ -42,12 +42,12 @@ impl Run {
         self.state.run()
     }
 
-    /// How it ended; `None` while it waits for somebody.
+    /// The status with which it ended; `None` while it waits for somebody.
     pub fn status(&self) -> Option<Status> {
         self.state.ended().map(|end| end.status)
     }
 
-    /// How it stands.
+    /// Its state: running, suspended or ended.
     pub fn standing(&self) -> RunState {
         self.state.standing()
     }
@@ -57,7 +57,7 @@ impl Run {
         self.state.ended().and_then(|end| end.text.as_deref())
     }
 
-    /// What went wrong, if it failed.
+    /// The error, if it failed.
     pub fn error(&self) -> Option<&str> {
         self.state.ended().and_then(|end| end.error.as_deref())
     }
@@ -97,16 +97,16 @@ impl Run {
         self.state.questions()
     }
 
-    /// Everything that is known of it.
+    /// The whole state of the run.
     pub fn state(&self) -> &State {
         &self.state
     }
 }
 
-/// How a run is driven.
+/// Options for driving a run.
 #[derive(Clone, Debug, Default)]
 pub struct DriveOptions {
-    /// Who answers questions at once; without, the run is suspended when it has one.
+    /// The people who answer questions at once. Without them a run with an open question is suspended.
     pub people: Option<Arc<dyn People>>,
     /// Whether a suspended run is held as long as a timer of its own may still bring it on.
     pub wait_for_timers: bool,
@@ -185,8 +185,8 @@ impl RunHandle {
     }
 
     /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
-    /// tasks to, is stopped within its grace. Nothing is cancelled. [`Prepared::drive`] then gives the run as it stands,
-    /// and whoever [resumes](Agent::resume) it goes on as after a crash. Of no effect on a run that is not driven here.
+    /// tasks to, is stopped within its grace. Nothing is cancelled. [`Prepared::drive`] then gives the run as it stands.
+    /// [Resuming](Agent::resume) it is like resuming after a crash. Has no effect on a run that is not driven here.
     pub fn leave(&self) {
         self.leave.cancel();
     }
@@ -278,8 +278,8 @@ impl Agent {
         off_thread(&**self.environment(), heft, make).await
     }
 
-    /// Prepares a new run whose conversation begins with another run's. Whoever drives runs on the same thread takes
-    /// [`prepare`](Self::prepare), which does not keep it long.
+    /// Prepares a new run whose conversation begins with another run's. Code that drives runs on the same thread should use
+    /// [`prepare`](Self::prepare), which does not block the thread for long.
     ///
     /// # Errors
     /// The input is empty or does not fit, or the instructions cannot be rendered.

@@ -37,7 +37,7 @@ impl SettingsError {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Invalid(error) => error.help(),

@@ -96,9 +96,8 @@ impl Slots {
 
     /// When the first timer fires.
     pub(crate) fn next_timer(&self) -> Option<Millis> {
-        let timers = self.slots.iter().filter_map(|slot| match slot.action.work {
-            ActionKind::SetTimer { at } => Some(at),
-            _ => None,
+        let timers = self.slots.iter().filter_map(|slot| {
+            if let ActionKind::SetTimer { at } = slot.action.work { Some(at) } else { None }
         });
         timers.min()
     }

@@ -1,4 +1,4 @@
-//! Tool sources: servers whose tools may change while an agent lives (E47).
+//! Tool sources: servers whose tools may change while an agent lives.
 
 use std::sync::Arc;
 

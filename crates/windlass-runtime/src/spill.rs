@@ -25,7 +25,20 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
         | InputKind::Checked { found: Found::Happened(outcome), .. } => {
             spill_outcome(log, most, outcome).await?;
         }
-        _ => {}
+        InputKind::Resumed { .. }
+        | InputKind::ResumedWithTools { .. }
+        | InputKind::Adopted { .. }
+        | InputKind::Replied { .. }
+        | InputKind::Objected { .. }
+        | InputKind::ModelFailed { .. }
+        | InputKind::DelegateAsks { .. }
+        | InputKind::Checked { .. }
+        | InputKind::Stepped { .. }
+        | InputKind::Answered { .. }
+        | InputKind::Steer { .. }
+        | InputKind::Cancel { .. }
+        | InputKind::ToolsChanged { .. }
+        | InputKind::TimerFired { .. } => {}
     }
     Ok(())
 }
@@ -65,7 +78,16 @@ async fn spill_outcome(log: &dyn Payloads, most: u64, outcome: &mut CallOutcome)
             *message = shortened(message, most).into();
             Ok(())
         }
-        _ => Ok(()),
+        CallOutcome::Error { .. }
+        | CallOutcome::TimedOut { .. }
+        | CallOutcome::Malformed { .. }
+        | CallOutcome::Rejected { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Denied { .. }
+        | CallOutcome::Skipped { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => Ok(()),
     }
 }
 

@@ -70,7 +70,7 @@ impl AgentSource for Vec<Agent> {
     }
 }
 
-/// What the supervisor did with a run.
+/// The supervisor's report on a run.
 #[derive(Debug)]
 pub struct Report<E> {
     /// The run.
@@ -79,7 +79,7 @@ pub struct Report<E> {
     pub outcome: Outcome<E>,
 }
 
-/// What became of a due run.
+/// The outcome for a due run.
 #[derive(Debug)]
 pub enum Outcome<E> {
     /// It was driven: to its end, until it waits again, or until the supervisor was stopped.

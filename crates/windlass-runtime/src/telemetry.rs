@@ -1,7 +1,7 @@
-//! Telemetry: what runs do, as spans and metrics of OpenTelemetry (K29).
+//! Telemetry: what runs do, as spans and metrics of OpenTelemetry.
 //!
-//! Only the API is used here: whoever wants to see something installs providers in the process and says
-//! [`set_telemetry`]. Until then nothing of this is made, and a run costs what it costs without. Spans have KAOS' names
+//! Only the API is used here: a program that wants telemetry installs providers in the process and calls
+//! [`set_telemetry`]. Until then no span is made, and a run costs no more than without telemetry. Spans have KAOS' names
 //! (`agent.agentic_loop` › `agent.step.N` › `model.inference` | `tool.X` | `delegate.X`) and the attributes of
 //! OpenTelemetry's semantic conventions for generative AI beside KAOS' own; neither holds a word of what was said.
 //!
@@ -108,24 +108,24 @@ impl RunTrace {
     /// Takes note of what has become durable.
     pub(crate) fn see(&mut self, events: &[Event], now: u64) {
         for event in events {
-            match &event.fact {
-                Fact::TurnStarted(turn) if turn.attempt == 1 => self.next_step(u64::from(turn.turn)),
-                Fact::RunEnded(end) => {
-                    self.end_step();
-                    self.ended = true;
-                    let good = matches!(
-                        end.status,
-                        Status::Answered | Status::Concluded | Status::Clarification | Status::Limit(_)
-                    );
-                    let span = self.run.span();
-                    span.set_attribute(KeyValue::new("windlass.status", end.status.to_string()));
-                    span.set_attribute(tokens("gen_ai.usage.input_tokens", end.usage.input));
-                    span.set_attribute(tokens("gen_ai.usage.output_tokens", end.usage.output));
-                    finish(&self.run, (!good).then(|| end.status.to_string()));
-                    let labels = [self.label(), KeyValue::new("success", good)];
-                    meters().requests.took(now.saturating_sub(self.begun_at), &labels);
-                }
-                _ => {}
+            if let Fact::TurnStarted(turn) = &event.fact
+                && turn.attempt == 1
+            {
+                self.next_step(u64::from(turn.turn));
+            } else if let Fact::RunEnded(end) = &event.fact {
+                self.end_step();
+                self.ended = true;
+                let good = matches!(
+                    end.status,
+                    Status::Answered | Status::Concluded | Status::Clarification | Status::Limit(_)
+                );
+                let span = self.run.span();
+                span.set_attribute(KeyValue::new("windlass.status", end.status.to_string()));
+                span.set_attribute(tokens("gen_ai.usage.input_tokens", end.usage.input));
+                span.set_attribute(tokens("gen_ai.usage.output_tokens", end.usage.output));
+                finish(&self.run, (!good).then(|| end.status.to_string()));
+                let labels = [self.label(), KeyValue::new("success", good)];
+                meters().requests.took(now.saturating_sub(self.begun_at), &labels);
             }
         }
     }

@@ -12,7 +12,8 @@ use windlass_store::{Batch, Log};
 
 use crate::partial::Partially;
 
-/// How many updates a subscriber may lag behind before it loses pieces (never facts: those are read from the log).
+/// The number of updates that a subscriber may lag behind before it loses pieces. It never loses events, which are read from
+/// the log.
 pub const UPDATES_KEPT: usize = 1024;
 
 /// Something that a subscriber of a run sees.
@@ -43,7 +44,7 @@ pub enum Update {
         /// More of its arguments.
         args: Arc<str>,
     },
-    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow (E18);
+    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow;
     /// the last one of a run that ends with a model's output equals it, and comes once it is durable.
     Partial {
         /// The model call.
@@ -70,10 +71,7 @@ pub enum Update {
 impl Update {
     /// What stands so far of an output of that type. `None`: this is another update, or a piece that does not fit yet.
     pub fn partial_as<T: Partially>(&self) -> Option<T::Partial> {
-        match self {
-            Self::Partial { output, .. } => T::Partial::deserialize(&**output).ok(),
-            _ => None,
-        }
+        if let Self::Partial { output, .. } = self { T::Partial::deserialize(&**output).ok() } else { None }
     }
 }
 

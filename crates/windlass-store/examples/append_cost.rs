@@ -1,6 +1,8 @@
 //! What an append costs: CPU time and wall time an append, in memory and in SQLite, for one run and for 64 at once,
 //! and how fast a log is read back. Run it with `cargo run --release -p windlass-store --example append_cost [APPENDS [RUNS]]`.
 
+#![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
+
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;

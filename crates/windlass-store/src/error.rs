@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use windlass_core::RunId;
 
-/// What became of a log's file while it was in use.
+/// The fate of a log's file that was taken away while it was in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is not there any more.
@@ -26,7 +26,7 @@ impl std::fmt::Display for Taken {
     }
 }
 
-/// Who keeps a log locked.
+/// The process that keeps a log locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHolder {
     /// The process; `None`: the system does not say.
@@ -61,7 +61,7 @@ impl std::fmt::Display for LockHolder {
 
 impl std::error::Error for LockHolder {}
 
-/// What can go wrong with a log. Nothing half-done is ever visible.
+/// Errors of a store. Nothing half-done is ever visible.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The current epoch.
         current: u64,
     },
-    /// Nobody holds the run: the hold under which this is written was given up.
+    /// Nobody holds the run: the lease under which this is written was given up.
     #[error("run {run} is not held; its last hold had epoch {epoch}")]
     NotHeld {
         /// The run.
@@ -237,7 +237,7 @@ impl StoreError {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownRun { .. } => Some("`windlass runs list` shows the runs of this log".to_owned()),

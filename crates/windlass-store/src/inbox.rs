@@ -6,7 +6,7 @@ use windlass_core::{InputKind, RunId};
 use crate::leases::Fence;
 use crate::store::Answer;
 
-/// How many posted inputs may wait in the inbox of one run. More are refused ([`InboxFull`](crate::StoreError::InboxFull)).
+/// The most posted inputs that may wait in the inbox of one run. More are refused ([`InboxFull`](crate::StoreError::InboxFull)).
 pub const INBOX_POSTS: usize = 10_000;
 
 /// The place of a posted input in a run's inbox: ascending.
@@ -26,7 +26,7 @@ pub struct Posted {
 
 /// Keeps posted inputs until the holder of their run has used or refused them.
 pub trait Inbox: Send + Sync + std::fmt::Debug {
-    /// Leaves an input for whoever holds the run, now or later.
+    /// Leaves an input for the holder of the run, now or later.
     ///
     /// # Errors
     /// [`InboxFull`](crate::StoreError::InboxFull), [`UnknownRun`](crate::StoreError::UnknownRun).

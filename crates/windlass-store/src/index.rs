@@ -7,7 +7,7 @@ use crate::leases::Holder;
 use crate::pruning::Pruning;
 use crate::store::Answer;
 
-/// How many runs a listing has at most if its filter gives no limit.
+/// The most runs of a listing whose filter gives no limit.
 pub const DEFAULT_LISTED: usize = 100;
 
 /// Which runs to list: all given conditions hold.
@@ -17,7 +17,7 @@ pub struct RunFilter {
     pub session: Option<SessionId>,
     /// Of this agent.
     pub agent: Option<Text>,
-    /// With this standing: `running`, `suspended`, or a status' name (`answered`, `limit`, …).
+    /// In this state: `running`, `suspended`, or a status' name (`answered`, `limit`, …).
     pub status: Option<Text>,
     /// Started by this run.
     pub parent: Option<RunId>,
@@ -25,7 +25,7 @@ pub struct RunFilter {
     pub since: Option<Millis>,
     /// Begun before this time.
     pub until: Option<Millis>,
-    /// Only runs that can go on at this time, whoever holds them: those that are on, and suspended ones with something in
+    /// Only runs that can go on at this time, held or not: running ones, and suspended ones with something in
     /// their inbox or a timer that is due.
     pub due: Option<Millis>,
     /// Only runs with a lower number: the next page of a listing, after a run with this one.
@@ -53,7 +53,7 @@ pub struct RunSummary {
     pub session: Option<SessionId>,
     /// The run that started it.
     pub parent: Option<RunId>,
-    /// How it stands.
+    /// Its state.
     pub standing: RunState,
     /// How many events it has.
     pub version: u64,

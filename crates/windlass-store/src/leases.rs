@@ -5,7 +5,7 @@ use windlass_core::{RunId, Text};
 
 use crate::store::Answer;
 
-/// Who holds the lease of a run: one per process (or per node).
+/// The holder of leases on runs: one per process (or per node).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder(pub Text);
 

@@ -55,8 +55,8 @@ pub struct Append {
     pub fence: Fence,
     /// The posted input that these events use. The append's record keeps its id, and it leaves the inbox.
     pub uses: Option<PostId>,
-    /// How the run stands then. `Ended` and `Suspended` give up the lease in the same step; `Ended` empties the inbox, since
-    /// nothing in it can be used any more.
+    /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
+    /// inbox, since nothing in it can be used any more.
     pub standing: RunState,
 }
 
@@ -80,7 +80,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// Which of these posts the appends of a run have used, by the ids in their records. In any order, each once; ids that no
     /// append has used are left out.
     ///
-    /// Whoever takes posts from an inbox asks first, because an inbox may still list a post whose removal was lost.
+    /// A driver asks before it takes posts from an inbox, because the inbox may still list a post whose removal was lost.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`].

@@ -38,9 +38,12 @@ pub(crate) fn base(first: Option<&Event>) -> Option<RunId> {
 
 fn title(input: &RunInput) -> Text {
     let RunInput::Messages(messages) = input else { return Text::default() };
-    let said = messages.iter().find_map(|message| match message.as_ref() {
-        Message::User { content } | Message::TaskDelegation { content } => Some(content.text()),
-        _ => None,
+    let said = messages.iter().find_map(|message| {
+        if let Message::User { content } | Message::TaskDelegation { content } = message.as_ref() {
+            Some(content.text())
+        } else {
+            None
+        }
     });
     said.map_or_else(Text::default, |text| {
         text.get(..text.floor_char_boundary(TITLE_BYTES)).unwrap_or_default().into()

@@ -10,14 +10,14 @@ use crate::store::Answer;
 pub struct Prune {
     /// Only runs whose last event is older than this time, in milliseconds since the epoch.
     pub before: Option<Millis>,
-    /// Only runs with one of these standings, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
+    /// Only runs in one of these states, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
     /// ended.
     pub statuses: Vec<Text>,
     /// Only runs of these sessions, and those that they started. Empty: of all, and of none.
     pub sessions: Vec<SessionId>,
 }
 
-/// What pruning takes out, or would.
+/// The runs and payloads that pruning takes out, or would take out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// The runs, newest first.

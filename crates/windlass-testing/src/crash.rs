@@ -11,7 +11,7 @@ use windlass_store::{Answer, Append, Fence, Holder, Leases, Log, MemoryLog, Stor
 use crate::schedule::Turns;
 use crate::sim::step_aside;
 
-/// How a [`CrashLog`] ends the work of a process at a chosen event.
+/// The way in which a [`CrashLog`] ends the work of a process at a chosen event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
     /// The append that holds the event is written and never answered: the process has died.
@@ -102,7 +102,7 @@ impl CrashLog {
         self.crashed.load(Ordering::SeqCst)
     }
 
-    /// How many events were written, all runs together.
+    /// The number of events written, all runs together.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::SeqCst)
     }
@@ -146,7 +146,7 @@ impl Log for CrashLog {
             if planned == Some(Interruption::FailedAppend) {
                 begun.append = None;
                 *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, events));
-                // Whoever drives the world sees the failure before the driver does.
+                // Whoever drives the environment sees the failure before the driver does.
                 step_aside().await;
                 return Err(StoreError::Failed("simulated: input/output error".into()));
             }

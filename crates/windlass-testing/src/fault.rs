@@ -13,7 +13,7 @@ use windlass_store::{
 
 use crate::sim::step_aside;
 
-/// How an append fails. Nothing of it is written.
+/// A failure of an append. Nothing of it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// [`StoreError::Failed`]: the database failed.
@@ -73,7 +73,7 @@ impl FaultLog {
         self.broken.store(broken, Ordering::SeqCst);
     }
 
-    /// How many appends were tried.
+    /// The number of appends that were tried.
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::SeqCst)
     }

@@ -70,7 +70,7 @@ impl FnModel {
         Self { provider: name.into(), ..self }
     }
 
-    /// What it was asked so far, in order.
+    /// The requests so far, in order.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.lock().clone()
     }

@@ -28,7 +28,7 @@ impl std::fmt::Debug for Moment<'_> {
     }
 }
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Clone, Debug)]
 pub struct ProcessEnd {
     /// Whether a SIGKILL ended it, ours or another's.

@@ -1,4 +1,4 @@
-//! A world without real time: a clock that jumps to the next timer, ids that count, and an executor that drives one
+//! An environment without real time: a clock that jumps to the next timer, ids that count, and an executor that drives one
 //! future in it. Two runs of the same script take the same steps.
 
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use windlass_core::event::Millis;
 use windlass_core::{RunId, Text};
 use windlass_runtime::Environment;
 
-/// The time at which every simulated world begins (2023-11-14T22:13:20Z), in milliseconds since the Unix epoch.
+/// The time at which every simulated environment begins (2023-11-14T22:13:20Z), in milliseconds since the Unix epoch.
 pub const BEGINNING: Millis = 1_700_000_000_000;
 
-/// A simulated world. Cloning shares it.
+/// A simulated environment. Cloning shares it.
 #[derive(Clone, Debug)]
 pub struct SimEnvironment {
     inner: Arc<Mutex<Inner>>,

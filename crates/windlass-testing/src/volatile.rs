@@ -65,7 +65,7 @@ impl VolatileLog {
         synced.append(unsynced);
     }
 
-    /// How many changes a crash would lose.
+    /// The number of changes that a crash would lose.
     pub fn unsynced(&self) -> usize {
         self.lock().unsynced.len()
     }
@@ -87,7 +87,12 @@ impl VolatileLog {
                     }
                     holders.push(holder.clone());
                 }
-                _ => {}
+                Change::Append(_)
+                | Change::Post(..)
+                | Change::Release(..)
+                | Change::Park(..)
+                | Change::Discard(..)
+                | Change::Put(_) => {}
             }
             // What was accepted in this order is accepted again.
             let _again = perform(&log, change.clone());

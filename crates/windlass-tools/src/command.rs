@@ -31,7 +31,7 @@ use child::{Finished, Limits, STDERR_TAIL};
 use gate::Gate;
 use words::Word;
 
-/// What a command inherits; nothing else of the environment reaches it (E53).
+/// What a command inherits; nothing else of the environment reaches it.
 pub const INHERITED: [&str; 2] = ["PATH", "HOME"];
 
 /// The variable that tells a command its idempotency key, and by which what a dead process left running is found.
@@ -87,10 +87,10 @@ pub struct CommandSettings {
 ///   the call is told of), and nothing else but
 ///   what [`env`](Self::env) adds.
 /// - It runs in its folder, and leads a process group. A cancel sends SIGTERM to the group, and SIGKILL after the grace
-///   or as soon as the call is dropped. When the program ends, what it left running in its group is killed (E20).
+///   or as soon as the call is dropped. When the program ends, what it left running in its group is killed.
 /// - In a run, a command with an effect waits behind a shell (`/bin/sh`) until the run's lease is confirmed, so that it never
 ///   starts once its process has died or has lost the run.
-/// - What a process that died left running of a call is stopped in the same way before the call is settled (E30; Linux).
+/// - A program that a dead process left running is stopped in the same way before its call is settled (Linux).
 ///
 /// Process groups are those of Unix; elsewhere only the program itself is killed.
 pub struct CommandTool {
@@ -103,7 +103,7 @@ pub struct CommandTool {
     env: Vec<(OsString, OsString)>,
 }
 
-/// Without the values of the environment, which may be secrets (E53).
+/// Without the values of the environment, which may be secrets.
 impl fmt::Debug for CommandTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();

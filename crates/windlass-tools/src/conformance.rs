@@ -31,7 +31,7 @@ use windlass_core::tool::{Effect, ToolKind};
 
 use crate::tool::{Tool, ToolContext, ToolResult};
 
-/// How long a tool may take to end after a cancel, if nothing else is said: the default grace of a run (E20).
+/// How long a tool may take to end after a cancel, if nothing else is said: the default grace of a run.
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a call may take to start, to end by itself, and to be gone after it was dropped, if nothing else is said.

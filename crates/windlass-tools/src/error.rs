@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolSetError {
-    /// Two tools, or a tool and a delegate, have one name (E10).
+    /// Two tools, or a tool and a delegate, have one name.
     #[error("Duplicate tool name: {name} (one is from {first}, one from {second})")]
     Clash {
         /// The name.
@@ -14,7 +14,7 @@ pub enum ToolSetError {
         /// Where the second one comes from.
         second: String,
     },
-    /// A tool has a name that Windlass keeps for its own (E10).
+    /// A tool has a name that Windlass keeps for its own.
     #[error("the name `{name}` of a tool from {origin} is reserved by Windlass")]
     Reserved {
         /// The name.
@@ -97,7 +97,7 @@ impl ToolSetError {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Clash { .. } => Some("rename one of them, or give one of the origins a prefix".to_owned()),

@@ -27,10 +27,10 @@ pub struct ToolOverrides {
     /// How often a failed call is tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// Whether equal calls in a row are legitimate (E9).
+    /// Whether equal calls in a row are legitimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<bool>,
-    /// Put before the name, with nothing between: sets tools of equal names apart (E10).
+    /// Put before the name, with nothing between: sets tools of equal names apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Text>,
 }

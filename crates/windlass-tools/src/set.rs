@@ -11,7 +11,7 @@ use windlass_core::{Text, ToolSpec};
 use crate::error::ToolSetError;
 use crate::tool::Tool;
 
-/// Names that Windlass offers itself; no other tool may have them (E10).
+/// Names that Windlass offers itself; no other tool may have them.
 pub const RESERVED: [&str; 5] = ["__finish__", "read_result", "branch", "call_parent_tool", "search_tools"];
 
 /// How long a tool's name may be, in bytes: what OpenAI's API takes for a function's name.
@@ -126,7 +126,7 @@ impl ToolSet {
         self.tools.iter()
     }
 
-    /// How many tools there are.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.tools.len()
     }
@@ -169,12 +169,12 @@ pub(crate) fn check(spec: &ToolSpec) -> Result<(), ToolSetError> {
         Some(other) => return Err(bad(format!("`type` is {other}, not \"object\""))),
         None => return Err(bad("`type: object` is missing".to_owned())),
     }
-    spec.checker().map(|_| ()).map_err(|fault| match fault {
-        SchemaFault::Invalid(_) | SchemaFault::Reference { .. } => bad(fault.to_string()),
-        fault => {
-            let (name, origin) = (spec.name.to_string(), origin(spec));
-            ToolSetError::SchemaRefused { name, origin, source: fault.clone() }
+    spec.checker().map(|_| ()).map_err(|fault| {
+        if matches!(fault, SchemaFault::Invalid(_) | SchemaFault::Reference { .. }) {
+            return bad(fault.to_string());
         }
+        let (name, origin) = (spec.name.to_string(), origin(spec));
+        ToolSetError::SchemaRefused { name, origin, source: fault.clone() }
     })
 }
 

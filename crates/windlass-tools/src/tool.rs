@@ -9,7 +9,7 @@ use windlass_core::{CallId, CallOutcome, RunId, Text, ToolSpec};
 use crate::binding::Bound;
 use crate::lease::Lease;
 
-/// What a tool knows of the call that it serves.
+/// The context of a call, for the tool that serves it.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
     /// The run.
@@ -34,7 +34,7 @@ pub struct ToolError {
     pub kind: Option<Text>,
     /// What went wrong, in words that a model can act on.
     pub message: Text,
-    /// Whether there is no such tool any more (a server took it away): the call counts as unknown (E6).
+    /// Whether there is no such tool any more (a server took it away): the call counts as unknown.
     pub unknown_tool: bool,
 }
 
@@ -50,16 +50,16 @@ impl ToolError {
     }
 }
 
-/// What a tool gives.
+/// The result of a tool.
 pub type ToolResult = Result<Content, ToolError>;
 
 /// A tool. Arguments have been checked against its schema before it is called.
 pub trait Tool: Send + Sync + std::fmt::Debug {
-    /// What it is, for the model and for the policy of its calls.
+    /// The description of the tool, for the model and for the policy of its calls.
     fn spec(&self) -> &ToolSpec;
 
-    /// What its calls are bound to beside the spec and their arguments, with the values that will be used. Approvals are
-    /// bound to it, too. Default: nothing.
+    /// The settings that decide the effect of a call beside the spec and the arguments, with the values that will be used. Approvals
+    /// are bound to them, too. Default: none.
     fn binding(&self) -> Vec<Bound> {
         Vec::new()
     }
@@ -67,8 +67,8 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     /// Runs it. The future must not block its thread.
     fn call(&self, context: ToolContext, args: Value) -> BoxFuture<'_, ToolResult>;
 
-    /// After a crash: whether this call happened, and with what result. Asked only if the spec says `has_check`.
-    /// `Err` means that it cannot be said; then a person is asked.
+    /// Says after a crash whether this call happened, and with which result. Called only if the spec says `has_check`.
+    /// After an `Err` a person is asked.
     fn check(
         &self,
         context: ToolContext,
@@ -78,8 +78,8 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
         Box::pin(async { Err(ToolError::new("this tool cannot say whether the call happened")) })
     }
 
-    /// After a crash, before anything else about this call: stops what the process that died may have left running of
-    /// it, so that it cannot have its effect after the call was settled. Default: nothing outlives its process.
+    /// Stops a program that the dead process may have left running for this call, before the call is settled after a crash, so that
+    /// it has no effect later. Default: nothing outlives its process.
     fn stop_left_behind(&self, context: ToolContext) -> BoxFuture<'_, ()> {
         let _ = context;
         Box::pin(std::future::ready(()))

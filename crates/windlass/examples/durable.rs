@@ -18,6 +18,7 @@ fn agent(log: Arc<dyn Store>) -> Result<Agent, windlass::Error> {
 }
 
 #[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, reason = "the example shows what came of it")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("windlass-durable-{}", std::process::id()));
     let path = folder.join("log.db");

@@ -1,6 +1,6 @@
 //! An agent with one tool, and an answer: `cargo run -p windlass --example quickstart`.
 //!
-//! The model is the offline tour, so that this runs without a key: put `windlass::resolve` with `openai/…` in its place
+//! The model is the offline tour, so that this runs without a key: put `windlass::model("openai/…")` in its place
 //! for a language model.
 
 use std::sync::Arc;
@@ -24,6 +24,7 @@ fn calculate(
 }
 
 #[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the example shows what came of it")]
 async fn main() -> Result<(), windlass::Error> {
     let agent = Agent::builder("calculator")
         .instructions("Use the tools for sums.")

@@ -55,13 +55,14 @@ async fn sample() -> Outcome<Vec<Batch>> {
 
 /// The same events as those of another run.
 fn as_run(run: RunId, events: &Arc<[Event]>) -> Arc<[Event]> {
-    let each = |event: &Event| match &event.fact {
-        Fact::RunStarted(start) => {
+    let each = |event: &Event| {
+        if let Fact::RunStarted(start) = &event.fact {
             let mut start = start.clone();
             start.run = run;
             Event { at: event.at, fact: start.into() }
+        } else {
+            event.clone()
         }
-        _ => event.clone(),
     };
     events.iter().map(each).collect()
 }

@@ -78,10 +78,13 @@ fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
         options.write(true).create_new(true)
     };
     let written = options.open(path).and_then(|mut file| file.write_all(START.as_bytes()));
-    written.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{shown} is there already"))
-            .hint("name another file, or write over it with `--force`"),
-        _ => Failure::new(Exit::Failed, format!("{shown} cannot be written")).cause(error.to_string()),
+    written.map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            Failure::new(Exit::Failed, format!("{shown} is there already"))
+                .hint("name another file, or write over it with `--force`")
+        } else {
+            Failure::new(Exit::Failed, format!("{shown} cannot be written")).cause(error.to_string())
+        }
     })?;
     out::line(format_args!("wrote {shown}"))?;
     out::note(format_args!("try it: `windlass run {} \"What is 17% of 2350?\"`", quoted(&shown)));

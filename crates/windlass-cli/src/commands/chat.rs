@@ -101,7 +101,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let mut chat =
         Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };
     if named {
-        chat.unfinished().await?;
+        Box::pin(chat.unfinished()).await?;
     }
     Box::pin(chat.talk(Prompt::open())).await
 }
@@ -182,12 +182,12 @@ impl Chat {
         let prepared = match self.agent.prepare(text, self.options()).await {
             // A question that was left for later is put again first.
             Err(Error::SessionBusy { .. }) if self.terminal.is_some() => {
-                self.unfinished().await?;
+                Box::pin(self.unfinished()).await?;
                 self.agent.prepare(text, self.options()).await?
             }
             prepared => prepared?,
         };
-        self.drive(prepared, None).await
+        Box::pin(self.drive(prepared, None)).await
     }
 
     async fn drive(
@@ -202,7 +202,8 @@ impl Chat {
         let run = match self.terminal.clone() {
             Some(terminal) => {
                 terminal.come_back();
-                drive_and_listen(prepared, &mut view, &mut self.interrupts, &self.words, &terminal).await?
+                Box::pin(drive_and_listen(prepared, &mut view, &mut self.interrupts, &self.words, &terminal))
+                    .await?
             }
             None => drive(prepared, &mut view, &mut self.interrupts, &self.words).await?,
         };
@@ -233,7 +234,7 @@ impl Chat {
         let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
         let prepared = self.agent.resume(last.run).options(options).prepare().await?;
         self.going_on(last.run);
-        match self.drive(prepared, Some(&state)).await {
+        match Box::pin(self.drive(prepared, Some(&state))).await {
             Err(failure)
                 if self.terminal.is_some() && failure.exit != Exit::Internal && !failure.exit.is_left() =>
             {

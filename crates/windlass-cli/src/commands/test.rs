@@ -28,6 +28,7 @@ Examples:
 
 /// The arguments of `windlass test`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 #[command(after_help = HELP)]
 pub(crate) struct TestArgs {
     /// Files of scripted conversations, or folders that hold some (all .yaml and .yml files below them)

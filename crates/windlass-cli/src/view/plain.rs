@@ -20,11 +20,21 @@ use super::Paper;
 use super::words::{LINE_CHARS, count, cut, limit_detail, name, outcome, span, usage};
 use crate::out::{self, Style};
 
+/// How much is shown of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Only the answer and errors.
+    Quiet,
+    /// Progress, too.
+    Usual,
+    /// The model's reasoning and the agent's log lines, too.
+    Verbose,
+}
+
 /// Shows a run to people.
 #[derive(Debug)]
 pub(crate) struct Plain {
-    quiet: bool,
-    verbose: bool,
+    detail: Detail,
     /// Whether questions are shown here: where nobody at this terminal is asked them.
     pub(super) questions: bool,
     /// Whether the run's id is left out.
@@ -49,10 +59,9 @@ struct Turn {
 }
 
 impl Plain {
-    pub(super) fn new(quiet: bool, verbose: bool) -> Self {
+    pub(super) fn new(detail: Detail) -> Self {
         Self {
-            quiet,
-            verbose,
+            detail,
             questions: false,
             brief: false,
             paper: Paper::default(),
@@ -89,14 +98,14 @@ impl Plain {
 
     /// A line beside the point.
     pub(super) fn remark(&mut self, text: &str) {
-        if !self.quiet {
+        if self.detail != Detail::Quiet {
             self.end_line();
             out::note_styled(&[(Style::Dim, text)]);
         }
     }
 
     pub(super) fn warn(&mut self, text: &str) {
-        if !self.quiet {
+        if self.detail != Detail::Quiet {
             self.end_line();
             out::note(text);
         }
@@ -123,7 +132,7 @@ impl Plain {
                 self.turn = Turn::default();
             }
             Update::Log(line) if line.level == LogLevel::Overshot => self.warn(&line.text),
-            Update::Log(line) if self.verbose => self.remark(&cut(&line.text, usize::MAX)),
+            Update::Log(line) if self.detail == Detail::Verbose => self.remark(&cut(&line.text, usize::MAX)),
             Update::Void { .. } | Update::Call { .. } | Update::Partial { .. } | Update::Log(_) => {}
             Update::Refused { invalid } => self.warn(&format!("refused: {invalid}")),
             Update::Events(_) => super::each(update, |_, event| self.event(event)),
@@ -179,7 +188,7 @@ impl Plain {
             Fact::CallStarted(started) => self.call_started(&started.call, started.attempt),
             Fact::DelegationStarted(started) => {
                 self.call_started(&started.call, started.attempt);
-                if self.verbose {
+                if self.detail == Detail::Verbose {
                     self.remark(&format!("{} works on it in run {}", name(&started.agent), started.run));
                 }
             }
@@ -226,7 +235,7 @@ impl Plain {
         self.model_calls += 1;
         self.calls
             .extend(turn.calls.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))));
-        if self.verbose
+        if self.detail == Detail::Verbose
             && let Some(reasoning) = turn.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty())
         {
             let text = reasoning.text.to_string();
@@ -308,7 +317,7 @@ impl Plain {
             None => (name(call.as_str()), String::new()),
         };
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
-        if !self.quiet {
+        if self.detail != Detail::Quiet {
             self.end_line();
             let plain = |text| (Style::Plain, text);
             out::note_styled(&[
@@ -354,7 +363,12 @@ impl Plain {
             {
                 self.warn(&format!("at the end: {}", text.trim_end()));
             }
-            _ => {}
+            Status::Answered
+            | Status::Concluded
+            | Status::Clarification
+            | Status::Limit(_)
+            | Status::Cancelled
+            | Status::Failed(_) => {}
         }
         self.end_line();
         let mut words = vec![count(self.model_calls, "model call")];

@@ -98,6 +98,6 @@ fn words_of(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(words_of).collect(),
         Value::Object(fields) => fields.values().map(words_of).collect(),
-        _ => String::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! What a call reserves of what is left (E40).
+//! What a call reserves of what is left.
 
 use super::*;
 

@@ -65,7 +65,7 @@ impl Decision {
         self.reach(limit, self.reached(limit), needed);
     }
 
-    /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again (K41).
+    /// A model or server that takes no tools: from here on calls are text to it, and the same turn is asked again.
     /// It happens once a model at most, because what was learnt closes the slot.
     fn tools_refused(&mut self, ask: &Ask, failure: &ModelFailure) -> bool {
         let offers =

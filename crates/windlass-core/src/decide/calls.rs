@@ -238,7 +238,7 @@ impl Decision {
         call.fault.is_none() && self.state.tool(&call.name).is_some_and(finish)
     }
 
-    /// Starts a call, unless the base of a fork has done so: what ended there never runs twice (E36).
+    /// Starts a call, unless the base of a fork has done so: what ended there never runs twice.
     pub(super) fn start_call(&mut self, call: CallId) {
         let Some(open) = self.state.open_call(&call).cloned() else { return };
         if open.allowed.is_some() && self.state.target(&open).is_some() && self.has_changed(&open) {

@@ -19,7 +19,7 @@ use crate::xml::{from_xml, xml_form};
 
 /// The root of an output in XML (acorn's default).
 const XML_ROOT: &str = "output";
-/// Why other calls of a turn that finishes the run are not run (E8).
+/// Why other calls of a turn that finishes the run are not run.
 const RUN_FINISHED: &str = "the run finished";
 
 /// What the calls of a turn say about the end of the run.
@@ -79,7 +79,7 @@ impl Decision {
         self.objection.as_ref().map_or(Ok(()), |objection| Err(objection.to_string()))
     }
 
-    /// Ends the run with the output of this call: the others get a result all the same (E8).
+    /// Ends the run with the output of this call: the others get a result all the same.
     pub(super) fn finish_with(&mut self, call: &CallId, output: Option<Value>, status: Status) {
         let text = self.said().filter(|text| !text.trim().is_empty());
         let all: Vec<OpenCall> = self.state.open_calls().cloned().collect();

@@ -29,7 +29,7 @@ use crate::state::{Phase, State};
 /// Stands before what a model or hook gave as output, in the error of a run that failed for it.
 const RAW_OUTPUT: &str = "\nraw output: ";
 
-/// Which facts follow when something comes from outside. The same state and input always give the same facts.
+/// Decides which events follow from an input. The same state and input always give the same events.
 ///
 /// # Errors
 /// The input does not fit (late, double, unknown, malformed): the state stays as it is and the run goes on.
@@ -37,7 +37,7 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
     decide(state, input).map(|accepted| accepted.events)
 }
 
-/// What follows from an input.
+/// The consequences of an input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accepted {
     /// The events of one append.

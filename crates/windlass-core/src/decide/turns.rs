@@ -23,7 +23,7 @@ use crate::steps::Steps;
 /// After so many turns in a row with calls that were read but fit nothing, the reply is the answer after all.
 const READABLE_RETRIES: u32 = 3;
 
-/// How often a reply that was cut off, refused or filtered is asked for again (E3).
+/// How often a reply that was cut off, refused or filtered is asked for again.
 const CUT_RETRIES: u32 = 1;
 
 /// The most calls of one reply. What follows from a reply looks at each of its calls for each of them.
@@ -105,7 +105,7 @@ impl Decision {
         }
     }
 
-    /// Gives each call an id that is new in this conversation: the provider's own where it serves (E7).
+    /// Gives each call an id that is new in this conversation: the provider's own where it serves.
     pub(super) fn identify(&self, turn: u32, calls: Vec<ReadCall>) -> Vec<ToolCall> {
         let mut taken: BTreeSet<CallId> = BTreeSet::new();
         let mut ids: Vec<CallId> = Vec::with_capacity(calls.len());

@@ -11,7 +11,7 @@ use crate::outcome::CallOutcome;
 use crate::policy::LimitKind;
 use crate::reply::Usage;
 
-/// See [`Fact::CallHeld`].
+/// See [`Fact::CallHeld`](crate::Fact::CallHeld).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallHeld {
     /// The call.
@@ -21,7 +21,7 @@ pub struct CallHeld {
     pub digest: Text,
 }
 
-/// Who decided on a call, and how.
+/// A decision on a call, with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -45,7 +45,7 @@ pub enum Decision {
     },
 }
 
-/// See [`Fact::CallDecided`].
+/// See [`Fact::CallDecided`](crate::Fact::CallDecided).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallDecided {
     /// The call.
@@ -54,7 +54,7 @@ pub struct CallDecided {
     pub decision: Decision,
 }
 
-/// See [`Fact::CallStarted`].
+/// See [`Fact::CallStarted`](crate::Fact::CallStarted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallStarted {
     /// The call.
@@ -63,7 +63,7 @@ pub struct CallStarted {
     pub attempt: u32,
 }
 
-/// See [`Fact::CallRetried`].
+/// See [`Fact::CallRetried`](crate::Fact::CallRetried).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallRetried {
     /// The call.
@@ -76,14 +76,14 @@ pub struct CallRetried {
     pub retry_at: Millis,
 }
 
-/// See [`Fact::CallDoubted`].
+/// See [`Fact::CallDoubted`](crate::Fact::CallDoubted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallDoubted {
     /// The call.
     pub call: CallId,
 }
 
-/// See [`Fact::CallFinished`].
+/// See [`Fact::CallFinished`](crate::Fact::CallFinished).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallFinished {
     /// The call.
@@ -98,7 +98,7 @@ pub struct CallFinished {
     pub limit: Option<LimitKind>,
 }
 
-/// See [`Fact::DelegationStarted`].
+/// See [`Fact::DelegationStarted`](crate::Fact::DelegationStarted).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelegationStarted {
     /// The call.
@@ -117,7 +117,7 @@ pub struct DelegationStarted {
     pub lent: Budget,
 }
 
-/// What the run that does a task is to do now.
+/// The order to the run that does a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskOrder {
@@ -142,7 +142,7 @@ impl TaskOrder {
     }
 }
 
-/// See [`Fact::DelegationFinished`].
+/// See [`Fact::DelegationFinished`](crate::Fact::DelegationFinished).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelegationFinished {
     /// The call.
@@ -160,7 +160,7 @@ pub struct DelegationFinished {
     pub reserved: Amount,
 }
 
-/// See [`Fact::StepBranched`].
+/// See [`Fact::StepBranched`](crate::Fact::StepBranched).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepBranched {
     /// The branches, each as a call of the tool [`BRANCH_TOOL`](crate::tool::BRANCH_TOOL) that no model made.

@@ -48,7 +48,7 @@ pub enum SchemaFault {
 }
 
 impl SchemaFault {
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Invalid(_) => None,

@@ -282,11 +282,10 @@ impl Call {
         let words = self.server.wire.facts().errors;
         let kind = words.kind(status, &report);
         let refuses = words.refusal(kind, Some(status), &report.message);
-        let said = match kind {
-            FailureKind::NotFound => {
-                format!("{} (model `{}` at {})", report.message, self.model, address.url)
-            }
-            _ => report.message,
+        let said = if kind == FailureKind::NotFound {
+            format!("{} (model `{}` at {})", report.message, self.model, address.url)
+        } else {
+            report.message
         };
         ModelFailure { status: Some(status), retry_after_ms, refuses, ..self.failure(kind, said) }
     }

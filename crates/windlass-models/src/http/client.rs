@@ -1,7 +1,7 @@
 //! Owns one exchange with a server: a request goes out on a connection, and its reply comes in.
 //!
 //! A connection has no task of its own: the exchange that uses it drives it. Redirects are not followed, because they would
-//! carry keys in custom headers to another host (E43), and nothing is repeated that may have been sent: retries are the
+//! carry keys in custom headers to another host, and nothing is repeated that may have been sent: retries are the
 //! core's.
 
 use std::error::Error;

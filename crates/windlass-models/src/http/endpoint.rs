@@ -1,4 +1,4 @@
-//! Owns how a base URL becomes the addresses of an API (E45).
+//! Owns how a base URL becomes the addresses of an API.
 
 use std::borrow::Cow;
 

@@ -18,25 +18,25 @@ use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::{Dialect, KeyHeader, Quirks, Wire, WireFacts};
 use crate::{Deltas, Model, ModelError, ModelRequest, providers};
 
-/// What an [`HttpModel`] is made of.
+/// The configuration of an [`HttpModel`].
 #[derive(Clone, Debug)]
 pub struct HttpModelConfig {
     /// The wire that the server speaks.
     pub wire: &'static dyn Wire,
     /// The provider's label, such as `openai` or `ollama`: it is taken off model names (`LABEL/NAME`).
     pub name: Arc<str>,
-    /// Where the API is: with or without a slash at the end, with or without the wire's usual path (`/v1`); any other path
+    /// The address of the API: with or without a slash at the end, with or without the wire's usual path (`/v1`); any other path
     /// is kept.
     pub base_url: String,
     /// The key, sent in the wire's header if there is one.
     pub key: Option<Secret>,
     /// More headers; one with the name of the key's header stands in for it. Their values count as secrets.
     pub headers: Vec<(String, Secret)>,
-    /// How long a call may take.
+    /// Time limits of a call.
     pub timeouts: Timeouts,
     /// Whether the variables HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY count.
     pub allow_proxy: bool,
-    /// Where the server differs from others of its wire, besides what is [known of its host](providers::quirks_of_host).
+    /// Differences between this server and others of its wire, besides those [known of its host](providers::quirks_of_host).
     pub quirks: Quirks,
     /// Whether marks for the provider's cache are sent (`cache_control`); `None`: as the quirks say. Gateways such as LiteLLM
     /// take them; OpenAI itself, which caches without being asked, refuses them.

@@ -18,26 +18,27 @@ pub struct SseParser {
     line: usize,
     /// Up to where that line was searched for its end.
     searched: usize,
-    /// The one data line of the event that is being read; `joined` holds the data once there are two.
-    data: Option<(usize, usize)>,
+    /// Where the data of the event stand that is being read.
+    data: Place,
+    /// The data of an event of several data lines.
     joined: Vec<u8>,
-    many: bool,
     /// The last line ended in CR at the end of the buffer: an LF that follows belongs to it.
     after_cr: bool,
     begun: bool,
     ended: bool,
     /// Where the data of the last event stand that was found.
-    found: Found,
+    found: Place,
     steps: Steps,
 }
 
 /// Where the data of an event stand.
 #[derive(Clone, Copy, Debug, Default)]
-enum Found {
+enum Place {
     #[default]
     Nowhere,
-    /// From one place of the buffer to another.
+    /// One data line: from one place of the buffer to another.
     At(usize, usize),
+    /// Several data lines, in `joined`.
     Joined,
 }
 
@@ -55,13 +56,12 @@ impl SseParser {
             buffer: Vec::new(),
             line: 0,
             searched: 0,
-            data: None,
+            data: Place::Nowhere,
             joined: Vec::new(),
-            many: false,
             after_cr: false,
             begun: false,
             ended: false,
-            found: Found::Nowhere,
+            found: Place::Nowhere,
             steps: Steps::default(),
         }
     }
@@ -77,7 +77,7 @@ impl SseParser {
     /// The event that is being read is too long.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
         self.compact();
-        let joined = if self.many { self.joined.len() } else { 0 };
+        let joined = if matches!(self.data, Place::Joined) { self.joined.len() } else { 0 };
         if self.buffer.len() + joined + bytes.len() > self.max_event_bytes {
             return Err(EventTooLong);
         }
@@ -101,9 +101,9 @@ impl SseParser {
     /// The data of the event that was found last, until more bytes are added.
     pub fn data(&self) -> &[u8] {
         match self.found {
-            Found::Nowhere => &[],
-            Found::At(start, end) => self.buffer.get(start..end).unwrap_or_default(),
-            Found::Joined => &self.joined,
+            Place::Nowhere => &[],
+            Place::At(start, end) => self.buffer.get(start..end).unwrap_or_default(),
+            Place::Joined => &self.joined,
         }
     }
 
@@ -115,7 +115,7 @@ impl SseParser {
                 return if self.ended { self.dispatch() } else { None };
             };
             if start == end {
-                if self.data.is_some() || self.many {
+                if !matches!(self.data, Place::Nowhere) {
                     return self.dispatch();
                 }
                 continue;
@@ -135,8 +135,8 @@ impl SseParser {
 
     /// Drops what was taken, before new bytes come: what is left is at most one event's.
     fn compact(&mut self) {
-        self.found = Found::Nowhere;
-        let keep = self.data.map_or(self.line, |(start, _)| start);
+        self.found = Place::Nowhere;
+        let keep = if let Place::At(start, _) = self.data { start } else { self.line };
         if keep == 0 {
             return;
         }
@@ -148,7 +148,10 @@ impl SseParser {
         }
         self.line -= keep;
         self.searched = self.searched.saturating_sub(keep).max(self.line);
-        self.data = self.data.map(|(start, end)| (start - keep, end - keep));
+        if let Place::At(start, end) = &mut self.data {
+            *start -= keep;
+            *end -= keep;
+        }
     }
 
     /// Passes over a byte order mark at the very beginning. `None`: whether there is one cannot be said yet.
@@ -199,14 +202,17 @@ impl SseParser {
     }
 
     fn take(&mut self, start: usize, end: usize) {
-        if !self.many && self.data.is_none() {
-            self.data = Some((start, end));
-            return;
-        }
-        if let Some((start, end)) = self.data.take() {
-            self.joined.clear();
-            self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
-            self.many = true;
+        match self.data {
+            Place::Nowhere => {
+                self.data = Place::At(start, end);
+                return;
+            }
+            Place::At(start, end) => {
+                self.joined.clear();
+                self.joined.extend_from_slice(self.buffer.get(start..end).unwrap_or_default());
+                self.data = Place::Joined;
+            }
+            Place::Joined => {}
         }
         self.steps.add(1 + end - start);
         self.joined.push(b'\n');
@@ -214,11 +220,10 @@ impl SseParser {
     }
 
     fn dispatch(&mut self) -> Option<usize> {
-        self.found = match (std::mem::take(&mut self.many), self.data.take()) {
-            (true, _) => Found::Joined,
-            (false, Some((start, end))) => Found::At(start, end),
-            (false, None) => return None,
-        };
+        if matches!(self.data, Place::Nowhere) {
+            return None;
+        }
+        self.found = std::mem::take(&mut self.data);
         Some(self.data().len())
     }
 }

@@ -1,4 +1,4 @@
-//! Owns the time limits of one call (E42): one timer, moved only when it fires.
+//! Owns the time limits of one call: one timer, moved only when it fires.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a call may take, in milliseconds.
+/// Time limits of a call, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// To connect.

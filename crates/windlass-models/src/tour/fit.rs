@@ -101,7 +101,7 @@ fn score(spec: &ToolSpec, need: Need) -> usize {
             description.contains("arithmetic") || description.contains("mathematical expression")
         }
         Need::Now => description.contains("current time") || description.contains("current date"),
-        _ => false,
+        Need::List | Need::Read | Need::Allowed => false,
     };
     usize::from(described && arguments(spec, ".").is_some())
 }

@@ -170,7 +170,7 @@ fn expression(run: &[Token]) -> Option<String> {
                 out.push(' ');
                 (wants_number, joins) = (true, joins + 1);
             }
-            _ => return None,
+            Token::Number(_) | Token::Sign(_) | Token::Of | Token::Word(_) => return None,
         }
     }
     (joins > 0 && depth == 0 && !wants_number).then_some(out)
@@ -206,7 +206,7 @@ fn lists(tokens: &[Token]) -> Vec<(String, String)> {
                 Token::Number(number) => numbers.push(number.as_str()),
                 Token::Of => {}
                 Token::Word(word) if ["and", ",", "by", "to", "the", "numbers"].contains(&word.as_str()) => {}
-                _ => break,
+                Token::Sign(_) | Token::Word(_) => break,
             }
         }
         let joined = numbers.join(&format!(" {sign} "));

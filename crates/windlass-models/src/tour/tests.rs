@@ -35,7 +35,7 @@ fn request(messages: Vec<Message>, tools: Vec<ToolSpec>) -> ModelRequest {
     }
 }
 
-/// The tour's reply, after checking that streaming gives the same (E15).
+/// The tour's reply, after checking that streaming gives the same.
 fn ask(request: &ModelRequest) -> Reply {
     let run = |stream| {
         let request = ModelRequest { stream, ..request.clone() };

@@ -48,7 +48,7 @@ pub trait Wire: Send + Sync + fmt::Debug {
     fn model_names(&self, body: &[u8]) -> Result<Vec<String>, DecodeError>;
 }
 
-/// What can be said of a wire without a request: data that the shared HTTP code reads.
+/// Facts of a wire that need no request: data that the shared HTTP code reads.
 #[derive(Clone, Copy, Debug)]
 pub struct WireFacts {
     /// The wire's name, in lower case with underscores.
@@ -59,7 +59,7 @@ pub struct WireFacts {
     pub call_path: &'static str,
     /// The path of the list of models behind the base URL, without a slash in front.
     pub models_path: &'static str,
-    /// How a streamed reply is cut into events.
+    /// The framing of streamed replies.
     pub framing: Framing,
     /// The header that carries the key.
     pub key: KeyHeader,
@@ -78,7 +78,7 @@ pub enum KeyHeader {
     Named(&'static str),
 }
 
-/// Where servers of one wire differ.
+/// Differences between servers of one wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
     /// The output limit is written as `max_completion_tokens`, not `max_tokens`.
@@ -109,7 +109,7 @@ impl Quirks {
 pub struct Dialect {
     /// The provider's label: `LABEL/` is taken off the model's name, and sealed reasoning of this label may go back.
     pub label: Arc<str>,
-    /// Where the provider differs from others of its wire.
+    /// The provider's differences from others of its wire.
     pub quirks: Quirks,
 }
 

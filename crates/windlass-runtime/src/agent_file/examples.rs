@@ -78,10 +78,7 @@ pub(super) fn example(keys: At<ExampleKeys>) -> Result<Example, YamlError> {
 
 /// A text as it is, anything else as compact JSON.
 fn text_or_json(value: Value) -> String {
-    match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
+    if let Value::String(text) = value { text } else { value.to_string() }
 }
 
 /// The examples as a conversation. Call ids are `example_1_1`, …: no provider makes such.

@@ -41,10 +41,8 @@ pub(super) fn checked(written: &At<SchemaText>, reading: &Reading<'_>) -> Result
     let checker = match Checker::new(&schema) {
         Ok(checker) => checker,
         Err(fault) => {
-            let what = match fault {
-                SchemaFault::Invalid(_) => "is no valid JSON Schema",
-                _ => "cannot be used",
-            };
+            let invalid = matches!(fault, SchemaFault::Invalid(_));
+            let what = if invalid { "is no valid JSON Schema" } else { "cannot be used" };
             let error = written.error("agent.schema", format!("`{}` {what}: {fault}", written.path));
             return Err(match fault.help() {
                 Some(help) => error.with_help(help),

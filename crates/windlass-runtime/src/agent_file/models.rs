@@ -90,7 +90,7 @@ impl ModelEntry {
         windlass_models::providers::list_price(&self.use_)
     }
 
-    /// What [`windlass_models::resolve`] needs; `usual` are the agent's timeouts.
+    /// What [`windlass_models::resolve`](mod@windlass_models::resolve) needs; `usual` are the agent's timeouts.
     pub fn settings(&self, usual: Timeouts) -> ModelSettings {
         ModelSettings {
             use_: self.use_.clone(),

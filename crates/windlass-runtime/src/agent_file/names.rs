@@ -1,4 +1,4 @@
-//! Names that the model will call: they must not clash (E10).
+//! Names that the model will call: they must not clash.
 
 use std::collections::HashMap;
 

@@ -441,10 +441,8 @@ fn command_entry(
         Err(error) => {
             let unknown = unknown_argument(&keys.run, entry.parameters.as_ref(), reading);
             Err(unknown.unwrap_or_else(|| {
-                let reason = match error {
-                    ToolSetError::BadSettings { what, .. } => what,
-                    other => other.to_string(),
-                };
+                let reason =
+                    if let ToolSetError::BadSettings { what, .. } = error { what } else { error.to_string() };
                 keys.run.error("agent.command", format!("`{}` cannot be run: {reason}", command.path))
             }))
         }

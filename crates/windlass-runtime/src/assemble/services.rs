@@ -26,10 +26,10 @@ pub struct FileService {
 /// # Errors
 /// A service has no tool of a name, or there is no place for its file.
 pub fn services(file: &AgentFile, env: Env<'_>) -> Result<Vec<FileService>, AssembleError> {
-    let entries = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Service(entry) => Some(entry),
-        _ => None,
-    });
+    let entries = file
+        .tools
+        .iter()
+        .filter_map(|entry| if let ToolEntry::Service(entry) = entry { Some(entry) } else { None });
     let made = entries.map(|entry| {
         let service = match &entry.service {
             BuiltinService::Memory(path) => memory(file, path.as_deref(), env)?,

@@ -83,10 +83,12 @@ fn marked(run: RunId, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
 
 /// The agent that a fact names as the one that acts from there on: an import believes it of none.
 fn named(fact: &Fact) -> Option<&AgentRef> {
-    match fact {
-        Fact::RunStarted(start) => Some(&start.agent),
-        Fact::Adjusted(adjusted) => adjusted.agent.as_ref(),
-        _ => None,
+    if let Fact::RunStarted(start) = fact {
+        Some(&start.agent)
+    } else if let Fact::Adjusted(adjusted) = fact {
+        adjusted.agent.as_ref()
+    } else {
+        None
     }
 }
 
@@ -98,10 +100,10 @@ pub fn at_home(event: &Event) -> Event {
 /// An event with its agent known otherwise, if it names one.
 fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
     let mut event = event.clone();
-    match &mut event.fact {
-        Fact::RunStarted(start) => start.agent = known(&start.agent),
-        Fact::Adjusted(adjusted) => adjusted.agent = adjusted.agent.as_ref().map(known),
-        _ => {}
+    if let Fact::RunStarted(start) = &mut event.fact {
+        start.agent = known(&start.agent);
+    } else if let Fact::Adjusted(adjusted) = &mut event.fact {
+        adjusted.agent = adjusted.agent.as_ref().map(known);
     }
     event
 }
@@ -113,9 +115,12 @@ async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State,
         Some(Fact::RunStarted(start)) => match &start.base {
             Some(base) if base.run == run => return Err(bad(run, 1, "it is based on itself")),
             Some(base) => {
-                let below = load_until(log, base.run, base.version).await.map_err(|error| match error {
-                    Error::Log(StoreError::UnknownRun { .. }) => Error::MissingBase { run, base: base.run },
-                    other => other,
+                let below = load_until(log, base.run, base.version).await.map_err(|error| {
+                    if let Error::Log(StoreError::UnknownRun { .. }) = error {
+                        Error::MissingBase { run, base: base.run }
+                    } else {
+                        error
+                    }
                 })?;
                 if below.version() != base.version || below.digest() != base.digest {
                     let what = format!("its base {} has another digest here", base.run);
@@ -179,9 +184,12 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         if fresh { Fence { holder: holder.clone(), epoch: 1 } } else { log.acquire(run, holder).await? };
     let last = batches.last().map_or(0, Batch::last);
     for batch in batches {
-        let standing = match state.standing() {
-            RunState::Ended(status) if batch.last() == last => RunState::Ended(status),
-            _ => RunState::Running,
+        let standing = if let RunState::Ended(status) = state.standing()
+            && batch.last() == last
+        {
+            RunState::Ended(status)
+        } else {
+            RunState::Running
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
         let Batch { cause, events, .. } = batch;

@@ -94,9 +94,14 @@ fn e53_a_secret_split_over_pieces_is_never_shown() {
     assert!(!all.contains("0123456789"), "{all}");
     let of = |index: u32| -> String {
         seen.iter()
-            .filter_map(|delta| match delta {
-                Delta::Call { index: Some(at), args, .. } if *at == index => Some(args.as_str()),
-                _ => None,
+            .filter_map(|delta| {
+                if let Delta::Call { index: Some(at), args, .. } = delta
+                    && *at == index
+                {
+                    Some(args.as_str())
+                } else {
+                    None
+                }
             })
             .collect()
     };

@@ -1,4 +1,4 @@
-//! E18: no prefix panics, members only appear or grow, and the whole is what the usual reader makes of it.
+//! No prefix panics, members only appear or grow, and the whole is what the usual reader makes of it.
 
 use std::fmt::Write as _;
 

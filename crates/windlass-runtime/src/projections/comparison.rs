@@ -86,9 +86,8 @@ async fn compared(log: &dyn Log, run: RunId) -> Result<ComparedRun, Error> {
             let own = batches.iter().flat_map(numbered).filter(|(seq, _)| *seq <= until);
             events.extend(own.map(|(seq, event)| PlacedEvent { run, seq, event: event.clone() }));
         }
-        let base = events.first().and_then(|first| match &first.event.fact {
-            Fact::RunStarted(start) => start.base.clone(),
-            _ => None,
+        let base = events.first().and_then(|first| {
+            if let Fact::RunStarted(start) = &first.event.fact { start.base.clone() } else { None }
         });
         if base.is_some() {
             events.retain(|placed| !is_fork(&placed.event));
@@ -131,7 +130,25 @@ pub fn comparable(event: &Event) -> Fact {
         }
         Fact::CallRetried(retried) => retried.retry_at = 0,
         Fact::TurnFailed(failed) => failed.retry_at = failed.retry_at.map(|_| 0),
-        _ => {}
+        Fact::TurnStarted(_)
+        | Fact::TurnCompleted(_)
+        | Fact::CallHeld(_)
+        | Fact::CallDecided(_)
+        | Fact::CallStarted(_)
+        | Fact::CallDoubted(_)
+        | Fact::CallFinished(_)
+        | Fact::DelegationStarted(_)
+        | Fact::DelegationFinished(_)
+        | Fact::InputRequested(_)
+        | Fact::InputReceived(_)
+        | Fact::Steered(_)
+        | Fact::HistoryEdited(_)
+        | Fact::StepBranched(_)
+        | Fact::OutputRejected(_)
+        | Fact::LimitReached(_)
+        | Fact::LimitRaised(_)
+        | Fact::CancelRequested(_)
+        | Fact::RunEnded(_) => {}
     }
     fact
 }

@@ -65,9 +65,8 @@ impl CallEffects {
 
     /// Its result, if it has one.
     pub fn receipt(&self) -> Option<&CallOutcome> {
-        self.entries.iter().find_map(|entry| match &entry.what {
-            EffectStep::Receipt(outcome) => Some(outcome),
-            _ => None,
+        self.entries.iter().find_map(|entry| {
+            if let EffectStep::Receipt(outcome) = &entry.what { Some(outcome) } else { None }
         })
     }
 
@@ -170,7 +169,24 @@ impl Ledger {
                 self.add(&call, event, after, what);
                 return;
             }
-            _ => return,
+            Fact::RunStarted(_)
+            | Fact::RunResumed(_)
+            | Fact::TurnStarted(_)
+            | Fact::TurnCompleted(_)
+            | Fact::TurnFailed(_)
+            | Fact::CallHeld(_)
+            | Fact::CallDecided(_)
+            | Fact::DelegationStarted(_)
+            | Fact::DelegationFinished(_)
+            | Fact::Steered(_)
+            | Fact::Adjusted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::StepBranched(_)
+            | Fact::OutputRejected(_)
+            | Fact::LimitReached(_)
+            | Fact::LimitRaised(_)
+            | Fact::CancelRequested(_)
+            | Fact::RunEnded(_) => return,
         };
         if begins && !self.calls.iter().any(|known| known.call == *call) {
             let state = if after.open_call(call).is_some() { after } else { before };

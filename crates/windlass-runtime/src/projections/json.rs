@@ -124,9 +124,10 @@ pub fn summary(summary: &RunSummary) -> Value {
 
 /// The state of a listed run in words. A run that should go on and that nobody drives is `interrupted`.
 pub fn listed_state(summary: &RunSummary) -> String {
-    match summary.standing {
-        RunState::Running if summary.holder.is_none() => "interrupted".to_owned(),
-        standing => standing.to_string(),
+    if summary.standing == RunState::Running && summary.holder.is_none() {
+        "interrupted".to_owned()
+    } else {
+        summary.standing.to_string()
     }
 }
 
@@ -169,6 +170,14 @@ pub fn call_effects(run: RunId, call: &CallEffects) -> Value {
         });
         found.collect()
     };
+    let intent = |step: &EffectStep| {
+        if let EffectStep::Intent { attempt } = step { Some(json!({ "attempt": attempt })) } else { None }
+    };
+    let receipt = |step: &EffectStep| match step {
+        EffectStep::Failed(outcome) => Some(json!({ "outcome": outcome, "tried_again": true })),
+        EffectStep::Receipt(outcome) => Some(json!({ "outcome": outcome, "tried_again": false })),
+        EffectStep::Intent { .. } | EffectStep::Doubt | EffectStep::Asked(_) | EffectStep::Settled(_) => None,
+    };
     let doubts = call.doubts().into_iter();
     let doubts = doubts.map(|(seq, settled)| json!({ "seq": seq, "settled": settled.map(Settlement::name) }));
     json!({
@@ -180,15 +189,8 @@ pub fn call_effects(run: RunId, call: &CallEffects) -> Value {
         "key": call.key,
         "args": call.args,
         "attempts": call.attempts(),
-        "intents": entries(|step| match step {
-            EffectStep::Intent { attempt } => Some(json!({ "attempt": attempt })),
-            _ => None,
-        }),
-        "receipts": entries(|step| match step {
-            EffectStep::Failed(outcome) => Some(json!({ "outcome": outcome, "tried_again": true })),
-            EffectStep::Receipt(outcome) => Some(json!({ "outcome": outcome, "tried_again": false })),
-            _ => None,
-        }),
+        "intents": entries(intent),
+        "receipts": entries(receipt),
         "doubts": doubts.collect::<Vec<_>>(),
         "ended": call.receipt().is_some(),
     })

@@ -36,7 +36,7 @@ pub async fn session_events(log: &dyn Store, session: &SessionId) -> Result<VecD
     Ok(memory.events)
 }
 
-/// The last events of a session: no more than its loop keeps (K25).
+/// The last events of a session: no more than its loop keeps.
 struct Memory {
     kept: usize,
     events: VecDeque<Value>,
@@ -63,7 +63,7 @@ impl Memory {
 struct Teller {
     run: RunId,
     calls: BTreeMap<CallId, ToolCall>,
-    /// The ids of the trace and of the run's span in it, where one tells of it (K29).
+    /// The ids of the trace and of the run's span in it, where one tells of it.
     trace: Option<(String, String)>,
 }
 
@@ -84,25 +84,25 @@ impl Teller {
             }
             // A call that began again after a restart is the same one.
             Fact::CallStarted(started) if started.attempt == 1 => self.called(&started.call),
-            Fact::CallFinished(finished) => match &finished.outcome {
-                CallOutcome::Ok { content } => {
+            Fact::CallFinished(finished) => {
+                if let CallOutcome::Ok { content } = &finished.outcome {
                     let tool = self.calls.get(&finished.call).map(|call| call.name.clone());
                     vec![("tool_result", json!({ "tool": tool, "result": content.text() }))]
+                } else {
+                    // KAOS tells of no result that there is not.
+                    Vec::new()
                 }
-                // KAOS tells of no result that there is not.
-                _ => Vec::new(),
-            },
+            }
             Fact::DelegationStarted(started) if started.attempt == 1 => {
                 let task = args(self.calls.get(&started.call)).get("task").cloned();
                 vec![("delegation_request", json!({ "agent": started.agent, "task": task }))]
             }
             Fact::DelegationFinished(finished) => {
                 let agent = self.calls.get(&finished.call).map(|call| call.name.clone());
-                vec![match &finished.outcome {
-                    CallOutcome::Ok { content } => {
-                        ("delegation_response", json!({ "agent": agent, "response": content.text() }))
-                    }
-                    other => ("delegation_error", json!({ "agent": agent, "error": error(other) })),
+                vec![if let CallOutcome::Ok { content } = &finished.outcome {
+                    ("delegation_response", json!({ "agent": agent, "response": content.text() }))
+                } else {
+                    ("delegation_error", json!({ "agent": agent, "error": error(&finished.outcome) }))
                 }]
             }
             Fact::RunEnded(end) => match end.status {
@@ -115,7 +115,24 @@ impl Teller {
                 // The limit's text is no answer (K2).
                 Status::Limit(_) | Status::Cancelled => Vec::new(),
             },
-            _ => Vec::new(),
+            Fact::RunResumed(_)
+            | Fact::TurnStarted(_)
+            | Fact::TurnFailed(_)
+            | Fact::CallHeld(_)
+            | Fact::CallDecided(_)
+            | Fact::CallStarted(_)
+            | Fact::CallRetried(_)
+            | Fact::CallDoubted(_)
+            | Fact::DelegationStarted(_)
+            | Fact::InputRequested(_)
+            | Fact::InputReceived(_)
+            | Fact::Adjusted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::StepBranched(_)
+            | Fact::OutputRejected(_)
+            | Fact::LimitReached(_)
+            | Fact::LimitRaised(_)
+            | Fact::CancelRequested(_) => Vec::new(),
         };
         told.into_iter().enumerate().map(|(place, told)| self.event(number, place, event.at, told)).collect()
     }
@@ -162,7 +179,15 @@ fn error(outcome: &CallOutcome) -> String {
     match outcome {
         CallOutcome::Error { message, .. } => message.to_string(),
         CallOutcome::TimedOut { after_ms } => format!("timed out after {after_ms} ms"),
-        _ => "interrupted".to_owned(),
+        CallOutcome::Ok { .. }
+        | CallOutcome::Malformed { .. }
+        | CallOutcome::Rejected { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Denied { .. }
+        | CallOutcome::Skipped { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => "interrupted".to_owned(),
     }
 }
 

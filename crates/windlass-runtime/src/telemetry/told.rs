@@ -96,7 +96,18 @@ impl Told {
                 Some(format!("{kind:?}").to_lowercase())
             }
             InputKind::CallEnded { outcome, .. } | InputKind::Delegated { outcome, .. } => failed(outcome),
-            _ => None,
+            InputKind::Start(_)
+            | InputKind::Resumed { .. }
+            | InputKind::ResumedWithTools { .. }
+            | InputKind::Adopted { .. }
+            | InputKind::DelegateAsks { .. }
+            | InputKind::Checked { .. }
+            | InputKind::Stepped { .. }
+            | InputKind::Answered { .. }
+            | InputKind::Steer { .. }
+            | InputKind::Cancel { .. }
+            | InputKind::ToolsChanged { .. }
+            | InputKind::TimerFired { .. } => None,
         }
     }
 
@@ -150,7 +161,12 @@ fn failed(outcome: &CallOutcome) -> Option<String> {
         CallOutcome::Error { .. } => "error",
         CallOutcome::TimedOut { .. } => "timeout",
         CallOutcome::Interrupted | CallOutcome::Abandoned => "interrupted",
-        _ => "not_run",
+        CallOutcome::Malformed { .. }
+        | CallOutcome::Rejected { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Denied { .. }
+        | CallOutcome::Skipped { .. }
+        | CallOutcome::Unknown => "not_run",
     };
     Some(kind.to_owned())
 }

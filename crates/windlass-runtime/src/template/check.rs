@@ -76,17 +76,16 @@ fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
     for token in tokenize(text, false, SyntaxConfig::default()) {
         steps.add(1);
         let (token, span) = token?;
-        tokens = match token {
-            Token::TemplateData(_) | Token::VariableStart | Token::BlockStart => 0,
-            _ => tokens + 1,
-        };
+        let starts = matches!(token, Token::TemplateData(_) | Token::VariableStart | Token::BlockStart);
+        tokens = if starts { 0 } else { tokens + 1 };
         elifs += usize::from(begins && matches!(token, Token::Ident("elif")));
         begins = matches!(token, Token::BlockStart);
-        let literal = match &token {
-            Token::Str(text) => text.len(),
-            Token::String(text) => text.len(),
-            Token::Ident(name) => name.len(),
-            _ => 0,
+        let literal = if let Token::Str(text) | Token::Ident(text) = &token {
+            text.len()
+        } else if let Token::String(text) = &token {
+            text.len()
+        } else {
+            0
         };
         if tokens > MAX_TAG_TOKENS {
             return Err(Fault::at(span, format!("a tag has more than {MAX_TAG_TOKENS} words and signs")));
@@ -155,7 +154,18 @@ impl Walk<'_> {
             Expr::List(list) => holds(&[&list.items]),
             Expr::Tuple(tuple) => holds(&[&tuple.items]),
             Expr::Map(map) => holds(&[&map.keys, &map.values]),
-            _ => self.has_list(value),
+            Expr::Var(_)
+            | Expr::Const(_)
+            | Expr::Slice(_)
+            | Expr::UnaryOp(_)
+            | Expr::BinOp(_)
+            | Expr::Compare(_)
+            | Expr::IfExpr(_)
+            | Expr::Filter(_)
+            | Expr::Test(_)
+            | Expr::GetAttr(_)
+            | Expr::GetItem(_)
+            | Expr::Call(_) => self.has_list(value),
         };
         if fault {
             let reason = "a list or map with a name may hold texts, numbers and the like only";
@@ -175,7 +185,19 @@ impl Walk<'_> {
                         matches!(&of.expr, Expr::Var(name) if name.id == "loop")
                             && ["cycle", "changed"].contains(&of.name)
                     }
-                    _ => false,
+                    Expr::Const(_)
+                    | Expr::Slice(_)
+                    | Expr::UnaryOp(_)
+                    | Expr::BinOp(_)
+                    | Expr::Compare(_)
+                    | Expr::IfExpr(_)
+                    | Expr::Filter(_)
+                    | Expr::Test(_)
+                    | Expr::GetItem(_)
+                    | Expr::Call(_)
+                    | Expr::List(_)
+                    | Expr::Tuple(_)
+                    | Expr::Map(_) => false,
                 };
                 if !known {
                     let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
@@ -185,7 +207,17 @@ impl Walk<'_> {
             }
             Expr::Filter(filter) => each_by_itself(&filter.args)?,
             Expr::Test(test) => each_by_itself(&test.args)?,
-            _ => {}
+            Expr::Var(_)
+            | Expr::Const(_)
+            | Expr::Slice(_)
+            | Expr::UnaryOp(_)
+            | Expr::Compare(_)
+            | Expr::IfExpr(_)
+            | Expr::GetAttr(_)
+            | Expr::GetItem(_)
+            | Expr::List(_)
+            | Expr::Tuple(_)
+            | Expr::Map(_) => {}
         }
         parts(value).into_iter().try_for_each(|part| self.expression(part))
     }
@@ -198,7 +230,17 @@ impl Walk<'_> {
             Expr::List(list) => all(&list.items),
             Expr::Tuple(tuple) => all(&tuple.items),
             Expr::Map(map) => all(&map.keys) && all(&map.values),
-            _ => false,
+            Expr::Var(_)
+            | Expr::Slice(_)
+            | Expr::UnaryOp(_)
+            | Expr::BinOp(_)
+            | Expr::Compare(_)
+            | Expr::IfExpr(_)
+            | Expr::Filter(_)
+            | Expr::Test(_)
+            | Expr::GetAttr(_)
+            | Expr::GetItem(_)
+            | Expr::Call(_) => false,
         }
     }
 
@@ -230,7 +272,20 @@ fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
             span,
             "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",
         )),
-        _ => Ok(()),
+        BinOpKind::Eq
+        | BinOpKind::Ne
+        | BinOpKind::Lt
+        | BinOpKind::Lte
+        | BinOpKind::Gt
+        | BinOpKind::Gte
+        | BinOpKind::ScAnd
+        | BinOpKind::ScOr
+        | BinOpKind::Add
+        | BinOpKind::Sub
+        | BinOpKind::Div
+        | BinOpKind::FloorDiv
+        | BinOpKind::Rem
+        | BinOpKind::In => Ok(()),
     }
 }
 

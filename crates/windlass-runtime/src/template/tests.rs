@@ -7,9 +7,9 @@ use super::{MAX_TEXT_BYTES, Template, check};
 
 fn render(text: &str, input: &Value) -> Result<String, String> {
     let words = |error: minijinja::Error| error.detail().unwrap_or("no detail").to_owned();
-    Template::new(text).map_err(words)?.render(input).map_err(|error| match error.kind() {
-        minijinja::ErrorKind::OutOfFuel => "out of fuel".to_owned(),
-        _ => words(error),
+    Template::new(text).map_err(words)?.render(input).map_err(|error| {
+        let out_of_fuel = error.kind() == minijinja::ErrorKind::OutOfFuel;
+        if out_of_fuel { "out of fuel".to_owned() } else { words(error) }
     })
 }
 

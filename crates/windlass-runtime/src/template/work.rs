@@ -68,10 +68,10 @@ pub(super) fn holds_others(value: &Value) -> bool {
 
 /// A list of what is otherwise made anew each time it is looked at.
 pub(super) fn made(value: Value) -> Result<Value, Error> {
-    Ok(match value.kind() {
-        ValueKind::Iterable => value.try_iter()?.take(MAX_WORK as usize / VALUE as usize).collect(),
-        _ => value,
-    })
+    if value.kind() != ValueKind::Iterable {
+        return Ok(value);
+    }
+    Ok(value.try_iter()?.take(MAX_WORK as usize / VALUE as usize).collect())
 }
 
 pub(super) fn refused(words: String) -> Error {

@@ -175,7 +175,9 @@ impl<T: DeserializeOwned> OfKind for OneOrMany<T> {
     fn of_kind<'de, A: SeqAccess<'de>>(kind: Kind, value: Valued<A>) -> Option<Result<Self, A::Error>> {
         Some(match kind {
             Kind::List => value.read().map(Self),
-            _ => value.read().map(|one| Self(vec![one])),
+            Kind::Nothing | Kind::Flag | Kind::Number | Kind::Text | Kind::Map => {
+                value.read().map(|one| Self(vec![one]))
+            }
         })
     }
 }

@@ -146,22 +146,21 @@ impl Fault {
 
     /// The same where a key was read: an unknown word is an unknown key.
     pub(super) fn of_key(self) -> Self {
-        match self {
-            Self::UnknownWord { word, known } => Self::UnknownKey { key: word, known },
-            other => other,
+        if let Self::UnknownWord { word, known } = self {
+            Self::UnknownKey { key: word, known }
+        } else {
+            self
         }
     }
 
     fn into_error(self) -> YamlError {
-        match self.at(Place { line: 1, column: 1 }, &Path::Root(""), String::new) {
-            Self::Placed(error) => *error,
-            // It has just been given a place.
-            other => YamlError::new(
-                Place::default(),
-                "",
-                Problem::Other { code: USUAL, message: other.to_string(), help: None },
-            ),
+        let placed = self.at(Place { line: 1, column: 1 }, &Path::Root(""), String::new);
+        if let Self::Placed(error) = placed {
+            return *error;
         }
+        // It has just been given a place.
+        let problem = Problem::Other { code: USUAL, message: placed.to_string(), help: None };
+        YamlError::new(Place::default(), "", problem)
     }
 }
 
@@ -227,18 +226,22 @@ impl<'n, 'p> Reader<'n, 'p> {
 
     /// Whole numbers may be written with an exponent: 2e3.
     fn whole<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self.node.value {
-            NodeValue::Float(number) if number >= 0.0 && number.fract() == 0.0 && number < 9.0e15 => {
-                visitor.visit_u64(number as u64)
-            }
-            _ => self.any(visitor),
+        if let NodeValue::Float(number) = self.node.value
+            && number >= 0.0
+            && number.fract() == 0.0
+            && number < 9.0e15
+        {
+            visitor.visit_u64(number as u64)
+        } else {
+            self.any(visitor)
         }
     }
 
     fn number<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self.node.value {
-            NodeValue::Int(number) => visitor.visit_f64(number as f64),
-            _ => self.any(visitor),
+        if let NodeValue::Int(number) = self.node.value {
+            visitor.visit_f64(number as f64)
+        } else {
+            self.any(visitor)
         }
     }
 
@@ -331,9 +334,12 @@ impl<'n> Deserializer<'n> for Reader<'n, '_> {
                 value: Some(self),
             }),
             OF_KIND => self.placed(|_| visitor.visit_seq(OfKind { node, path, kind: Some(kind) })),
-            ENTRIES => self.placed(|reader| match &node.value {
-                NodeValue::Map(entries) => visitor.visit_seq(Singles { entries: entries.iter(), path }),
-                _ => reader.any(visitor),
+            ENTRIES => self.placed(|reader| {
+                if let NodeValue::Map(entries) = &node.value {
+                    visitor.visit_seq(Singles { entries: entries.iter(), path })
+                } else {
+                    reader.any(visitor)
+                }
             }),
             _ => visitor.visit_newtype_struct(self),
         }
@@ -359,9 +365,12 @@ impl<'n> Deserializer<'n> for Reader<'n, '_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        self.placed(|reader| match &reader.node.value {
-            NodeValue::Map(entries) => reader.map(entries, visitor),
-            _ => Err(wrong(&(&visitor as &dyn Expected).to_string())),
+        self.placed(|reader| {
+            if let NodeValue::Map(entries) = &reader.node.value {
+                reader.map(entries, visitor)
+            } else {
+                Err(wrong(&(&visitor as &dyn Expected).to_string()))
+            }
         })
     }
 
@@ -383,7 +392,12 @@ impl<'n> Deserializer<'n> for Reader<'n, '_> {
                     [(key, value)] => visitor.visit_enum(Variant { key, value, path: reader.path }),
                     _ => Err(wrong(&expected)),
                 },
-                _ => Err(wrong(&expected)),
+                NodeValue::Null
+                | NodeValue::Bool(_)
+                | NodeValue::Int(_)
+                | NodeValue::Float(_)
+                | NodeValue::String(_)
+                | NodeValue::List(_) => Err(wrong(&expected)),
             }
         })
     }

@@ -146,24 +146,23 @@ impl YamlError {
                 Some(format!("keep one of the two; the first is in line {first_line}"))
             }
             Problem::Other { help, .. } => help.clone(),
-            _ => None,
+            Problem::Syntax { .. }
+            | Problem::TooLarge { .. }
+            | Problem::Unsupported { .. }
+            | Problem::WrongValue { .. }
+            | Problem::MissingKey { .. }
+            | Problem::UnknownKey { .. } => None,
         }
     }
 
     /// What was expected, where that can be said.
     pub fn expected(&self) -> Option<&str> {
-        match &*self.problem {
-            Problem::WrongValue { expected, .. } => Some(expected),
-            _ => None,
-        }
+        if let Problem::WrongValue { expected, .. } = &*self.problem { Some(expected) } else { None }
     }
 
     /// What was found instead, where that can be said.
     pub fn found(&self) -> Option<&str> {
-        match &*self.problem {
-            Problem::WrongValue { found, .. } => Some(found),
-            _ => None,
-        }
+        if let Problem::WrongValue { found, .. } = &*self.problem { Some(found) } else { None }
     }
 }
 

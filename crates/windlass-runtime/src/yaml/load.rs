@@ -109,6 +109,7 @@ impl<'s> Loader<'s> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum is non-exhaustive")]
     fn take(&mut self, event: Event<'_>, place: Place) -> Result<(), YamlError> {
         match event {
             Event::DocumentStart(..) => {
@@ -272,7 +273,11 @@ fn depth(node: &Node) -> usize {
     match &node.value {
         NodeValue::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         NodeValue::Map(entries) => 1 + entries.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
-        _ => 0,
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Int(_)
+        | NodeValue::Float(_)
+        | NodeValue::String(_) => 0,
     }
 }
 
@@ -280,17 +285,21 @@ fn depth(node: &Node) -> usize {
 fn typed(scalar: Scalar<'_>) -> Result<NodeValue, &'static str> {
     let Scalar { text, style, tag } = scalar;
     let Some(tag) = tag else {
-        return match style {
-            ScalarStyle::Plain => resolve(&text),
-            _ => Ok(NodeValue::String(text.into_owned())),
+        return if style == ScalarStyle::Plain {
+            resolve(&text)
+        } else {
+            Ok(NodeValue::String(text.into_owned()))
         };
     };
     match tag.core_suffix() {
         Some("str") => Ok(NodeValue::String(text.into_owned())),
-        Some("null" | "bool") => match resolve(&text)? {
-            value @ (NodeValue::Null | NodeValue::Bool(_)) => Ok(value),
-            _ => Err("The value does not fit its tag"),
-        },
+        Some("null" | "bool") => {
+            if let value @ (NodeValue::Null | NodeValue::Bool(_)) = resolve(&text)? {
+                Ok(value)
+            } else {
+                Err("The value does not fit its tag")
+            }
+        }
         Some("int") => int(&text).ok_or("The value does not fit its tag"),
         Some("float") => float(&text)?.map(NodeValue::Float).ok_or("The value does not fit its tag"),
         _ if tag.original() == "!" => Ok(NodeValue::String(text.into_owned())),

@@ -96,9 +96,12 @@ impl Node {
     /// The value at a dotted path below this node.
     pub fn at(&self, path: &str) -> Option<&Self> {
         let mut steps = path.split('.').filter(|step| !step.is_empty());
-        steps.try_fold(self, |node, step| match &node.value {
-            NodeValue::List(items) => items.get(step.parse::<usize>().ok()?),
-            _ => node.get(step),
+        steps.try_fold(self, |node, step| {
+            if let NodeValue::List(items) = &node.value {
+                items.get(step.parse::<usize>().ok()?)
+            } else {
+                node.get(step)
+            }
         })
     }
 
@@ -120,20 +123,16 @@ impl Node {
 
     /// The key of that name with its value, if this is a map that has it.
     pub fn entry(&self, key: &str) -> Option<(&Key, &Node)> {
-        match &self.value {
-            NodeValue::Map(entries) => {
-                entries.iter().find(|(name, _)| name.name == key).map(|(name, value)| (name, value))
-            }
-            _ => None,
+        if let NodeValue::Map(entries) = &self.value {
+            entries.iter().find(|(name, _)| name.name == key).map(|(name, value)| (name, value))
+        } else {
+            None
         }
     }
 
     /// The text, if it is one.
     pub fn as_str(&self) -> Option<&str> {
-        match &self.value {
-            NodeValue::String(text) => Some(text),
-            _ => None,
-        }
+        if let NodeValue::String(text) = &self.value { Some(text) } else { None }
     }
 
     /// Whether there is nothing here.
@@ -161,7 +160,11 @@ impl Node {
                 NodeValue::List(items) => {
                     step.parse::<usize>().ok().and_then(|at| items.get(at)).map(|item| (item.place(), item))
                 }
-                _ => None,
+                NodeValue::Null
+                | NodeValue::Bool(_)
+                | NodeValue::Int(_)
+                | NodeValue::Float(_)
+                | NodeValue::String(_) => None,
             };
             let Some((found, value)) = next else { break };
             (place, node) = (found, value);

@@ -60,10 +60,7 @@ impl<'n> Field<'n> {
 
     /// True or false.
     pub fn bool(&self) -> Result<bool, YamlError> {
-        match self.node.value {
-            NodeValue::Bool(flag) => Ok(flag),
-            _ => Err(self.wrong("true or false")),
-        }
+        if let NodeValue::Bool(flag) = self.node.value { Ok(flag) } else { Err(self.wrong("true or false")) }
     }
 
     /// A whole number from 0.
@@ -84,7 +81,12 @@ impl<'n> Field<'n> {
             NodeValue::Float(number) if number >= 0.0 && number.fract() == 0.0 && number < 9.0e15 => {
                 Some(number as u64)
             }
-            _ => None,
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Float(_)
+            | NodeValue::String(_)
+            | NodeValue::List(_)
+            | NodeValue::Map(_) => None,
         };
         whole.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
             let upper = if most >= u64::from(u32::MAX) { String::new() } else { format!(" to {most}") };
@@ -97,7 +99,11 @@ impl<'n> Field<'n> {
         match self.node.value {
             NodeValue::Int(number) => Ok(number as f64),
             NodeValue::Float(number) => Ok(number),
-            _ => Err(self.wrong("a number")),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::String(_)
+            | NodeValue::List(_)
+            | NodeValue::Map(_) => Err(self.wrong("a number")),
         }
     }
 
@@ -108,13 +114,14 @@ impl<'n> Field<'n> {
 
     /// The items of a list.
     pub fn list(&self) -> Result<Vec<Field<'n>>, YamlError> {
-        match &self.node.value {
-            NodeValue::List(items) => Ok(items
+        if let NodeValue::List(items) = &self.node.value {
+            Ok(items
                 .iter()
                 .enumerate()
                 .map(|(at, item)| Field { node: item, path: join(&self.path, &at.to_string()) })
-                .collect()),
-            _ => Err(self.wrong("a list")),
+                .collect())
+        } else {
+            Err(self.wrong("a list"))
         }
     }
 
@@ -132,31 +139,32 @@ impl<'n> Field<'n> {
         match &self.node.value {
             NodeValue::String(text) => Ok(vec![text.clone()]),
             NodeValue::List(_) => self.texts(),
-            _ => Err(self.wrong("a text or a list of texts")),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Int(_)
+            | NodeValue::Float(_)
+            | NodeValue::Map(_) => Err(self.wrong("a text or a list of texts")),
         }
     }
 
     /// A map with keys that are known beforehand.
     pub fn map(&self) -> Result<MapReader<'n>, YamlError> {
-        match &self.node.value {
-            NodeValue::Map(entries) => Ok(MapReader {
-                path: self.path.clone(),
-                place: self.node.place(),
-                entries,
-                known: Vec::new(),
-            }),
-            _ => Err(self.wrong("a map")),
+        if let NodeValue::Map(entries) = &self.node.value {
+            Ok(MapReader { path: self.path.clone(), place: self.node.place(), entries, known: Vec::new() })
+        } else {
+            Err(self.wrong("a map"))
         }
     }
 
     /// The entries of a map whose keys are names of the writer's own.
     pub fn entries(&self) -> Result<Vec<(&'n Key, Field<'n>)>, YamlError> {
-        match &self.node.value {
-            NodeValue::Map(entries) => Ok(entries
+        if let NodeValue::Map(entries) = &self.node.value {
+            Ok(entries
                 .iter()
                 .map(|(key, value)| (key, Field { node: value, path: join(&self.path, &key.name) }))
-                .collect()),
-            _ => Err(self.wrong("a map")),
+                .collect())
+        } else {
+            Err(self.wrong("a map"))
         }
     }
 
@@ -176,10 +184,7 @@ impl<'n> Field<'n> {
 
     /// The value as JSON, which must be an object.
     pub fn json_object(&self) -> Result<serde_json::Map<String, Value>, YamlError> {
-        match self.node.to_json() {
-            Value::Object(map) => Ok(map),
-            _ => Err(self.wrong("a map")),
-        }
+        if let Value::Object(map) = self.node.to_json() { Ok(map) } else { Err(self.wrong("a map")) }
     }
 
     /// The error that this value is something else than expected. Shows small values.

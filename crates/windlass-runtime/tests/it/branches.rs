@@ -33,10 +33,9 @@ fn agent(ground: &Ground, model: FnModel) -> AgentBuilder {
 /// The run of the first branch of a run.
 fn branch_of(ground: &Ground, run: RunId) -> RunId {
     let facts = ground.facts(run);
-    let child = facts.iter().find_map(|fact| match fact {
-        Fact::DelegationStarted(started) => Some(started.run),
-        _ => None,
-    });
+    let child = facts
+        .iter()
+        .find_map(|fact| if let Fact::DelegationStarted(started) = fact { Some(started.run) } else { None });
     child.expect("there is a branch")
 }
 

@@ -38,9 +38,8 @@ fn events(ground: &Ground, run: RunId) -> Vec<Event> {
 
 /// What each take-over says of the clock.
 fn jumps(events: &[Event]) -> Vec<Option<u64>> {
-    let jump = |event: &Event| match &event.fact {
-        Fact::RunResumed(resumed) => Some(resumed.clock_behind_ms),
-        _ => None,
+    let jump = |event: &Event| {
+        if let Fact::RunResumed(resumed) = &event.fact { Some(resumed.clock_behind_ms) } else { None }
     };
     events.iter().filter_map(jump).collect()
 }

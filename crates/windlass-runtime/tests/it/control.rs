@@ -173,10 +173,10 @@ fn e41_an_agent_that_cancels_its_run_ends_the_child_runs_too() {
     assert_eq!(run.status(), None, "the child waits for somebody");
     let run = ended(ground.wait(root.cancel(run.id(), "enough")).unwrap());
     assert_eq!(run.status(), Some(Status::Cancelled));
-    let child = ground.facts(run.id()).iter().find_map(|fact| match fact {
-        Fact::DelegationStarted(started) => Some(started.run),
-        _ => None,
-    });
+    let child = ground
+        .facts(run.id())
+        .iter()
+        .find_map(|fact| if let Fact::DelegationStarted(started) = fact { Some(started.run) } else { None });
     assert_eq!(ground.state(child.unwrap()).ended().map(|end| end.status), Some(Status::Cancelled));
 }
 

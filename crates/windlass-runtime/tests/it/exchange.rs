@@ -111,10 +111,9 @@ fn e53_a_line_that_is_changed_or_missing_is_found_and_named() {
             let mut changed = lines.clone();
             changed[place] = changed[place].replacen("\"at\":1", "\"at\":2", 1);
             assert_ne!(changed[place], lines[place]);
-            match refused(&changed) {
-                Error::BadExport { line, .. } => assert_eq!(line, place as u64 + 1),
-                other => panic!("{other:?}"),
-            }
+            let error = refused(&changed);
+            let Error::BadExport { line, .. } = error else { panic!("{error:?}") };
+            assert_eq!(line, place as u64 + 1);
         }
     }
     let newer = vec![lines[0].replace("\"schema\":1", "\"schema\":9")];

@@ -33,17 +33,18 @@ fn begun(ground: &Ground) -> BTreeMap<CallId, usize> {
 fn calls(ground: &Ground, run: RunId, at: u64) -> Vec<CallId> {
     let facts = ground.facts(run);
     let stopped = |call: &CallId| {
-        facts.iter().any(|fact| match fact {
-            Fact::CallFinished(end) => {
+        facts.iter().any(|fact| {
+            if let Fact::CallFinished(end) = fact {
                 end.call == *call && matches!(end.outcome, CallOutcome::Interrupted | CallOutcome::Abandoned)
+            } else {
+                false
             }
-            _ => false,
         })
     };
-    let turns = facts.iter().take(at as usize).filter_map(|fact| match fact {
-        Fact::TurnCompleted(turn) => Some(&turn.calls),
-        _ => None,
-    });
+    let turns = facts
+        .iter()
+        .take(at as usize)
+        .filter_map(|fact| if let Fact::TurnCompleted(turn) = fact { Some(&turn.calls) } else { None });
     turns.flatten().map(|call| call.id.clone()).filter(|call| !stopped(call)).collect()
 }
 
@@ -91,9 +92,12 @@ fn e36_a_fork_at_any_event_ends_as_its_base_and_repeats_nothing() {
 }
 
 fn results(state: &windlass_core::State) -> Vec<String> {
-    let messages = state.history().iter().filter_map(|message| match &**message {
-        windlass_core::Message::Tool(result) => Some(result.content.text().into_owned()),
-        _ => None,
+    let messages = state.history().iter().filter_map(|message| {
+        if let windlass_core::Message::Tool(result) = &**message {
+            Some(result.content.text().into_owned())
+        } else {
+            None
+        }
     });
     messages.collect()
 }
@@ -231,9 +235,8 @@ fn k17_a_fork_keeps_what_the_caller_instructed() {
     let prepared = ground.wait(agent.prepare(input, DriveOptions::default())).unwrap();
     let run = prepared.id();
     let ended = ground.drive(prepared, |_| false).unwrap();
-    let words_of = |message: &Message| match message {
-        Message::System { text } => text.to_string(),
-        other => panic!("{other:?}"),
+    let words_of = |message: &Message| {
+        if let Message::System { text } = message { text.to_string() } else { panic!("{message:?}") }
     };
     let prompt = |run: &Run| run.state().prompt().iter().map(|said| words_of(said)).collect::<Vec<_>>();
     assert_eq!(prompt(&ended), ["Look.", "Be brief."]);

@@ -122,9 +122,8 @@ impl Ground {
     /// Calls whose end is durable.
     pub(crate) fn finished(&self, run: RunId) -> BTreeSet<CallId> {
         let facts = self.facts(run);
-        let ended = facts.into_iter().filter_map(|fact| match fact {
-            Fact::CallFinished(finished) => Some(finished.call),
-            _ => None,
+        let ended = facts.into_iter().filter_map(|fact| {
+            if let Fact::CallFinished(finished) = fact { Some(finished.call) } else { None }
         });
         ended.collect()
     }
@@ -183,10 +182,9 @@ pub(crate) fn assert_sound(ground: &Ground, run: &Run) {
     let ends = kinds.iter().filter(|kind| **kind == "RunEnded").count();
     assert_eq!(ends, 1, "{kinds:?}");
     let facts = ground.facts(run.id());
-    let asked = facts.iter().filter_map(|fact| match fact {
-        Fact::TurnCompleted(turn) => Some(turn.calls.len()),
-        _ => None,
-    });
+    let asked = facts
+        .iter()
+        .filter_map(|fact| if let Fact::TurnCompleted(turn) = fact { Some(turn.calls.len()) } else { None });
     let results = ["CallFinished", "DelegationFinished"];
     assert_eq!(asked.sum::<usize>(), facts.iter().filter(|fact| results.contains(&fact.kind())).count());
 }

@@ -4,6 +4,7 @@
 mod blocking;
 #[cfg(test)]
 mod branches;
+#[cfg(test)]
 mod budgets;
 #[cfg(test)]
 mod cancel;

@@ -35,9 +35,12 @@ async fn objections(agent: &Agent, run: &windlass_runtime::Run) -> Vec<String> {
     let events =
         batches.iter().flat_map(|batch| numbered(batch).map(|(_, event)| event.clone()).collect::<Vec<_>>());
     events
-        .filter_map(|event| match event.fact {
-            Fact::TurnCompleted(turn) => turn.objection.map(|text| text.to_string()),
-            _ => None,
+        .filter_map(|event| {
+            if let Fact::TurnCompleted(turn) = event.fact {
+                turn.objection.map(|text| text.to_string())
+            } else {
+                None
+            }
         })
         .collect()
 }

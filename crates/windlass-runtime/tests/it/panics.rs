@@ -39,9 +39,12 @@ fn a_tool_that_panics_gives_the_model_an_error_and_the_others_go_on() {
     assert_eq!(run.status(), Some(Status::Answered));
     let results: Vec<String> = run
         .messages()
-        .filter_map(|message| match &**message {
-            Message::Tool(result) => Some(result.content.text().into_owned()),
-            _ => None,
+        .filter_map(|message| {
+            if let Message::Tool(result) = &**message {
+                Some(result.content.text().into_owned())
+            } else {
+                None
+            }
         })
         .collect();
     let expected = [
@@ -137,17 +140,16 @@ fn a_result_below_the_bound_is_kept_and_shared() {
     let agent = ground.agent(calls_then_answers(&[("big", "{}")])).tool(tool).build().unwrap();
     let run = drive(&ground, &agent);
     assert_eq!(run.status(), Some(Status::Answered));
-    let stored = ground.facts(run.id()).into_iter().find_map(|fact| match fact {
-        Fact::CallFinished(finished) => Some(finished.outcome),
-        _ => None,
-    });
+    let stored = ground
+        .facts(run.id())
+        .into_iter()
+        .find_map(|fact| if let Fact::CallFinished(finished) = fact { Some(finished.outcome) } else { None });
     let Some(CallOutcome::Ok { content: windlass_core::message::Content::Text(stored) }) = stored else {
         panic!("{stored:?}")
     };
     assert_eq!(stored.len(), 65_530);
-    let shown = run.messages().find_map(|message| match &**message {
-        Message::Tool(result) => Some(result.content.clone()),
-        _ => None,
+    let shown = run.messages().find_map(|message| {
+        if let Message::Tool(result) = &**message { Some(result.content.clone()) } else { None }
     });
     let Some(windlass_core::message::Content::Text(shown)) = shown else { panic!("no result") };
     assert!(std::sync::Arc::ptr_eq(&stored, &shown), "the text is in memory twice");

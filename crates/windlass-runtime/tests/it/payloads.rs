@@ -20,10 +20,9 @@ fn huge() -> FnTool {
 fn finished(facts: &[Fact]) -> Vec<&CallOutcome> {
     facts
         .iter()
-        .filter_map(|fact| match fact {
-            Fact::CallFinished(finished) => Some(&finished.outcome),
-            _ => None,
-        })
+        .filter_map(
+            |fact| if let Fact::CallFinished(finished) = fact { Some(&finished.outcome) } else { None },
+        )
         .collect()
 }
 

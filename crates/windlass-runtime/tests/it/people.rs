@@ -50,9 +50,8 @@ fn answered(question: &str, answer: Answer) -> InputKind {
 }
 
 fn results(run: &Run) -> Vec<String> {
-    let tools = run.messages().filter_map(|message| match &**message {
-        Message::Tool(result) => Some(result.content.text().into_owned()),
-        _ => None,
+    let tools = run.messages().filter_map(|message| {
+        if let Message::Tool(result) = &**message { Some(result.content.text().into_owned()) } else { None }
     });
     tools.collect()
 }
@@ -91,13 +90,14 @@ fn e23_answers_from_several_tasks_at_once_each_reach_their_own_call() {
             results(&run),
             ["pay is done", "Error: The call of pay was denied: not that one", "pay is done"]
         );
-        let edited = ground.facts(id).into_iter().find_map(|fact| match fact {
-            Fact::CallDecided(decided)
-                if matches!(decided.decision, windlass_core::event::Decision::Edited { .. }) =>
+        let edited = ground.facts(id).into_iter().find_map(|fact| {
+            if let Fact::CallDecided(decided) = fact
+                && matches!(decided.decision, windlass_core::event::Decision::Edited { .. })
             {
                 Some(decided.call)
+            } else {
+                None
             }
-            _ => None,
         });
         assert_eq!(edited, Some("call_1_3".into()));
         assert_sound(&ground, &run);
@@ -422,9 +422,8 @@ fn people_who_panic_leave_the_question_open() {
         assert_eq!(run.status(), None);
         assert_eq!(run.questions().len(), 1);
         // Somebody sane goes on with it.
-        let sane = FnPeople::new(|question| match question.kind {
-            QuestionKind::Approval => Answer::Approve,
-            _ => Answer::Unknown,
+        let sane = FnPeople::new(|question| {
+            if question.kind == QuestionKind::Approval { Answer::Approve } else { Answer::Unknown }
         });
         let drive = DriveOptions { people: Some(Arc::new(sane)), ..options() };
         let prepared = ground.wait(agent.resume(run.id()).options(drive).prepare()).unwrap();
@@ -442,11 +441,12 @@ fn a_denied_call_never_reaches_its_tool() {
     let prepared = ground.wait(agent.prepare("Go.", drive)).unwrap();
     let id = prepared.id();
     assert_eq!(ground.wait(prepared.drive()).unwrap().status(), Some(Status::Answered));
-    let denied = ground.facts(id).into_iter().any(|fact| match fact {
-        Fact::CallFinished(finished) => {
+    let denied = ground.facts(id).into_iter().any(|fact| {
+        if let Fact::CallFinished(finished) = fact {
             matches!(finished.outcome, CallOutcome::Denied { by: DeniedBy::Person, .. })
+        } else {
+            false
         }
-        _ => false,
     });
     assert!(denied);
 }

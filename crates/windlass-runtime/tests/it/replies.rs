@@ -74,9 +74,12 @@ async fn a_reply_with_a_call_in_its_text_is_stored_once_and_goes_back_byte_for_b
         for (turn, request) in requests.iter().enumerate() {
             let texts: Vec<String> = request
                 .messages()
-                .filter_map(|message| match &*message {
-                    Message::Assistant(said) => said.text.as_ref().map(ToString::to_string),
-                    _ => None,
+                .filter_map(|message| {
+                    if let Message::Assistant(said) = &*message {
+                        said.text.as_ref().map(ToString::to_string)
+                    } else {
+                        None
+                    }
                 })
                 .collect();
             assert!(texts == replies.get(..turn).unwrap(), "{form}: request {turn} says something else");

@@ -89,9 +89,8 @@ fn offered(model: &FnModel, request: usize) -> Vec<String> {
 }
 
 fn results(run: &windlass_runtime::Run) -> Vec<String> {
-    let results = run.messages().filter_map(|message| match &**message {
-        Message::Tool(result) => Some(result.content.text().into_owned()),
-        _ => None,
+    let results = run.messages().filter_map(|message| {
+        if let Message::Tool(result) = &**message { Some(result.content.text().into_owned()) } else { None }
     });
     results.collect()
 }

@@ -73,10 +73,10 @@ fn assert_all_ended(ground: &Ground, root: RunId, at: &str) {
         let facts = ground.facts(run);
         assert!(matches!(facts.last(), Some(Fact::RunEnded(_))), "{at}: the run {run} is open");
         for fact in &facts {
-            match fact {
-                Fact::TurnCompleted(turn) => all.add(&turn.usage),
-                Fact::TurnFailed(turn) => all.add(&turn.failure.usage),
-                _ => {}
+            if let Fact::TurnCompleted(turn) = fact {
+                all.add(&turn.usage);
+            } else if let Fact::TurnFailed(turn) = fact {
+                all.add(&turn.failure.usage);
             }
         }
     }

@@ -69,10 +69,7 @@ async fn all(mut updates: Updates) -> Vec<Update> {
 }
 
 fn batches(updates: &[Update]) -> impl Iterator<Item = &Batch> {
-    updates.iter().filter_map(|update| match update {
-        Update::Events(batch) => Some(batch),
-        _ => None,
-    })
+    updates.iter().filter_map(|update| if let Update::Events(batch) = update { Some(batch) } else { None })
 }
 
 /// Every fact of the run, once and in order.
@@ -104,7 +101,12 @@ fn assert_no_holes(updates: &[Update]) -> usize {
                     whole += usize::from(text == seen);
                 }
             }
-            _ => {}
+            Update::Reasoning { .. }
+            | Update::Call { .. }
+            | Update::Partial { .. }
+            | Update::Void { .. }
+            | Update::Log(_)
+            | Update::Refused { .. } => {}
         }
     }
     whole
@@ -318,7 +320,11 @@ fn e16_pieces_of_a_broken_reply_are_void_and_the_estimate_of_it_is_counted() {
             Update::Call { .. } => Some("call"),
             Update::Void { .. } => Some("void"),
             Update::Text { .. } => Some("text"),
-            _ => None,
+            Update::Reasoning { .. }
+            | Update::Partial { .. }
+            | Update::Events(_)
+            | Update::Log(_)
+            | Update::Refused { .. } => None,
         })
         .collect();
     assert_eq!(shown, ["call", "void", "text"]);

@@ -17,10 +17,9 @@ use crate::scenarios::{SCENARIOS, calls_then_answers, results, slow_tool};
 fn outcomes(ground: &Ground, run: &Run) -> Vec<CallOutcome> {
     let facts = ground.facts(run.id()).into_iter();
     facts
-        .filter_map(|fact| match fact {
-            Fact::CallFinished(finished) => Some(finished.outcome),
-            _ => None,
-        })
+        .filter_map(
+            |fact| if let Fact::CallFinished(finished) = fact { Some(finished.outcome) } else { None },
+        )
         .collect()
 }
 
@@ -143,7 +142,7 @@ fn said_by_users(run: &Run) -> (Vec<String>, bool) {
                 answered = false;
             }
             Message::Assistant(_) => answered = true,
-            _ => {}
+            Message::System { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {}
         }
     }
     (users, answered)

@@ -140,10 +140,14 @@ fn a32_e43_a_fallback_sees_only_its_own_name_and_settings_and_the_reply_says_who
     let who: Vec<String> = ground
         .facts(run.id())
         .into_iter()
-        .filter_map(|fact| match fact {
-            Fact::TurnFailed(turn) => Some(turn.failure.model.to_string()),
-            Fact::TurnCompleted(turn) => Some(turn.model.to_string()),
-            _ => None,
+        .filter_map(|fact| {
+            if let Fact::TurnFailed(turn) = fact {
+                Some(turn.failure.model.to_string())
+            } else if let Fact::TurnCompleted(turn) = fact {
+                Some(turn.model.to_string())
+            } else {
+                None
+            }
         })
         .collect();
     assert_eq!(who, ["one/big", "two/small"]);

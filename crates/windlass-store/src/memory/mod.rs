@@ -1,6 +1,6 @@
 //! The log in memory: for tests, benchmarks and programs that need no log beyond their own life.
 //!
-//! A holder counts as alive until it gives up its hold, or until [`MemoryLog::forget_holder`] declares it dead.
+//! A holder counts as alive until it gives up its lease, or until [`MemoryLog::forget_holder`] declares it dead.
 //! The log does not grow for ever: beyond [`MAX_ENDED_RUNS`] ended runs, the oldest ones are dropped.
 
 mod follow;
@@ -22,7 +22,7 @@ use crate::payload::{self, Payloads};
 use crate::pruning::Pruning;
 use runs::{Effects, Runs};
 
-/// How many ended runs a [`MemoryLog`] keeps unless told otherwise. Runs that another run is based on do not count.
+/// The number of ended runs that a [`MemoryLog`] keeps by default. Runs that another run is based on do not count.
 pub const MAX_ENDED_RUNS: usize = 10_000;
 
 /// A log in memory. Share it as `Arc<dyn Store>`. It bounds itself, and cannot be [pruned](Index::pruning).
@@ -59,7 +59,7 @@ impl MemoryLog {
         !removed.is_empty()
     }
 
-    /// How many runs the log has.
+    /// The number of runs in the log.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
@@ -69,7 +69,7 @@ impl MemoryLog {
         self.len() == 0
     }
 
-    /// How many payloads the log keeps.
+    /// The number of payloads in the log.
     pub fn payloads(&self) -> usize {
         self.lock().payloads.len()
     }

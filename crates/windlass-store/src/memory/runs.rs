@@ -219,7 +219,7 @@ impl Runs {
         Ok(fence)
     }
 
-    /// Whether a hold still stands.
+    /// Whether a lease still stands.
     pub(super) fn renew(&self, run: RunId, fence: &Fence) -> Result<(), StoreError> {
         let there = self.get(run)?;
         there.check(run, there.version, fence)

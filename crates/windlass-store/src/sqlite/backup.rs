@@ -52,10 +52,12 @@ fn copy(place: &Place, part: &Path) -> Result<(), StoreError> {
     let mut target = Connection::open(part).map_err(failed)?;
     let backup = Backup::new(&moment, &mut target).map_err(failed)?;
     loop {
-        match backup.step(PAGES).map_err(failed)? {
-            StepResult::Done => return Ok(()),
-            StepResult::More => {}
-            _ => std::thread::sleep(PAUSE),
+        let step = backup.step(PAGES).map_err(failed)?;
+        if step == StepResult::Done {
+            return Ok(());
+        }
+        if step != StepResult::More {
+            std::thread::sleep(PAUSE);
         }
     }
 }

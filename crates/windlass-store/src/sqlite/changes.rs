@@ -222,7 +222,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Whether a hold still stands.
+    /// Whether a lease still stands.
     pub(super) fn renew(&mut self, connection: &Connection, run: RunId, fence: &Fence) -> Result<(), Fault> {
         let known = self.known(connection, run)?.ok_or(StoreError::UnknownRun { run })?;
         Ok(known.check(run, fence, known.version)?)

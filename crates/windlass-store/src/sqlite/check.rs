@@ -12,7 +12,7 @@ use crate::payload::{self, Digest};
 /// How many faults of one kind are named.
 const NAMED: usize = 20;
 
-/// What a look through a log's file found. What its events say is for whoever folds them.
+/// The findings of a check of a log's file. It does not fold the events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// The file's format.

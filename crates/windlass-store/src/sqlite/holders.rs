@@ -127,7 +127,7 @@ fn write_line(connection: &Connection, id: Option<i64>, name: &Text) -> rusqlite
         .map(drop)
 }
 
-/// Whether the process behind a hold lives, as far as this machine can tell.
+/// Whether the process behind a lease lives, as far as this machine can tell.
 pub(super) fn alive(connection: &Connection, id: i64) -> rusqlite::Result<bool> {
     find(connection, id)?.map_or(Ok(false), |line| line.lives(connection))
 }

@@ -277,10 +277,8 @@ impl Inbox for SqliteLog {
     fn post(&self, run: RunId, at: Millis, what: InputKind) -> BoxFuture<'_, Result<PostId, StoreError>> {
         Box::pin(async move {
             let body = serde_json::to_string(&what).map_err(|error| StoreError::Failed(Box::new(error)))?;
-            match self.inner.writer.write(Write::Post { run, at, body }).await? {
-                Written::Post(post) => Ok(post),
-                other => Err(unexpected(&other)),
-            }
+            let written = self.inner.writer.write(Write::Post { run, at, body }).await?;
+            if let Written::Post(post) = written { Ok(post) } else { Err(unexpected(&written)) }
         })
     }
 
@@ -337,10 +335,8 @@ impl Leases for SqliteLog {
     fn acquire(&self, run: RunId, holder: &Holder) -> BoxFuture<'_, Result<Fence, StoreError>> {
         let holder = holder.clone();
         Box::pin(async move {
-            match self.inner.writer.write(Write::Lease { run, holder }).await? {
-                Written::Lease(fence) => Ok(fence),
-                other => Err(unexpected(&other)),
-            }
+            let written = self.inner.writer.write(Write::Lease { run, holder }).await?;
+            if let Written::Lease(fence) = written { Ok(fence) } else { Err(unexpected(&written)) }
         })
     }
 
@@ -395,10 +391,9 @@ impl Pruning for SqliteLog {
             let mut gone = Vec::with_capacity(pruned.runs.len());
             // Newest first, so that a run goes before the one that it is based on.
             for runs in pruned.runs.chunks(prune::AT_ONCE) {
-                match self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await? {
-                    Written::Removed(runs) => gone.extend(runs),
-                    other => return Err(unexpected(&other)),
-                }
+                let written = self.inner.writer.write(Write::Remove { runs: runs.to_vec() }).await?;
+                let Written::Removed(runs) = written else { return Err(unexpected(&written)) };
+                gone.extend(runs);
             }
             pruned.kept += (pruned.runs.len() - gone.len()) as u64;
             pruned.runs = gone;

@@ -268,7 +268,7 @@ pub(super) fn columns(standing: RunState) -> (&'static str, Option<&'static str>
     let detail = match standing {
         RunState::Ended(Status::Limit(limit)) => Some(limit.name()),
         RunState::Ended(Status::Failed(kind)) => Some(kind.name()),
-        _ => None,
+        RunState::Running | RunState::Suspended | RunState::Ended(_) => None,
     };
     (standing.name(), detail)
 }

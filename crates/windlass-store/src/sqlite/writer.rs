@@ -311,7 +311,22 @@ impl ActionKind {
                 StoreError::Locked { path: path.clone(), holder: holder.clone() }
             }
             StoreError::Gone { path, how } => StoreError::Gone { path: path.clone(), how: *how },
-            other => file::unusable(&self.shared.place.path, other.to_string()),
+            other @ (StoreError::UnknownRun { .. }
+            | StoreError::Conflict { .. }
+            | StoreError::Fenced { .. }
+            | StoreError::NotHeld { .. }
+            | StoreError::Held { .. }
+            | StoreError::PostUsed { .. }
+            | StoreError::InboxFull { .. }
+            | StoreError::UnknownPayload { .. }
+            | StoreError::TooLarge { .. }
+            | StoreError::NoEvents { .. }
+            | StoreError::Unusable { .. }
+            | StoreError::Full { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Old { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Failed(_)) => file::unusable(&self.shared.place.path, other.to_string()),
         };
         for job in group {
             // Nobody may wait for it any more.
@@ -319,7 +334,7 @@ impl ActionKind {
         }
     }
 
-    /// Sets how long to wait for a lock. To give up a hold is worth no second wait: the end of this process does the same.
+    /// Sets how long to wait for a lock. To give up a lease is worth no second wait: the end of this process does the same.
     fn wait_for_locks(&self, at_most: Duration) {
         if let Err(error) = self.connection.busy_timeout(at_most) {
             tracing::warn!(log = %self.shared.place.path.display(), %error, "the busy timeout cannot be set");

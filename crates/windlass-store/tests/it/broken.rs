@@ -39,12 +39,11 @@ struct Broken(Arc<MemoryLog>, Fault);
 impl Log for Broken {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         let mut changed = append.clone();
-        match self.1 {
-            Fault::UsesNoPosts => changed.uses = None,
-            Fault::KeepsTheHoldAtTheEnd if append.standing == RunState::Suspended => {
-                changed.standing = RunState::Running;
-            }
-            _ => {}
+        if matches!(self.1, Fault::UsesNoPosts) {
+            changed.uses = None;
+        }
+        if matches!(self.1, Fault::KeepsTheHoldAtTheEnd) && append.standing == RunState::Suspended {
+            changed.standing = RunState::Running;
         }
         Box::pin(async move {
             let result = self.0.append(changed).await;
@@ -76,15 +75,13 @@ impl Log for Broken {
     }
 
     fn follow(&self, run: RunId, from: u64) -> Batches {
-        match self.1 {
-            Fault::FollowsFromTheStart => self.0.follow(run, 1),
-            Fault::NeverEndsFollowing => {
-                let once_more =
-                    futures_util::stream::once(std::future::ready(Err(StoreError::NoEvents { run })));
-                Box::pin(self.0.follow(run, from).chain(once_more))
-            }
-            _ => self.0.follow(run, from),
+        let from = if matches!(self.1, Fault::FollowsFromTheStart) { 1 } else { from };
+        let batches = self.0.follow(run, from);
+        if !matches!(self.1, Fault::NeverEndsFollowing) {
+            return batches;
         }
+        let once_more = futures_util::stream::once(std::future::ready(Err(StoreError::NoEvents { run })));
+        Box::pin(batches.chain(once_more))
     }
 
     fn used(&self, run: RunId, posts: &[PostId]) -> Answer<'_, Vec<PostId>> {

@@ -59,6 +59,7 @@ fn a_turn(turn: u32) -> [Vec<Fact>; 2] {
 }
 
 #[tokio::test]
+#[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn e33_a_thousand_turns_take_at_most_twice_the_bytes_of_their_messages() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.db");

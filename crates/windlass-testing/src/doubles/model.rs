@@ -21,7 +21,7 @@ use crate::sim::{SimEnvironment, step_aside};
 pub(crate) struct ScriptedModel {
     script: Script,
     environment: SimEnvironment,
-    /// How long a call may take, in milliseconds (E42).
+    /// How long a call may take, in milliseconds.
     total_ms: u64,
 }
 

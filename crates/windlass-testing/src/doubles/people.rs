@@ -85,7 +85,7 @@ impl ScriptedPeople {
         Some(place)
     }
 
-    /// The call that a question is about, and its run: of the agent that really asks (E26).
+    /// The call that a question is about, and its run: of the agent that really asks.
     fn call(&self, state: &State, question: &OpenQuestion) -> Option<(RunId, ToolCall)> {
         let open = state.open_call(question.call.as_ref()?)?;
         let Some((run, asked)) = open.asks() else { return Some((state.run(), open.call.clone())) };

@@ -30,13 +30,14 @@ impl HostileServer {
     /// # Errors
     /// There is no port or no thread for it.
     pub fn start(attack: Attack, sample: Sample) -> io::Result<Self> {
-        let away = match attack {
-            Attack::RedirectAway(_) => Some(Listener::start(|client| {
+        let away = if matches!(attack, Attack::RedirectAway(_)) {
+            Some(Listener::start(|client| {
                 let request = Request::read(&client)?;
                 client.counts.requests.fetch_add(request.secrets(), Ordering::Relaxed);
                 client.send(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-            })?),
-            _ => None,
+            })?)
+        } else {
+            None
         };
         let port = away.as_ref().map_or(0, |away| away.address.port());
         let what = Arc::new((attack, sample));
@@ -118,7 +119,27 @@ fn serve(client: &Connection, attack: &Attack, sample: &Sample, away: u16) -> io
             }
             Attack::RedirectLoop => client.send(&redirect(307, "/v1/chat/completions"))?,
             Attack::RedirectToFile => client.send(&redirect(302, "file:///etc/passwd"))?,
-            other => return strike(client, other, &sample),
+            other @ (Attack::Silence
+            | Attack::Close
+            | Attack::SlowHead(_)
+            | Attack::EndlessHead
+            | Attack::ManyHeaders(_)
+            | Attack::HugeHeader(_)
+            | Attack::SlowBody(_)
+            | Attack::EndlessLine
+            | Attack::EndlessComments
+            | Attack::EndlessBlanks
+            | Attack::EndlessEvents
+            | Attack::GiantEvent(_)
+            | Attack::NoHttp(_)
+            | Attack::Noise(_)
+            | Attack::Cut(_)
+            | Attack::Length(_)
+            | Attack::BadChunks
+            | Attack::GzipBomb(_)
+            | Attack::DeepJson(_)
+            | Attack::WrongType { .. }
+            | Attack::EndlessRetryAfter) => return strike(client, other, &sample),
         }
     }
 }
@@ -182,7 +203,12 @@ fn strike(client: &Connection, attack: &Attack, sample: &Sample) -> io::Result<(
         Attack::EndlessRetryAfter => {
             client.send(b"HTTP/1.1 429 Too Many\r\nretry-after: 9999999999\r\ncontent-length: 0\r\n\r\n")
         }
-        _ => Ok(()),
+        Attack::Plain
+        | Attack::Close
+        | Attack::RedirectAway(_)
+        | Attack::RedirectLoop
+        | Attack::RedirectToFile
+        | Attack::Echo(_) => Ok(()),
     }
 }
 

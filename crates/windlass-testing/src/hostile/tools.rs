@@ -216,19 +216,20 @@ impl Session<'_> {
     fn greet(&self, id: &Value) -> io::Result<bool> {
         let info = json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": { "listChanged": true } },
             "serverInfo": { "name": "hostile", "version": "1" } });
-        match self.attack {
-            ToolAttack::Silence => self.client.hang().map(|()| false),
-            ToolAttack::Close => Ok(false),
-            ToolAttack::Noise => self.say("\u{0}\u{1}{\"jsonrpc\":\"2.0\",\"id\":[[[").map(|_| true),
-            ToolAttack::Refuses => {
-                let error = json!({ "code": i64::MIN, "message": ESCAPES, "data": { "a": ESCAPES } });
-                self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
-            }
-            ToolAttack::GreetsTwice => {
-                self.result(id, &info.to_string())?;
-                self.result(id, &info.to_string())
-            }
-            _ => self.result(id, &info.to_string()),
+        if *self.attack == ToolAttack::Silence {
+            self.client.hang().map(|()| false)
+        } else if *self.attack == ToolAttack::Close {
+            Ok(false)
+        } else if *self.attack == ToolAttack::Noise {
+            self.say("\u{0}\u{1}{\"jsonrpc\":\"2.0\",\"id\":[[[").map(|_| true)
+        } else if *self.attack == ToolAttack::Refuses {
+            let error = json!({ "code": i64::MIN, "message": ESCAPES, "data": { "a": ESCAPES } });
+            self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
+        } else if *self.attack == ToolAttack::GreetsTwice {
+            self.result(id, &info.to_string())?;
+            self.result(id, &info.to_string())
+        } else {
+            self.result(id, &info.to_string())
         }
     }
 
@@ -237,6 +238,19 @@ impl Session<'_> {
         progress.lists += 1;
         let n = progress.lists;
         drop(progress);
+        let listed = self.listed(n);
+        self.result(id, &listed)?;
+        if *self.attack == ToolAttack::ChangesForEver {
+            let changed = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
+            for _ in 0..10 {
+                self.say(changed)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the server lists when it is asked for the `n`th time.
+    fn listed(&self, n: usize) -> String {
         let page = |tools: Vec<Value>, next: Option<String>| {
             let next = next.map_or(Value::Null, Value::String);
             let page = json!({ "tools": tools, "nextCursor": next });
@@ -244,7 +258,7 @@ impl Session<'_> {
         };
         let one = |schema: Value| page(vec![tool("echo", "Says it again.", &schema)], None);
         let plain = |name: &str| tool(name, "Does it.", &json!({ "type": "object" }));
-        let listed = match self.attack {
+        match self.attack {
             ToolAttack::EndlessPages => {
                 page((0..PAGE).map(|tool| plain(&format!("t{n}_{tool}"))).collect(), Some(n.to_string()))
             }
@@ -273,23 +287,32 @@ impl Session<'_> {
                 one(json!({ "type": "object", "properties": { "text": { "$ref": "file:///etc/passwd" },
                     "other": { "$ref": "http://127.0.0.1:9/schema.json" } } }))
             }
-            ToolAttack::FalseHints => {
-                let hints = json!({ "readOnlyHint": true, "idempotentHint": true, "destructiveHint": false });
-                let told =
-                    json!({ "name": "echo", "inputSchema": { "type": "object" }, "annotations": hints });
-                page(vec![told], None)
-            }
+            ToolAttack::FalseHints => page(vec![falsely_hinted()], None),
             ToolAttack::ListType { nth, with } => replaced(LISTED, *nth, with),
-            _ => LISTED.to_owned(),
-        };
-        self.result(id, &listed)?;
-        if *self.attack == ToolAttack::ChangesForEver {
-            let changed = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
-            for _ in 0..10 {
-                self.say(changed)?;
-            }
+            ToolAttack::None
+            | ToolAttack::Silence
+            | ToolAttack::Close
+            | ToolAttack::Noise
+            | ToolAttack::Refuses
+            | ToolAttack::ResultType { .. }
+            | ToolAttack::DiesInCall
+            | ToolAttack::CutInCall(_)
+            | ToolAttack::HangsInCall
+            | ToolAttack::ForeignId
+            | ToolAttack::AnswersTwice
+            | ToolAttack::GreetsTwice
+            | ToolAttack::OutOfOrder
+            | ToolAttack::FloodsRequests
+            | ToolAttack::ReusesIds
+            | ToolAttack::FloodsLongRequests(_)
+            | ToolAttack::FloodsNotifications
+            | ToolAttack::FloodsLongNotifications(_)
+            | ToolAttack::FloodsText
+            | ToolAttack::EndlessLine
+            | ToolAttack::HugeResult(_)
+            | ToolAttack::DeepResult(_)
+            | ToolAttack::Escapes => LISTED.to_owned(),
         }
-        Ok(true)
     }
 
     fn call(&self, id: &Value) -> io::Result<bool> {
@@ -340,7 +363,24 @@ impl Session<'_> {
                 )
             }
             ToolAttack::ResultType { nth, with } => self.result(id, &replaced(CALLED, *nth, with)),
-            _ => self.result(id, CALLED),
+            ToolAttack::None
+            | ToolAttack::Silence
+            | ToolAttack::Close
+            | ToolAttack::Noise
+            | ToolAttack::Refuses
+            | ToolAttack::EndlessPages
+            | ToolAttack::SamePage
+            | ToolAttack::ManyTools(_)
+            | ToolAttack::ChangesForEver
+            | ToolAttack::Names
+            | ToolAttack::Description(_)
+            | ToolAttack::ExplodingSchema(_)
+            | ToolAttack::DeepSchema(_)
+            | ToolAttack::SlowPattern
+            | ToolAttack::ForeignSchema
+            | ToolAttack::ListType { .. }
+            | ToolAttack::GreetsTwice
+            | ToolAttack::FalseHints => self.result(id, CALLED),
         }
     }
 }
@@ -384,4 +424,10 @@ fn exploding(levels: usize) -> Value {
         all.insert(format!("d{level}"), json!({ "allOf": [before, before] }));
     }
     json!({ "type": "object", "allOf": [{ "$ref": format!("#/$defs/d{levels}") }], "$defs": all })
+}
+
+/// A tool whose hints say that it changes nothing.
+fn falsely_hinted() -> Value {
+    let hints = json!({ "readOnlyHint": true, "idempotentHint": true, "destructiveHint": false });
+    json!({ "name": "echo", "inputSchema": { "type": "object" }, "annotations": hints })
 }

@@ -105,9 +105,14 @@ impl Cast<'_> {
 
     /// A branch: with its own script if a peer of its name has one, else with its parent's.
     fn branch(&self, file: &AgentFile, parent: &Part<'_>) -> Result<AgentBuilder, String> {
-        let own = parent.peers.iter().find_map(|peer| match peer {
-            Peer::Agent { name, script } if *name == file.name => Some(script),
-            _ => None,
+        let own = parent.peers.iter().find_map(|peer| {
+            if let Peer::Agent { name, script } = peer
+                && *name == file.name
+            {
+                Some(script)
+            } else {
+                None
+            }
         });
         let part = match own {
             Some(own) => Part {
@@ -270,16 +275,19 @@ fn own_tools(
 ) -> Result<Vec<Arc<dyn Tool>>, String> {
     let local = |entry: &&ToolEntry| matches!(entry, ToolEntry::Builtin(_) | ToolEntry::Command(_));
     let tools = local_tools(file).map_err(|error| refusal(&error))?;
-    let own = tools.into_iter().zip(file.tools.iter().filter(local)).map(|(tool, entry)| match entry {
-        ToolEntry::Builtin(entry) => match entry.tool {
-            Builtin::Calculate | Builtin::Ask => counted(tool, script),
-            Builtin::Now => {
-                let now = ScriptedNow { now: Now::new(), environment: environment.clone() };
-                counted(entry.overrides.apply(Arc::new(now)), script)
+    let own = tools.into_iter().zip(file.tools.iter().filter(local)).map(|(tool, entry)| {
+        if let ToolEntry::Builtin(entry) = entry {
+            match entry.tool {
+                Builtin::Calculate | Builtin::Ask => counted(tool, script),
+                Builtin::Now => {
+                    let now = ScriptedNow { now: Now::new(), environment: environment.clone() };
+                    counted(entry.overrides.apply(Arc::new(now)), script)
+                }
+                Builtin::ReadFile | Builtin::ListFiles | Builtin::Fetch => absent(&*tool, script),
             }
-            Builtin::ReadFile | Builtin::ListFiles | Builtin::Fetch => absent(&*tool, script),
-        },
-        _ => absent(&*tool, script),
+        } else {
+            absent(&*tool, script)
+        }
     });
     Ok(own.collect())
 }
@@ -307,7 +315,7 @@ fn double(
         ToolEntry::Mcp(entry) if tool.name.starts_with(&format!("{}__", entry.name)) => {
             Some(&entry.overrides)
         }
-        _ => None,
+        ToolEntry::Mcp(_) | ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     if let Some(overrides) = overrides {
         spec.timeout_ms = spec.timeout_ms.or(overrides.timeout_ms);

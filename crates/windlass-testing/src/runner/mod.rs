@@ -21,7 +21,7 @@ use outcome::Outcome;
 use pass::{Mode, Pass, Seed};
 use record::RunRecord;
 
-/// How cases are run.
+/// Options for running cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunnerOptions {
     /// Run each case without a subscriber.
@@ -42,7 +42,7 @@ impl Default for RunnerOptions {
     }
 }
 
-/// What became of a case.
+/// The report on a case.
 #[derive(Clone, Debug)]
 pub struct CaseReport {
     /// The case's name.
@@ -74,7 +74,7 @@ impl CaseReport {
     }
 }
 
-/// What fell short in one pass.
+/// A failure of a case in one pass.
 #[derive(Clone, Debug)]
 pub struct CaseFailure {
     /// Which pass: `blocking`, `streaming`, `blocking, restarted after event 3`.
@@ -185,7 +185,7 @@ pub fn appends_of_case(case: &Case) -> Result<Vec<(RunId, Vec<Batch>)>, String> 
 }
 
 /// Runs a case once more for every event position, with a cancel there. Whatever the case expects, each run must end by
-/// that within its grace, with a result for every call and all usage counted (E19). Then all of it again with a death of
+/// that within its grace, with a result for every call and all usage counted. Then all of it again with a death of
 /// the process right after the request to cancel.
 pub fn cancel_everywhere(case: &Case) -> CaseReport {
     let cancel = |event, mode| Pass { cancel: event, ..Pass::plain(mode) };
@@ -201,7 +201,7 @@ pub fn cancel_everywhere(case: &Case) -> CaseReport {
 }
 
 /// Runs a case once more for every event position, with something said to the run there. Whatever the case expects, each
-/// run must hear it at its next turn, once (E21).
+/// run must hear it at its next turn, once.
 pub fn steer_everywhere(case: &Case) -> CaseReport {
     everywhere(case, |event, mode| Pass { steer: event, ..Pass::plain(mode) }, sound::steered)
 }
@@ -261,7 +261,7 @@ fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
     ended.ok()
 }
 
-/// Blocking and streaming must give the same events (E15).
+/// Blocking and streaming must give the same events.
 fn same_events(first: &Outcome, second: &Outcome, report: &mut CaseReport) {
     for (place, (one, other)) in first.runs.iter().zip(&second.runs).enumerate() {
         let differs = one.events.iter().zip(&other.events).enumerate().find(|(_, (one, other))| one != other);

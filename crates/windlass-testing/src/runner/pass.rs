@@ -1,4 +1,4 @@
-//! One pass over a case: a fresh world, a fresh log, the case's runs one after another.
+//! One pass over a case: a fresh environment, a fresh log, the case's runs one after another.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -329,7 +329,7 @@ impl Stage<'_> {
         Ok(messages.into_iter().fold(input, RunMessages::and))
     }
 
-    /// Drives the run in the simulated world. `None`: it crashed, or nothing can go on.
+    /// Drives the run in the simulated environment. `None`: it crashed, or nothing can go on.
     fn drive(&self, prepared: Prepared, seen: &mut Seen) -> Option<Result<Run, Error>> {
         self.reach(&prepared);
         let updates = (self.pass.mode == Mode::Streaming).then(|| prepared.updates().after(seen.facts));
@@ -373,10 +373,14 @@ impl Stage<'_> {
     fn reach(&self, prepared: &Prepared) {
         let batches = self.batches(prepared.id());
         let logged = |what: &InputKind| {
-            let same = |event: &&Event| match what {
-                InputKind::Steer { .. } => matches!(event.fact, Fact::Steered(_)),
-                InputKind::Cancel { .. } => matches!(event.fact, Fact::CancelRequested(_)),
-                _ => false,
+            let same = |event: &&Event| {
+                if matches!(what, InputKind::Steer { .. }) {
+                    matches!(event.fact, Fact::Steered(_))
+                } else if matches!(what, InputKind::Cancel { .. }) {
+                    matches!(event.fact, Fact::CancelRequested(_))
+                } else {
+                    false
+                }
             };
             batches.iter().flat_map(|batch| batch.events.iter()).filter(same).count()
         };

@@ -60,7 +60,21 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
                 running.remove(&finished.call);
                 false
             }
-            _ => false,
+            Fact::RunStarted(_)
+            | Fact::TurnCompleted(_)
+            | Fact::TurnFailed(_)
+            | Fact::CallHeld(_)
+            | Fact::CallDecided(_)
+            | Fact::DelegationFinished(_)
+            | Fact::Steered(_)
+            | Fact::Adjusted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::StepBranched(_)
+            | Fact::OutputRejected(_)
+            | Fact::LimitReached(_)
+            | Fact::LimitRaised(_)
+            | Fact::CancelRequested(_)
+            | Fact::RunEnded(_) => false,
         };
         if !own {
             kept.push(event.clone());
@@ -90,19 +104,38 @@ pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec
             std::mem::take(&mut lost) && failed.failure.kind == FailureKind::Cancelled
         }
         Fact::DelegationStarted(started) => lost_for_good(&batches_of(started.run), batches_of),
-        _ => false,
+        Fact::RunStarted(_)
+        | Fact::CallHeld(_)
+        | Fact::CallDecided(_)
+        | Fact::CallStarted(_)
+        | Fact::CallRetried(_)
+        | Fact::CallDoubted(_)
+        | Fact::CallFinished(_)
+        | Fact::DelegationFinished(_)
+        | Fact::InputRequested(_)
+        | Fact::InputReceived(_)
+        | Fact::Steered(_)
+        | Fact::Adjusted(_)
+        | Fact::HistoryEdited(_)
+        | Fact::StepBranched(_)
+        | Fact::OutputRejected(_)
+        | Fact::LimitReached(_)
+        | Fact::LimitRaised(_)
+        | Fact::CancelRequested(_)
+        | Fact::RunEnded(_) => false,
     })
 }
 
 /// Whether a limit cut a run only because of what is reserved for model calls that a restart lost.
 pub(crate) fn cut_by_reservation(batches: &[Batch]) -> bool {
-    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| match &event.fact {
-        Fact::LimitReached(cut) => {
+    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| {
+        if let Fact::LimitReached(cut) = &event.fact {
             cut.reserved > 0
                 && cut.reached - cut.reserved < cut.max
                 && cut.reached - cut.reserved + cut.needed <= cut.max
+        } else {
+            false
         }
-        _ => false,
     })
 }
 
@@ -159,7 +192,27 @@ pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) 
                 let (kind, text) = (question.kind.name().to_owned(), question.text.to_string());
                 asked.push(AskedQuestion { kind, tool, text });
             }
-            _ => {}
+            Fact::RunStarted(_)
+            | Fact::RunResumed(_)
+            | Fact::TurnStarted(_)
+            | Fact::TurnFailed(_)
+            | Fact::CallHeld(_)
+            | Fact::CallDecided(_)
+            | Fact::CallStarted(_)
+            | Fact::CallRetried(_)
+            | Fact::CallDoubted(_)
+            | Fact::CallFinished(_)
+            | Fact::DelegationFinished(_)
+            | Fact::InputReceived(_)
+            | Fact::Steered(_)
+            | Fact::Adjusted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::StepBranched(_)
+            | Fact::OutputRejected(_)
+            | Fact::LimitReached(_)
+            | Fact::LimitRaised(_)
+            | Fact::CancelRequested(_)
+            | Fact::RunEnded(_) => {}
         }
     }
     asked
@@ -177,9 +230,8 @@ fn meant(call: &ToolCall) -> Text {
 fn asked_in(run: RunId, question: &QuestionId, batches_of: &dyn Fn(RunId) -> Vec<Batch>) -> Option<String> {
     let batches = batches_of(run);
     let events: Vec<Event> = batches.iter().flat_map(|batch| batch.events.iter().cloned()).collect();
-    let place = events.iter().filter_map(|event| match &event.fact {
-        Fact::InputRequested(asked) => Some(&asked.question),
-        _ => None,
+    let place = events.iter().filter_map(|event| {
+        if let Fact::InputRequested(asked) = &event.fact { Some(&asked.question) } else { None }
     });
     let place = place.into_iter().position(|asked| asked == question)?;
     asked(&events, batches_of).into_iter().nth(place)?.tool
@@ -198,7 +250,26 @@ pub(crate) fn line(event: &Event) -> String {
             format!("{text}{}", calls.join(", "))
         }
         Fact::CallFinished(finished) => format!("{} {}", finished.call, outcome(&finished.outcome)),
-        other => other.body().unwrap_or_default(),
+        other @ (Fact::RunResumed(_)
+        | Fact::TurnFailed(_)
+        | Fact::CallHeld(_)
+        | Fact::CallDecided(_)
+        | Fact::CallStarted(_)
+        | Fact::CallRetried(_)
+        | Fact::CallDoubted(_)
+        | Fact::DelegationStarted(_)
+        | Fact::DelegationFinished(_)
+        | Fact::InputRequested(_)
+        | Fact::InputReceived(_)
+        | Fact::Steered(_)
+        | Fact::Adjusted(_)
+        | Fact::HistoryEdited(_)
+        | Fact::StepBranched(_)
+        | Fact::OutputRejected(_)
+        | Fact::LimitReached(_)
+        | Fact::LimitRaised(_)
+        | Fact::CancelRequested(_)
+        | Fact::RunEnded(_)) => other.body().unwrap_or_default(),
     };
     format!("{at:>6} ms  {} {}", event.fact.kind(), detail.chars().take(200).collect::<String>())
 }

@@ -1,4 +1,4 @@
-//! What a subscriber of a run sees over its restarts: every fact once and in order (E17), and the pieces as the format
+//! What a subscriber of a run sees over its restarts: every fact once and in order, and the pieces as the format
 //! writes them.
 
 use serde_json::json;

@@ -25,7 +25,7 @@ pub(crate) fn run(run: &RunRecord) -> Checked {
 }
 
 /// A run that was cancelled after some event: it ended by that, or had come to its own end, or waits for a person
-/// and was left before it heard (E19).
+/// and was left before it heard.
 pub(crate) fn cancelled(run: &RunRecord) -> Checked {
     self::run(run)?;
     let heard = run.events.iter().find(|event| matches!(event.fact, Fact::CancelRequested(_)));
@@ -41,7 +41,7 @@ pub(crate) fn cancelled(run: &RunRecord) -> Checked {
     Ok(())
 }
 
-/// A run to which something was said after some event: it is heard at the next turn, once (E21).
+/// A run to which something was said after some event: it is heard at the next turn, once.
 pub(crate) fn steered(run: &RunRecord) -> Checked {
     self::run(run)?;
     let said = run
@@ -50,9 +50,8 @@ pub(crate) fn steered(run: &RunRecord) -> Checked {
         .position(|event| matches!(&event.fact, Fact::Steered(said) if &*said.text == STEERED));
     let Some(said) = said else { return Ok(()) };
     let turns = |events: &[Event]| {
-        let numbers = events.iter().filter_map(|event| match &event.fact {
-            Fact::TurnStarted(turn) => Some(turn.turn),
-            _ => None,
+        let numbers = events.iter().filter_map(|event| {
+            if let Fact::TurnStarted(turn) = &event.fact { Some(turn.turn) } else { None }
         });
         numbers.collect::<BTreeSet<u32>>().len()
     };
@@ -94,7 +93,27 @@ fn one_result_each(state: &State, events: &[Event]) -> Checked {
             Fact::TurnCompleted(turn) => results.extend(turn.calls.iter().map(|call| (&call.id, 0))),
             Fact::CallFinished(finished) => *results.entry(&finished.call).or_default() += 1,
             Fact::DelegationFinished(finished) => *results.entry(&finished.call).or_default() += 1,
-            _ => {}
+            Fact::RunStarted(_)
+            | Fact::RunResumed(_)
+            | Fact::TurnStarted(_)
+            | Fact::TurnFailed(_)
+            | Fact::CallHeld(_)
+            | Fact::CallDecided(_)
+            | Fact::CallStarted(_)
+            | Fact::CallRetried(_)
+            | Fact::CallDoubted(_)
+            | Fact::DelegationStarted(_)
+            | Fact::InputRequested(_)
+            | Fact::InputReceived(_)
+            | Fact::Steered(_)
+            | Fact::Adjusted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::StepBranched(_)
+            | Fact::OutputRejected(_)
+            | Fact::LimitReached(_)
+            | Fact::LimitRaised(_)
+            | Fact::CancelRequested(_)
+            | Fact::RunEnded(_) => {}
         }
     }
     let odd = |count: usize| count > 1 || state.is_finished() && count == 0;
@@ -126,7 +145,7 @@ fn valid_history(state: &State) -> Checked {
                 ));
             }
             Message::Assistant(said) => waiting = said.calls.iter().map(|call| &call.id).collect(),
-            _ => {}
+            Message::System { .. } | Message::User { .. } | Message::TaskDelegation { .. } => {}
         }
     }
     if state.is_finished() && !waiting.is_empty() {
@@ -142,7 +161,27 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             Fact::TurnCompleted(turn) => used.add(&turn.usage),
             Fact::TurnFailed(turn) => used.add(&turn.failure.usage),
             Fact::DelegationFinished(finished) => used.add(&finished.usage),
-            _ => {}
+            Fact::RunStarted(_)
+            | Fact::RunResumed(_)
+            | Fact::TurnStarted(_)
+            | Fact::CallHeld(_)
+            | Fact::CallDecided(_)
+            | Fact::CallStarted(_)
+            | Fact::CallRetried(_)
+            | Fact::CallDoubted(_)
+            | Fact::CallFinished(_)
+            | Fact::DelegationStarted(_)
+            | Fact::InputRequested(_)
+            | Fact::InputReceived(_)
+            | Fact::Steered(_)
+            | Fact::Adjusted(_)
+            | Fact::HistoryEdited(_)
+            | Fact::StepBranched(_)
+            | Fact::OutputRejected(_)
+            | Fact::LimitReached(_)
+            | Fact::LimitRaised(_)
+            | Fact::CancelRequested(_)
+            | Fact::RunEnded(_) => {}
         }
     }
     if used == *state.usage() {

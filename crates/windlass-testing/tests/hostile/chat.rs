@@ -43,6 +43,7 @@ async fn ask(url: &str, stream: bool) -> Result<Reply, ModelFailure> {
 }
 
 /// Asks the server, and holds what must hold of the end.
+#[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn meet(attack: &str, server: &HostileServer, stream: bool) -> Result<Reply, ModelFailure> {
     let begun = Instant::now();
     let ended = soon(attack, ask(&server.url(), stream)).await;

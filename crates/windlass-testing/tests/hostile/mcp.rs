@@ -95,6 +95,7 @@ fn over_http(server: &HostileTools) -> McpConfig {
     McpConfig::http("hostile", server.url()).header("authorization", format!("Bearer {SECRET}"))
 }
 
+#[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn strike(attacks: impl Iterator<Item = ToolAttack>, config: fn(&HostileTools) -> McpConfig) {
     note_panics();
     for attack in attacks {
@@ -114,6 +115,7 @@ async fn strike(attacks: impl Iterator<Item = ToolAttack>, config: fn(&HostileTo
 /// A flood of questions ends the connection long before the call's time is over: their lengths and their number are bounded
 /// alike, whatever carries them.
 #[tokio::test]
+#[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn a_server_that_asks_too_much_is_cut_off_on_either_wire() {
     let long = "it asks with 614461 bytes, at most 16384 are taken";
     let many = "it does not take the answers to what it asks, 1000 wait";
@@ -142,6 +144,7 @@ async fn a_server_that_asks_too_much_is_cut_off_on_either_wire() {
 }
 
 #[tokio::test]
+#[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn every_attack_over_http_on_the_mcp_client_ends_with_a_clear_error() {
     note_panics();
     let sample = Sample::mcp();

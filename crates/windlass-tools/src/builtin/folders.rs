@@ -127,6 +127,7 @@ pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolErro
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
 /// What went wrong with a path, for the model.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
 pub(crate) fn told(shown: &str, error: &io::Error) -> ToolError {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
@@ -156,7 +157,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
                     return None;
                 }
             }
-            other => plain.push(other),
+            other @ (Component::Prefix(_) | Component::RootDir | Component::Normal(_)) => plain.push(other),
         }
     }
     Some(plain)

@@ -21,7 +21,9 @@ impl Args {
         match args {
             Value::Object(map) => Ok(Self(map)),
             Value::Null => Ok(Self(Map::new())),
-            other => Err(ToolError::of_kind(KIND, format!("expected an object of arguments, found {other}"))),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                Err(ToolError::of_kind(KIND, format!("expected an object of arguments, found {other}")))
+            }
         }
     }
 

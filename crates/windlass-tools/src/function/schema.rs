@@ -91,7 +91,7 @@ impl Transform for PlainNumbers {
         let number = schema.get("type").is_some_and(|kind| match kind {
             Value::String(kind) => kind == "integer" || kind == "number",
             Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer" || kind == "number"),
-            _ => false,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
         });
         if number {
             schema.remove("format");

@@ -86,7 +86,7 @@ impl Shared {
         }
     }
 
-    /// Lists the tools again and says whether this one is gone (E6).
+    /// Lists the tools again and says whether this one is gone.
     async fn is_gone(self: &Arc<Self>, link: &Link, remote: &str) -> bool {
         if let Ok(Ok(listed)) = timeout(RELIST_LIMIT, link.list(&self.config, &self.mask)).await
             && let Err(error) = self.adopt(listed).await
@@ -113,7 +113,9 @@ fn params(remote: &str, context: &ToolContext, args: Value) -> Result<CallToolRe
     match args {
         Value::Object(arguments) => params.arguments = Some(arguments),
         Value::Null => {}
-        other => return Err(ToolError::new(format!("the arguments must be an object, not `{other}`"))),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            return Err(ToolError::new(format!("the arguments must be an object, not `{other}`")));
+        }
     }
     let mut meta = RequestMetaObject::new();
     meta.insert(META_IDEMPOTENCY_KEY.to_owned(), context.idempotency_key.as_ref().into());

@@ -47,7 +47,7 @@ pub enum McpTransport {
     Stdio {
         /// The program and its arguments; never through a shell.
         command: Vec<String>,
-        /// All that the child's environment holds beside `PATH` and `HOME` (E48).
+        /// All that the child's environment holds beside `PATH` and `HOME`.
         env: BTreeMap<String, Secret>,
         /// The child's working folder; `None`: this process's.
         folder: Option<PathBuf>,

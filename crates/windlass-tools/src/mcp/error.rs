@@ -137,7 +137,7 @@ impl McpError {
         }
     }
 
-    /// What to do about it.
+    /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NotInstalled { command, .. } => Some(install(command)),
@@ -154,7 +154,12 @@ impl McpError {
             ),
             Self::Ended { .. } => Some("run its command by hand to see what it says".to_owned()),
             Self::NameClash { .. } => Some("leave one of them out with `tools`".to_owned()),
-            _ => None,
+            Self::BadConfig { .. }
+            | Self::Spawn { .. }
+            | Self::Http { .. }
+            | Self::Protocol { .. }
+            | Self::GaveUp { .. }
+            | Self::Closed { .. } => None,
         }
     }
 

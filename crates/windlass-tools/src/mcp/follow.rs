@@ -1,4 +1,4 @@
-//! Owns how this side learns that a server's list of tools changed (E47).
+//! Owns how this side learns that a server's list of tools changed.
 //!
 //! Up to MCP 2025-11-25 a server just says so; from 2026-07-28 on it says so to those who listen.
 

@@ -142,7 +142,13 @@ fn may_be_the_probe(error: &McpError) -> bool {
     match error {
         McpError::Http { status, .. } => !matches!(status, 401 | 403 | 404),
         McpError::Ended { .. } | McpError::Protocol { .. } | McpError::Slow { .. } => true,
-        _ => false,
+        McpError::BadConfig { .. }
+        | McpError::NotInstalled { .. }
+        | McpError::Spawn { .. }
+        | McpError::Unreachable { .. }
+        | McpError::NameClash { .. }
+        | McpError::GaveUp { .. }
+        | McpError::Closed { .. } => false,
     }
 }
 
@@ -160,8 +166,9 @@ fn mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
 
 /// The failure of the second handshake, where there were two.
 fn innermost(error: &ClientInitializeError) -> &ClientInitializeError {
-    match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => innermost(fallback),
-        other => other,
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        innermost(fallback)
+    } else {
+        error
     }
 }

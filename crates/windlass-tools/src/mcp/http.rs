@@ -126,6 +126,7 @@ pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
 }
 
 /// The status code of a refusal, and what the server said with it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
 fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<(u16, String)> {
     match error {
         StreamableHttpError::AuthRequired(challenge) => {

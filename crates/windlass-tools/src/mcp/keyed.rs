@@ -117,20 +117,16 @@ impl StreamableHttpClient for Keyed {
 impl Keyed {
     /// What a server said to a message, within the bounds of what it may ask and tell.
     fn bounded(&self, said: StreamableHttpPostResponse) -> Result<StreamableHttpPostResponse, Failure> {
-        Ok(match said {
-            StreamableHttpPostResponse::Sse(events, session) => {
-                StreamableHttpPostResponse::Sse(self.fault.bounded(events), session)
-            }
-            // A body is an answer (MCP 2025-11-25, Streamable HTTP, 5). One that asks has its length counted anew.
-            StreamableHttpPostResponse::Json(message, session) => {
-                let asks = matches!(message, JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_));
-                if asks && !self.fault.takes(&serde_json::to_string(&message)?, &Steps::default()) {
-                    return Ok(StreamableHttpPostResponse::Accepted);
-                }
-                StreamableHttpPostResponse::Json(message, session)
-            }
-            other => other,
-        })
+        if let StreamableHttpPostResponse::Sse(events, session) = said {
+            return Ok(StreamableHttpPostResponse::Sse(self.fault.bounded(events), session));
+        }
+        let StreamableHttpPostResponse::Json(message, session) = said else { return Ok(said) };
+        // A body is an answer (MCP 2025-11-25, Streamable HTTP, 5). One that asks has its length counted anew.
+        let asks = matches!(message, JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_));
+        if asks && !self.fault.takes(&serde_json::to_string(&message)?, &Steps::default()) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        Ok(StreamableHttpPostResponse::Json(message, session))
     }
 }
 

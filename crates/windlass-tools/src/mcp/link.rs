@@ -166,12 +166,13 @@ impl Link {
         {
             return refusal;
         }
-        match &config.transport {
-            McpTransport::Http { url, .. } if is_broken => {
-                let what = "the connection ended before the answer".to_owned();
-                McpError::Unreachable { server, url: shown_url(url), what }
-            }
-            _ => McpError::Protocol { server, what },
+        if let McpTransport::Http { url, .. } = &config.transport
+            && is_broken
+        {
+            let what = "the connection ended before the answer".to_owned();
+            McpError::Unreachable { server, url: shown_url(url), what }
+        } else {
+            McpError::Protocol { server, what }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Owns a server's child process: its environment, its process group and its end (E48).
+//! Owns a server's child process: its environment, its process group and its end.
 //!
 //! The child leads a process group of its own. Whatever happens to this side (close, drop, a cancelled start, the end
 //! of the runtime), the whole group is signalled, so that helpers which the server started go with it.
@@ -30,7 +30,7 @@ pub(super) const DRAIN: Duration = Duration::from_millis(500);
 /// How often a group that was told to end is looked at.
 const POLL: Duration = Duration::from_millis(10);
 
-/// The variables that every child gets (E48).
+/// The variables that every child gets.
 const INHERITED: [&str; 2] = ["PATH", "HOME"];
 
 /// The child's pipes.

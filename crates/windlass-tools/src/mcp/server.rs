@@ -19,7 +19,7 @@ use crate::binding::Bound;
 use crate::tool::Tool;
 use crate::warning::ToolWarning;
 
-/// An MCP server that is in use. Dropping it kills its process group at once (E48) and fails the calls that are going
+/// An MCP server that is in use. Dropping it kills its process group at once and fails the calls that are going
 /// on; [`close`](Self::close) gives it time to end by itself.
 pub struct McpServer {
     shared: Arc<Shared>,
@@ -85,7 +85,7 @@ impl McpServer {
         self.shared.catalog().warnings.clone()
     }
 
-    /// Fires when [`tools`](Self::tools) gives other tools than before (E47): the server said that its list changed,
+    /// Fires when [`tools`](Self::tools) gives other tools than before: the server said that its list changed,
     /// or was started again with another one. The value counts the changes.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes.subscribe()

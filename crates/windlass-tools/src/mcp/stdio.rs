@@ -209,7 +209,7 @@ fn answered(message: &Incoming) -> Option<&RequestId> {
     match message {
         Incoming::Response(response) => Some(&response.id),
         Incoming::Error(error) => error.id.as_ref(),
-        _ => None,
+        Incoming::Request(_) | Incoming::Notification(_) => None,
     }
 }
 

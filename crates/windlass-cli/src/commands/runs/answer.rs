@@ -97,7 +97,7 @@ fn left(question: &QuestionId, holder: &str) {
     }
 }
 
-/// The answer, if it fits (E28).
+/// The answer, if it fits.
 fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer, Failure> {
     let fits = |answer: Answer| {
         let what = InputKind::Answered { question: question.clone(), answer: answer.clone() };

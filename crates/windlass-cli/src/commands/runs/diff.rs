@@ -101,9 +101,8 @@ fn data(event: &Event) -> Value {
 type Names<'e> = Vec<(&'e CallId, &'e str, &'e str)>;
 
 fn names(events: &[PlacedEvent]) -> Names<'_> {
-    let turns = events.iter().filter_map(|placed| match &placed.event.fact {
-        Fact::TurnCompleted(turn) => Some(&turn.calls),
-        _ => None,
+    let turns = events.iter().filter_map(|placed| {
+        if let Fact::TurnCompleted(turn) = &placed.event.fact { Some(&turn.calls) } else { None }
     });
     turns.flatten().map(|call| (&call.id, &*call.name, &*call.args)).collect()
 }
@@ -139,6 +138,19 @@ fn step(event: &Event, names: &Names<'_>) -> Option<String> {
             let text = end.text.as_deref().or(end.error.as_deref()).unwrap_or_default();
             Some(format!("ended {}: {}", end.status, cut(text, LINE_CHARS)))
         }
-        _ => None,
+        Fact::RunStarted(_)
+        | Fact::RunResumed(_)
+        | Fact::TurnStarted(_)
+        | Fact::CallHeld(_)
+        | Fact::CallDecided(_)
+        | Fact::CallStarted(_)
+        | Fact::CallRetried(_)
+        | Fact::CallDoubted(_)
+        | Fact::DelegationStarted(_)
+        | Fact::Adjusted(_)
+        | Fact::HistoryEdited(_)
+        | Fact::StepBranched(_)
+        | Fact::OutputRejected(_)
+        | Fact::LimitRaised(_) => None,
     }
 }

@@ -65,12 +65,12 @@ pub(super) async fn run(args: ImportArgs, log_args: &LogArgs) -> Result<Exit, Fa
 
 /// An error with the file that it is about.
 fn unread(name: &str, error: Error) -> Failure {
-    match error {
-        Error::BadExport { .. } | Error::NewerExport { .. } => {
-            Failure::new(Exit::BadFile, format!("{name}, {error}")).maybe_hint(error.help())
-        }
-        Error::EmptyExport => Failure::new(Exit::BadFile, format!("{name} holds no run")),
-        error => error.into(),
+    if matches!(error, Error::BadExport { .. } | Error::NewerExport { .. }) {
+        Failure::new(Exit::BadFile, format!("{name}, {error}")).maybe_hint(error.help())
+    } else if matches!(error, Error::EmptyExport) {
+        Failure::new(Exit::BadFile, format!("{name} holds no run"))
+    } else {
+        error.into()
     }
 }
 

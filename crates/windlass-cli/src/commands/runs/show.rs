@@ -40,10 +40,10 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let summary = log.summary(id).await?;
     let run = Run::load(&*log, id).await?;
     let first = log.read(id, 1, 1).await?;
-    let start = first.first().and_then(|batch| batch.events.first()).and_then(|event| match &event.fact {
-        Fact::RunStarted(start) => Some(start.clone()),
-        _ => None,
-    });
+    let start = first
+        .first()
+        .and_then(|batch| batch.events.first())
+        .and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None });
     if args.json {
         let mut value = as_json(&run, &summary, start.as_ref());
         if args.events {
@@ -78,10 +78,7 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
 }
 
 fn as_json(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> Map<String, Value> {
-    let mut fields = match view_json::run(run, None) {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
+    let mut fields = if let Value::Object(fields) = view_json::run(run, None) { fields } else { Map::new() };
     fields.insert("summary".to_owned(), json::summary(summary));
     fields.insert("models".to_owned(), value!(start.map(|start| &start.models)));
     fields.insert("base".to_owned(), value!(start.and_then(|start| start.base.as_ref())));
@@ -165,9 +162,8 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
         }
     }
     if let Some(text) = run.text() {
-        let said = run.messages().last().is_some_and(|last| match &**last {
-            Message::Assistant(said) => said.text.as_deref() == Some(text),
-            _ => false,
+        let said = run.messages().last().is_some_and(|last| {
+            if let Message::Assistant(said) = &**last { said.text.as_deref() == Some(text) } else { false }
         });
         if !said {
             out::line(format_args!("\nat the end: {text}"))?;

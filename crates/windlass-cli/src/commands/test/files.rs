@@ -91,10 +91,7 @@ fn read(path: &Path, cases: &mut Vec<Found>) {
 
 /// A file that holds no cases at all: it fails as one.
 fn unreadable(path: &Path, error: &FixtureError) -> Found {
-    let line = match error {
-        FixtureError::Yaml(error) => Some(error.line),
-        _ => None,
-    };
+    let line = if let FixtureError::Yaml(error) = error { Some(error.line) } else { None };
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

@@ -72,9 +72,10 @@ impl Reporter {
 
     fn as_text(&self, case: &Found, end: &End, passed: bool) -> std::io::Result<()> {
         let word = if passed { "ok    " } else { "FAILED" };
-        let line = match end {
-            End::Broken(Broken { line: Some(line), .. }) => format!(":{line}"),
-            _ => String::new(),
+        let line = if let End::Broken(Broken { line: Some(line), .. }) = end {
+            format!(":{line}")
+        } else {
+            String::new()
         };
         out::line(format_args!("{word} {}{line}: {}", case.file.display(), cut(&case.name, LINE_CHARS)))?;
         match end {

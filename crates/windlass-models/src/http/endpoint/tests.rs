@@ -40,9 +40,10 @@ fn e45_another_path_is_kept() {
 
 #[test]
 fn what_is_no_base_url_says_why() {
-    let reason = |base: &str| match parse(base).expect_err("no base URL") {
-        ModelError::BadBaseUrl { url, reason } => (url, reason),
-        other => panic!("{other:?}"),
+    let reason = |base: &str| {
+        let error = parse(base).expect_err("no base URL");
+        let ModelError::BadBaseUrl { url, reason } = error else { panic!("{error:?}") };
+        (url, reason)
     };
     assert!(reason("localhost:8080/v1").1.contains("http://"));
     assert!(reason("ftp://h").1.contains("http://"));

@@ -18,9 +18,8 @@ const DONE: &[u8] = b"[DONE]";
 /// Turns the chunks of one streamed reply into pieces.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Seals readable reasoning with this label, so that it goes back to the same provider (E44).
+    /// Seals readable reasoning with this label, once, so that it goes back to the same provider.
     seal: Option<Text>,
-    sealed: bool,
     refused: bool,
     finished: bool,
     done: bool,
@@ -45,9 +44,7 @@ impl Decoder {
         if !reasoning.is_empty() {
             self.output_bytes += reasoning.len();
             out.push_back(Delta::Reasoning(reasoning));
-            if let Some(provider) = self.seal.clone()
-                && !std::mem::replace(&mut self.sealed, true)
-            {
+            if let Some(provider) = self.seal.take() {
                 out.push_back(Delta::Sealed(SealedReasoning { provider, data: Text::default() }));
             }
         }

@@ -49,7 +49,7 @@ fn describe(schema: &Value, place: &str, silent: &mut Vec<String>) {
     let steps: Vec<(String, &Value)> = match schema {
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect(),
-        _ => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
     // Forms beside properties say which of them go together.
     let skipped = |step: &str| step == "default" || step == "anyOf" && schema["properties"].is_object();
@@ -169,7 +169,7 @@ impl Writer<'_> {
                 let kinds = kinds.iter().filter_map(Value::as_str);
                 kinds.map(|kind| self.of_type(key, kind, schema)).collect::<Vec<_>>().join(", ")
             }
-            _ => "anything".to_owned(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => "anything".to_owned(),
         }
     }
 
@@ -211,9 +211,10 @@ impl Writer<'_> {
 }
 
 fn code(value: &Value) -> String {
-    match value {
-        Value::String(text) => format!("`{}`", one_line(text)),
-        other => format!("`{}`", one_line(&other.to_string())),
+    if let Value::String(text) = value {
+        format!("`{}`", one_line(text))
+    } else {
+        format!("`{}`", one_line(&value.to_string()))
     }
 }
 

@@ -213,9 +213,9 @@ fn overrides_stand_beside_a_tool_or_inside_and_the_inner_one_wins() {
     let ToolEntry::Mcp(mcp) = &agent.tools[0] else { panic!("{:?}", agent.tools) };
     assert_eq!((mcp.overrides.retries, mcp.overrides.effect), (Some(1), Some(Effect::Once)));
     assert_eq!((mcp.prefix.as_deref(), mcp.overrides.prefix.as_deref()), (Some("p"), None));
-    let builtin = |at: usize| match &agent.tools[at] {
-        ToolEntry::Builtin(tool) => tool.clone(),
-        other => panic!("{other:?}"),
+    let builtin = |at: usize| {
+        let ToolEntry::Builtin(tool) = &agent.tools[at] else { panic!("{:?}", agent.tools[at]) };
+        tool.clone()
     };
     assert_eq!((builtin(1).tool, builtin(1).overrides.timeout_ms), (Builtin::Now, Some(9)));
     assert_eq!((builtin(2).hosts, builtin(2).overrides.timeout_ms), (vec!["a".to_owned()], Some(3)));
@@ -232,11 +232,13 @@ fn paths_and_programs_start_from_the_file_s_folder() {
     assert_eq!(tool.folders[0], std::env::current_dir().unwrap().join("agents/docs"));
     assert_eq!(agent.folder, std::env::current_dir().unwrap().join("agents"));
     assert_eq!(tool.folders[1], std::path::Path::new("/srv"));
-    let command = |at: usize| match &agent.tools[at] {
-        ToolEntry::Mcp(super::super::McpEntry { peer: McpPeer::Stdio { command, .. }, .. }) => {
-            command.clone()
-        }
-        other => panic!("{other:?}"),
+    let command = |at: usize| {
+        let ToolEntry::Mcp(super::super::McpEntry { peer: McpPeer::Stdio { command, .. }, .. }) =
+            &agent.tools[at]
+        else {
+            panic!("{:?}", agent.tools[at])
+        };
+        command.clone()
     };
     // Programs are looked for by the tools, from the folder.
     assert_eq!(command(1), ["./server", "./data"]);

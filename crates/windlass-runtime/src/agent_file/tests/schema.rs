@@ -194,12 +194,14 @@ fn every_key_of_the_loop_is_known_to_the_reader() {
 
 /// The keys that the reader knows where `ZZZ` stands.
 fn known_keys(text: &str) -> BTreeSet<String> {
-    match parse(text) {
-        Err(AgentFileError::Invalid(error)) => match *error.problem {
-            Problem::UnknownKey { key, known, .. } if key == "ZZZ" => known.into_iter().collect(),
-            other => panic!("{text}: {other}"),
-        },
-        other => panic!("{text}: {other:?}"),
+    let parsed = parse(text);
+    let Err(AgentFileError::Invalid(error)) = parsed else { panic!("{text}: {parsed:?}") };
+    if let Problem::UnknownKey { key, known, .. } = &*error.problem
+        && key == "ZZZ"
+    {
+        known.iter().cloned().collect()
+    } else {
+        panic!("{text}: {}", error.problem)
     }
 }
 
@@ -210,7 +212,7 @@ fn closed_maps(schema: &Value, place: &str, found: &mut BTreeSet<String>) {
     let steps: Vec<(String, &Value)> = match schema {
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect(),
-        _ => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
     for (step, value) in steps {
         closed_maps(value, &format!("{place}/{step}"), found);

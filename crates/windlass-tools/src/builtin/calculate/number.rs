@@ -213,9 +213,10 @@ impl Number {
 
     /// The whole number that this is, if it is a small one.
     pub(crate) fn small_whole(self) -> Option<i32> {
-        match self {
-            Self::Exact { digits, scale: 0 } => i32::try_from(digits).ok().filter(|n| n.abs() <= 400),
-            _ => None,
+        if let Self::Exact { digits, scale: 0 } = self {
+            i32::try_from(digits).ok().filter(|n| n.abs() <= 400)
+        } else {
+            None
         }
     }
 }
