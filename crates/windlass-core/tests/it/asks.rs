@@ -54,7 +54,7 @@ fn each_open_ask_is_an_action_with_its_own_request() {
     assert_eq!(purposes, [Purpose::Act, Purpose::Merge]);
     assert_ne!(requests[0].model.name, requests[1].model.name, "each asks its own model");
     let views: Vec<_> = open.iter().map(|action| state.view(*action).unwrap()).collect();
-    assert_ne!(format!("{:?}", views[0].prompt), format!("{:?}", views[1].prompt), "each has its own view");
+    assert_ne!(views[0].messages, views[1].messages, "each has its own view");
 }
 
 #[test]
