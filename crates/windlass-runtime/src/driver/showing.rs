@@ -18,18 +18,10 @@ impl Driver {
                 state = evolve(state, event);
                 let over = overshot(&before, &state);
                 for line in narrate(&state, event).into_iter().chain(over) {
-<<<<<<< HEAD
-                    match line.level {
-                        LogLevel::Info => tracing::info!(run = %after.run(), "{}", line.text),
-                        LogLevel::Warning | LogLevel::Overshot => {
-                            tracing::warn!(run = %after.run(), "{}", line.text);
-                        }
-=======
                     if line.level == LogLevel::Info {
                         tracing::info!(run = %after.run(), "{}", line.text);
                     } else {
                         tracing::warn!(run = %after.run(), "{}", line.text);
->>>>>>> h-budget
                     }
                     self.publisher.send(Update::Log(line));
                 }
