@@ -195,6 +195,7 @@ fn first_process(
             declare_dead(home, parent)?;
         } else {
             kill_process(parent, Signal::KILL)?;
+            wait_for_death(parent)?;
         }
         end.ran = begun.elapsed();
         return Ok((
@@ -214,6 +215,18 @@ fn open(home: &Home, window: Window, windlass: &Path) -> Option<Pid> {
         parent.is_some_and(|parent| parent.exe == windlass) && window.is_open(windlass, process)
     })?;
     Pid::from_raw(child.parent)
+}
+
+/// A signal takes its time on a busy machine, and longer with a tracer: until then the process is a living holder.
+fn wait_for_death(process: Pid) -> io::Result<()> {
+    let begun = Instant::now();
+    while stat(process.as_raw_nonzero().get()).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X')) {
+        if begun.elapsed() > PATIENCE {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a killed process goes on and on"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
 }
 
 /// A holder on another machine counts as dead once its heartbeats stop. Here its line is changed to say so.
