@@ -33,8 +33,12 @@ pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
         format!("{} {} of {} are used", kind.show(used), kind.name(), kind.show(max))
     });
     let said: Vec<String> = said.collect();
+    // Each append comes here.
+    if said.is_empty() {
+        return None;
+    }
     let text = format!("A limit was overshot: {}", said.join(", "));
-    (!said.is_empty()).then_some(LogLine { level: LogLevel::Overshot, text })
+    Some(LogLine { level: LogLevel::Overshot, text })
 }
 
 /// The preset's log line about an event; `state` is the state after it.
