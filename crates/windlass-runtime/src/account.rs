@@ -227,24 +227,12 @@ pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputK
 }
 
 fn used(ended: &InputKind, prices: Option<Prices>) -> Amount {
-    let usage = match ended {
-        InputKind::Replied { reply, .. } => reply.usage,
-        InputKind::ModelFailed { failure, .. } => failure.usage,
-        InputKind::Start(_)
-        | InputKind::Resumed { .. }
-        | InputKind::ResumedWithTools { .. }
-        | InputKind::Adopted { .. }
-        | InputKind::Objected { .. }
-        | InputKind::CallEnded { .. }
-        | InputKind::Delegated { .. }
-        | InputKind::DelegateAsks { .. }
-        | InputKind::Checked { .. }
-        | InputKind::Stepped { .. }
-        | InputKind::Answered { .. }
-        | InputKind::Steer { .. }
-        | InputKind::Cancel { .. }
-        | InputKind::ToolsChanged { .. }
-        | InputKind::TimerFired { .. } => Usage::default(),
+    let usage = if let InputKind::Replied { reply, .. } = ended {
+        reply.usage
+    } else if let InputKind::ModelFailed { failure, .. } = ended {
+        failure.usage
+    } else {
+        Usage::default()
     };
     let cost = prices.map_or(0, |prices| prices.cost(&usage));
     Amount { input: usage.input, output: usage.output, cost }

@@ -179,26 +179,10 @@ impl Walk<'_> {
         match value {
             Expr::BinOp(of) => operation(of, value.span())?,
             Expr::Call(call) => {
-                let known = match &call.expr {
-                    Expr::Var(name) => name.id == "range",
-                    Expr::GetAttr(of) => {
-                        matches!(&of.expr, Expr::Var(name) if name.id == "loop")
-                            && ["cycle", "changed"].contains(&of.name)
-                    }
-                    Expr::Const(_)
-                    | Expr::Slice(_)
-                    | Expr::UnaryOp(_)
-                    | Expr::BinOp(_)
-                    | Expr::Compare(_)
-                    | Expr::IfExpr(_)
-                    | Expr::Filter(_)
-                    | Expr::Test(_)
-                    | Expr::GetItem(_)
-                    | Expr::Call(_)
-                    | Expr::List(_)
-                    | Expr::Tuple(_)
-                    | Expr::Map(_) => false,
-                };
+                let of_loop = |value: &Expr<'_>| matches!(value, Expr::Var(name) if name.id == "loop");
+                let known = matches!(&call.expr, Expr::Var(name) if name.id == "range")
+                    || matches!(&call.expr, Expr::GetAttr(of)
+                        if of_loop(&of.expr) && ["cycle", "changed"].contains(&of.name));
                 if !known {
                     let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
                     return Err(Fault::at(call.span(), reason));
@@ -225,22 +209,14 @@ impl Walk<'_> {
     fn is_literal(self, value: &Expr<'_>) -> bool {
         self.0.add(1);
         let all = |items: &[Expr<'_>]| items.iter().all(|item| self.is_literal(item));
-        match value {
-            Expr::Const(_) => true,
-            Expr::List(list) => all(&list.items),
-            Expr::Tuple(tuple) => all(&tuple.items),
-            Expr::Map(map) => all(&map.keys) && all(&map.values),
-            Expr::Var(_)
-            | Expr::Slice(_)
-            | Expr::UnaryOp(_)
-            | Expr::BinOp(_)
-            | Expr::Compare(_)
-            | Expr::IfExpr(_)
-            | Expr::Filter(_)
-            | Expr::Test(_)
-            | Expr::GetAttr(_)
-            | Expr::GetItem(_)
-            | Expr::Call(_) => false,
+        if let Expr::List(list) = value {
+            all(&list.items)
+        } else if let Expr::Tuple(tuple) = value {
+            all(&tuple.items)
+        } else if let Expr::Map(map) = value {
+            all(&map.keys) && all(&map.values)
+        } else {
+            matches!(value, Expr::Const(_))
         }
     }
 

@@ -86,43 +86,20 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
 /// Whether a model call was lost with its process and came to no end of its own, in a run or in one that did a task of it.
 pub(crate) fn lost_for_good(batches: &[Batch], batches_of: &dyn Fn(RunId) -> Vec<Batch>) -> bool {
     let (mut asked, mut lost) = (false, false);
-    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| match &event.fact {
-        Fact::TurnStarted(_) => {
-            asked = true;
-            false
+    batches.iter().flat_map(|batch| batch.events.iter()).any(|event| {
+        if let Fact::DelegationStarted(started) = &event.fact {
+            return lost_for_good(&batches_of(started.run), batches_of);
         }
-        Fact::RunResumed(_) => {
-            lost |= asked;
-            false
-        }
-        Fact::TurnCompleted(_) => {
-            (asked, lost) = (false, false);
-            false
-        }
-        Fact::TurnFailed(failed) => {
+        if let Fact::TurnFailed(failed) = &event.fact {
             asked = false;
-            std::mem::take(&mut lost) && failed.failure.kind == FailureKind::Cancelled
+            return std::mem::take(&mut lost) && failed.failure.kind == FailureKind::Cancelled;
         }
-        Fact::DelegationStarted(started) => lost_for_good(&batches_of(started.run), batches_of),
-        Fact::RunStarted(_)
-        | Fact::CallHeld(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_)
-        | Fact::CallRetried(_)
-        | Fact::CallDoubted(_)
-        | Fact::CallFinished(_)
-        | Fact::DelegationFinished(_)
-        | Fact::InputRequested(_)
-        | Fact::InputReceived(_)
-        | Fact::Steered(_)
-        | Fact::Adjusted(_)
-        | Fact::HistoryEdited(_)
-        | Fact::StepBranched(_)
-        | Fact::OutputRejected(_)
-        | Fact::LimitReached(_)
-        | Fact::LimitRaised(_)
-        | Fact::CancelRequested(_)
-        | Fact::RunEnded(_) => false,
+        if matches!(event.fact, Fact::TurnCompleted(_)) {
+            (asked, lost) = (false, false);
+        }
+        lost |= asked && matches!(event.fact, Fact::RunResumed(_));
+        asked |= matches!(event.fact, Fact::TurnStarted(_));
+        false
     })
 }
 
@@ -175,44 +152,19 @@ pub(crate) fn asked(events: &[Event], batches_of: &dyn Fn(RunId) -> Vec<Batch>) 
     let mut children: BTreeMap<CallId, RunId> = BTreeMap::new();
     let mut asked = Vec::new();
     for event in events {
-        match &event.fact {
-            Fact::TurnCompleted(turn) => {
-                names.extend(turn.calls.iter().map(|call| (call.id.clone(), meant(call))));
-            }
-            Fact::DelegationStarted(started) => {
-                children.insert(started.call.clone(), started.run);
-            }
-            Fact::InputRequested(question) => {
-                let own = || question.call.as_ref().and_then(|call| names.get(call)).map(ToString::to_string);
-                let child = question.call.as_ref().and_then(|call| children.get(call));
-                let tool = match (&question.child, child) {
-                    (Some(asked), Some(run)) => asked_in(*run, asked, batches_of),
-                    _ => own(),
-                };
-                let (kind, text) = (question.kind.name().to_owned(), question.text.to_string());
-                asked.push(AskedQuestion { kind, tool, text });
-            }
-            Fact::RunStarted(_)
-            | Fact::RunResumed(_)
-            | Fact::TurnStarted(_)
-            | Fact::TurnFailed(_)
-            | Fact::CallHeld(_)
-            | Fact::CallDecided(_)
-            | Fact::CallStarted(_)
-            | Fact::CallRetried(_)
-            | Fact::CallDoubted(_)
-            | Fact::CallFinished(_)
-            | Fact::DelegationFinished(_)
-            | Fact::InputReceived(_)
-            | Fact::Steered(_)
-            | Fact::Adjusted(_)
-            | Fact::HistoryEdited(_)
-            | Fact::StepBranched(_)
-            | Fact::OutputRejected(_)
-            | Fact::LimitReached(_)
-            | Fact::LimitRaised(_)
-            | Fact::CancelRequested(_)
-            | Fact::RunEnded(_) => {}
+        if let Fact::TurnCompleted(turn) = &event.fact {
+            names.extend(turn.calls.iter().map(|call| (call.id.clone(), meant(call))));
+        } else if let Fact::DelegationStarted(started) = &event.fact {
+            children.insert(started.call.clone(), started.run);
+        } else if let Fact::InputRequested(question) = &event.fact {
+            let own = || question.call.as_ref().and_then(|call| names.get(call)).map(ToString::to_string);
+            let child = question.call.as_ref().and_then(|call| children.get(call));
+            let tool = match (&question.child, child) {
+                (Some(asked), Some(run)) => asked_in(*run, asked, batches_of),
+                _ => own(),
+            };
+            let (kind, text) = (question.kind.name().to_owned(), question.text.to_string());
+            asked.push(AskedQuestion { kind, tool, text });
         }
     }
     asked
@@ -240,36 +192,19 @@ fn asked_in(run: RunId, question: &QuestionId, batches_of: &dyn Fn(RunId) -> Vec
 /// An event in one line, as a diff shows it.
 pub(crate) fn line(event: &Event) -> String {
     let at = event.at - crate::sim::BEGINNING;
-    let detail = match &event.fact {
-        Fact::RunStarted(start) => format!("agent {}", start.agent.name),
-        Fact::TurnStarted(turn) => format!("turn {} attempt {}", turn.turn, turn.attempt),
-        Fact::TurnCompleted(turn) => {
-            let calls: Vec<_> =
-                turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
-            let text = turn.beside_calls().map(|text| format!("{text:?} ")).unwrap_or_default();
-            format!("{text}{}", calls.join(", "))
-        }
-        Fact::CallFinished(finished) => format!("{} {}", finished.call, outcome(&finished.outcome)),
-        other @ (Fact::RunResumed(_)
-        | Fact::TurnFailed(_)
-        | Fact::CallHeld(_)
-        | Fact::CallDecided(_)
-        | Fact::CallStarted(_)
-        | Fact::CallRetried(_)
-        | Fact::CallDoubted(_)
-        | Fact::DelegationStarted(_)
-        | Fact::DelegationFinished(_)
-        | Fact::InputRequested(_)
-        | Fact::InputReceived(_)
-        | Fact::Steered(_)
-        | Fact::Adjusted(_)
-        | Fact::HistoryEdited(_)
-        | Fact::StepBranched(_)
-        | Fact::OutputRejected(_)
-        | Fact::LimitReached(_)
-        | Fact::LimitRaised(_)
-        | Fact::CancelRequested(_)
-        | Fact::RunEnded(_)) => other.body().unwrap_or_default(),
+    let detail = if let Fact::RunStarted(start) = &event.fact {
+        format!("agent {}", start.agent.name)
+    } else if let Fact::TurnStarted(turn) = &event.fact {
+        format!("turn {} attempt {}", turn.turn, turn.attempt)
+    } else if let Fact::TurnCompleted(turn) = &event.fact {
+        let calls: Vec<_> =
+            turn.calls.iter().map(|call| format!("{}({}) {}", call.name, call.args, call.id)).collect();
+        let text = turn.beside_calls().map(|text| format!("{text:?} ")).unwrap_or_default();
+        format!("{text}{}", calls.join(", "))
+    } else if let Fact::CallFinished(finished) = &event.fact {
+        format!("{} {}", finished.call, outcome(&finished.outcome))
+    } else {
+        event.fact.body().unwrap_or_default()
     };
     format!("{at:>6} ms  {} {}", event.fact.kind(), detail.chars().take(200).collect::<String>())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use windlass_core::event::{CallFinished, DelegationFinished};
 use windlass_core::model::Usage;
 use windlass_core::{CallId, Event, Fact, Message, State, Status};
 
@@ -89,31 +90,12 @@ fn one_end(state: &State, events: &[Event]) -> Checked {
 fn one_result_each(state: &State, events: &[Event]) -> Checked {
     let mut results: BTreeMap<&CallId, usize> = BTreeMap::new();
     for event in events {
-        match &event.fact {
-            Fact::TurnCompleted(turn) => results.extend(turn.calls.iter().map(|call| (&call.id, 0))),
-            Fact::CallFinished(finished) => *results.entry(&finished.call).or_default() += 1,
-            Fact::DelegationFinished(finished) => *results.entry(&finished.call).or_default() += 1,
-            Fact::RunStarted(_)
-            | Fact::RunResumed(_)
-            | Fact::TurnStarted(_)
-            | Fact::TurnFailed(_)
-            | Fact::CallHeld(_)
-            | Fact::CallDecided(_)
-            | Fact::CallStarted(_)
-            | Fact::CallRetried(_)
-            | Fact::CallDoubted(_)
-            | Fact::DelegationStarted(_)
-            | Fact::InputRequested(_)
-            | Fact::InputReceived(_)
-            | Fact::Steered(_)
-            | Fact::Adjusted(_)
-            | Fact::HistoryEdited(_)
-            | Fact::StepBranched(_)
-            | Fact::OutputRejected(_)
-            | Fact::LimitReached(_)
-            | Fact::LimitRaised(_)
-            | Fact::CancelRequested(_)
-            | Fact::RunEnded(_) => {}
+        if let Fact::TurnCompleted(turn) = &event.fact {
+            results.extend(turn.calls.iter().map(|call| (&call.id, 0)));
+        } else if let Fact::CallFinished(CallFinished { call, .. })
+        | Fact::DelegationFinished(DelegationFinished { call, .. }) = &event.fact
+        {
+            *results.entry(call).or_default() += 1;
         }
     }
     let odd = |count: usize| count > 1 || state.is_finished() && count == 0;
