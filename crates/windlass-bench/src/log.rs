@@ -107,7 +107,7 @@ impl Model for Instantly {
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {
-        let done = request.history.len() / 2 >= self.rounds;
+        let done = request.messages.len() / 2 >= self.rounds;
         let deltas: Vec<_> = if done {
             vec![Ok(Delta::Text("done".to_owned()))]
         } else {

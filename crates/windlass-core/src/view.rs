@@ -70,19 +70,55 @@ impl Messages {
         Self { history: messages.into_iter().collect(), wording: None, growth: Growth::Built }
     }
 
+    /// The same messages as text for a model that knows no calls, in those words.
+    #[must_use]
+    pub fn worded(self, results: Arc<Results>) -> Self {
+        Self { wording: Some(results), ..self }
+    }
+
     /// How they go on from one call to the next.
     pub fn growth(&self) -> Growth {
         self.growth
     }
 
-    /// The messages before they are worded for a model that knows no calls.
-    pub fn kept(&self) -> &History {
-        &self.history
+    /// Whether others are worded in the same way: then what was made of them can be gone on with.
+    pub fn is_worded_as(&self, other: &Self) -> bool {
+        self.wording == other.wording
     }
 
-    /// How results are worded, where the conversation goes out as text.
-    pub fn wording(&self) -> Option<&Arc<Results>> {
-        self.wording.as_ref()
+    /// None of the messages, worded in the same way.
+    pub fn emptied(&self) -> Self {
+        Self { history: History::default(), ..self.clone() }
+    }
+
+    /// How often they were edited: an edit makes messages anew that were there already.
+    pub fn edits(&self) -> u64 {
+        self.history.edits()
+    }
+
+    /// Bytes of text in them, before they are worded.
+    pub fn bytes(&self) -> u64 {
+        self.history.bytes()
+    }
+
+    /// The messages before they are worded.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.history.iter()
+    }
+
+    /// Adds a message.
+    pub fn push(&mut self, message: Arc<Message>) {
+        self.history.push(message);
+    }
+
+    /// The message at a place, before it is worded.
+    pub fn at(&self, place: usize) -> Option<&Arc<Message>> {
+        self.history.since(place).next()
+    }
+
+    /// The last of them, before it is worded.
+    pub fn last(&self) -> Option<&Arc<Message>> {
+        self.history.last()
     }
 
     /// How many messages there are.
@@ -101,6 +137,19 @@ impl Messages {
             Some(results) => fenced_message(message, results),
             None => Cow::Borrowed(&**message),
         })
+    }
+}
+
+impl From<History> for Messages {
+    /// The conversation as it is.
+    fn from(history: History) -> Self {
+        Self { history, ..Self::default() }
+    }
+}
+
+impl FromIterator<Arc<Message>> for Messages {
+    fn from_iter<I: IntoIterator<Item = Arc<Message>>>(messages: I) -> Self {
+        messages.into_iter().collect::<History>().into()
     }
 }
 

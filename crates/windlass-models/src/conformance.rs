@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use windlass_core::Message;
-use windlass_core::message::History;
 use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice};
 
 use crate::{Assembler, Delta, Model, ModelRequest, PrefixCell, assemble};
@@ -43,11 +42,10 @@ pub fn request(model: &str, said: &str) -> ModelRequest {
         model: ModelChoice { name: model.into(), temperature: Some(0.0), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::default(),
-        history: std::iter::once(Arc::new(Message::user(said))).collect::<History>(),
+        messages: std::iter::once(Arc::new(Message::user(said))).collect(),
         tools: Arc::default(),
         choice: ToolChoice::Auto,
         response_schema: None,
-        fenced: None,
         cache: Vec::new(),
         stream: true,
         prefix: PrefixCell::default(),
@@ -148,8 +146,8 @@ pub async fn dropping_is_harmless(model: &dyn Model, request: &ModelRequest) -> 
 pub async fn same_cell_same_reply_kind(model: &dyn Model, request: &ModelRequest) -> Result<(), Broken> {
     ask(model, request, false).await?;
     let mut longer = request.clone();
-    longer.history.push(Arc::new(Message::assistant("Yes.")));
-    longer.history.push(Arc::new(Message::user("And again?")));
+    longer.messages.push(Arc::new(Message::assistant("Yes.")));
+    longer.messages.push(Arc::new(Message::user("And again?")));
     ask(model, &longer, false).await?;
     let fresh = ModelRequest { prefix: PrefixCell::default(), ..longer };
     ask(model, &fresh, false).await.map(drop)

@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
-use windlass_core::message::{History, SealedReasoning};
-use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice, Usage};
+use windlass_core::message::SealedReasoning;
+use windlass_core::model::{
+    Messages, ModelChoice, ModelFailure, Purpose, Reply, StopReason, ToolChoice, Usage,
+};
 use windlass_core::policy::CachePoint;
-use windlass_core::policy::Results;
 use windlass_core::secret::Secret;
-use windlass_core::text::fenced_message;
 use windlass_core::{Message, ToolSpec};
 
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
@@ -23,8 +23,8 @@ pub struct ModelRequest {
     pub purpose: Purpose,
     /// The messages before the conversation: instructions and worked examples.
     pub prompt: Arc<Vec<Arc<Message>>>,
-    /// The conversation.
-    pub history: History,
+    /// The conversation as it goes out.
+    pub messages: Messages,
     /// All tools; those that are not `offered` are left out, and with [`ToolChoice::None`] all of them.
     pub tools: Arc<Vec<ToolSpec>>,
     /// Which calls the model may make.
@@ -33,9 +33,6 @@ pub struct ModelRequest {
     pub response_schema: Option<(Arc<str>, Arc<serde_json::Value>)>,
     /// Which messages carry a marker for the provider's cache ([`marked`](Self::marked)): for wires that know them.
     pub cache: Vec<CachePoint>,
-    /// How results are worded, where the conversation goes out as text (`wire: fenced`): calls become fenced blocks,
-    /// results user messages. The prompt describes the tools then, and `tools` is empty.
-    pub fenced: Option<Arc<Results>>,
     /// Whether anybody looks at the pieces: without, an adapter may ask for the whole reply at once.
     pub stream: bool,
     /// A place where the adapter keeps the encoded conversation from turn to turn: one per run.
@@ -52,7 +49,7 @@ impl ModelRequest {
         if self.cache.is_empty() {
             return Vec::new();
         }
-        let count = self.prompt.len() + self.history.len();
+        let count = self.prompt.len() + self.messages.len();
         let mut places: Vec<usize> = Vec::new();
         for point in &self.cache {
             match (point.index, &point.role) {
@@ -63,7 +60,7 @@ impl ModelRequest {
                     places.extend(place.filter(|place| *place < count));
                 }
                 (None, Some(role)) => {
-                    let messages = self.messages().enumerate();
+                    let messages = self.whole().enumerate();
                     places.extend(
                         messages.filter(|(_, said)| role_of(said) == &**role).map(|(place, _)| place),
                     );
@@ -83,22 +80,14 @@ impl ModelRequest {
     pub fn message(&self, place: usize) -> Option<Cow<'_, Message>> {
         match place.checked_sub(self.prompt.len()) {
             None => self.prompt.get(place).map(|message| Cow::Borrowed(&**message)),
-            Some(place) => self.history.since(place).next().map(|message| self.outgoing(message)),
-        }
-    }
-
-    /// A message as it goes out.
-    pub fn outgoing<'m>(&self, message: &'m Message) -> Cow<'m, Message> {
-        match &self.fenced {
-            Some(results) => fenced_message(message, results),
-            None => Cow::Borrowed(message),
+            Some(place) => self.messages.since(place).next(),
         }
     }
 
     /// All messages as they go out: the prompt, then the conversation.
-    pub fn messages(&self) -> impl Iterator<Item = Cow<'_, Message>> {
+    pub fn whole(&self) -> impl Iterator<Item = Cow<'_, Message>> {
         let prompt = self.prompt.iter().map(|message| Cow::Borrowed(&**message));
-        prompt.chain(self.history.iter().map(|message| self.outgoing(message)))
+        prompt.chain(self.messages.since(0))
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use windlass_core::Message;
-use windlass_core::message::History;
 use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
 
@@ -103,11 +102,10 @@ pub async fn check(model: &dyn Model, name: &str) -> Result<Reply, ModelError> {
         model: ModelChoice { name: name.into(), max_tokens: Some(512), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::default(),
-        history: std::iter::once(Arc::new(message)).collect::<History>(),
+        messages: std::iter::once(Arc::new(message)).collect(),
         tools: Arc::default(),
         choice: ToolChoice::None,
         response_schema: None,
-        fenced: None,
         cache: Vec::new(),
         stream: false,
         prefix: PrefixCell::default(),

@@ -74,7 +74,7 @@ fn reply(request: &ModelRequest) -> Reply {
         .collect();
     let written = text.as_ref().map_or(0, String::len)
         + calls.iter().map(|call| call.name.len() + call.args.len()).sum::<usize>();
-    let read = request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.history.bytes();
+    let read = request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.messages.bytes();
     Reply {
         text: text.map(Into::into),
         stop: if calls.is_empty() { StopReason::Stop } else { StopReason::ToolCalls },
@@ -95,7 +95,7 @@ fn since_last_user(request: &ModelRequest) -> (String, Vec<Done<'_>>) {
     let mut said = String::new();
     let mut calls: BTreeMap<&CallId, &ToolCall> = BTreeMap::new();
     let mut done = Vec::new();
-    for message in request.history.iter() {
+    for message in request.messages.iter() {
         match &**message {
             Message::User { content } | Message::TaskDelegation { content } => {
                 said = content.text().into_owned();

@@ -60,8 +60,7 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
         model,
         purpose: request.purpose,
         prompt: view.prompt,
-        history: view.messages.kept().clone(),
-        fenced: view.messages.wording().cloned(),
+        messages: view.messages,
         tools: view.tools,
         choice: view.choice,
         response_schema: view.output_form.map(|schema| (OUTPUT_NAME.into(), schema)),
@@ -272,7 +271,7 @@ fn failure(model: &Text, kind: FailureKind, message: &str) -> ModelFailure {
 }
 
 fn sent(request: &ModelRequest) -> u64 {
-    request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.history.bytes()
+    request.prompt.iter().map(|message| message.bytes()).sum::<u64>() + request.messages.bytes()
 }
 
 /// Lets others have their turn once.

@@ -250,12 +250,11 @@ fn request(history: History) -> ModelRequest {
         model: ModelChoice { name: "bench".into(), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::default(),
-        history,
+        messages: history.into(),
         tools: Arc::default(),
         choice: ToolChoice::Auto,
         response_schema: None,
         cache: Vec::new(),
-        fenced: None,
         stream: true,
         prefix: PrefixCell::default(),
     }

@@ -31,7 +31,7 @@ impl Model for Asks {
     }
 
     fn call(&self, request: ModelRequest) -> Deltas {
-        let delta = if request.history.len() > 1 {
+        let delta = if request.messages.len() > 1 {
             Delta::Text("done".to_owned())
         } else {
             let args = json!({ "question": "Which colour?", "suggestions": ["red", "blue"] }).to_string();

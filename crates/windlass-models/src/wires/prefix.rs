@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
-use windlass_core::policy::Results;
+use windlass_core::model::Messages;
 use windlass_core::{Message, ToolSpec};
 
 use super::Dialect;
@@ -28,7 +28,8 @@ pub(crate) trait Conversation: Send + 'static {
 pub(crate) struct Kept<C> {
     dialect: Dialect,
     prompt: Arc<Vec<Arc<Message>>>,
-    fenced: Option<Arc<Results>>,
+    /// None, worded as those that are kept.
+    worded: Messages,
     edits: u64,
     /// How many messages of the history are in `messages`, and the last of them.
     pub(crate) count: usize,
@@ -72,11 +73,11 @@ impl<C: Conversation> Kept<C> {
         let mut kept = Self {
             dialect: dialect.clone(),
             prompt: request.prompt.clone(),
-            fenced: request.fenced.clone(),
-            edits: request.history.edits(),
+            worded: request.messages.emptied(),
+            edits: request.messages.edits(),
             count: 0,
             last: None,
-            messages: C::start(usize::try_from(request.history.bytes()).unwrap_or(0)),
+            messages: C::start(usize::try_from(request.messages.bytes()).unwrap_or(0)),
             tools,
         };
         for text in request.prompt.iter() {
@@ -87,25 +88,25 @@ impl<C: Conversation> Kept<C> {
 
     /// Whether what is kept is the beginning of this request.
     fn fits(&self, dialect: &Dialect, request: &ModelRequest) -> bool {
-        let history = &request.history;
+        let messages = &request.messages;
         let same_last = match (&self.last, self.count.checked_sub(1)) {
-            (Some(last), Some(at)) => history.since(at).next().is_some_and(|now| Arc::ptr_eq(last, now)),
+            (Some(last), Some(at)) => messages.at(at).is_some_and(|now| Arc::ptr_eq(last, now)),
             _ => true,
         };
-        self.edits == history.edits()
-            && self.count <= history.len()
+        self.edits == messages.edits()
+            && self.count <= messages.len()
             && same_last
             && (Arc::ptr_eq(&self.prompt, &request.prompt) || self.prompt == request.prompt)
-            && self.fenced == request.fenced
+            && self.worded.is_worded_as(messages)
             && self.dialect == *dialect
     }
 
     fn go_on(&mut self, request: &ModelRequest) {
-        for new in request.history.since(self.count) {
-            self.messages.add(&self.dialect, &request.outgoing(new));
+        for new in request.messages.since(self.count) {
+            self.messages.add(&self.dialect, &new);
         }
-        self.count = request.history.len();
-        self.last = request.history.last().cloned();
+        self.count = request.messages.len();
+        self.last = request.messages.last().cloned();
         if !self.tools.as_ref().is_some_and(|(kept, _)| Arc::ptr_eq(kept, &request.tools)) {
             self.tools = Some((request.tools.clone(), C::tools(&request.tools)));
         }

@@ -8,7 +8,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use windlass_core::Message;
-use windlass_core::message::History;
 use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
 use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 
@@ -197,12 +196,11 @@ pub const HELLO_WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","con
 /// A request to say something.
 pub fn request(stream: bool) -> ModelRequest {
     ModelRequest {
-        fenced: None,
         cache: Vec::new(),
         model: ModelChoice { name: "test/m1".into(), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::default(),
-        history: std::iter::once(Arc::new(Message::user("Hi"))).collect::<History>(),
+        messages: std::iter::once(Arc::new(Message::user("Hi"))).collect(),
         tools: Arc::default(),
         choice: ToolChoice::Auto,
         response_schema: None,

@@ -45,7 +45,7 @@ fn a34_a_branch_stands_on_its_parents_conversation_and_copies_nothing() {
     let model = by_role(&[
         ("the root", |request| match results(request) {
             0 => called(&[("look", "{}")]),
-            _ if request.history.len() == 3 => called(&[("branch", r#"{"name": "deep", "why": "so"}"#)]),
+            _ if request.messages.len() == 3 => called(&[("branch", r#"{"name": "deep", "why": "so"}"#)]),
             _ => said("done"),
         }),
         ("deep", |_| said("It is deep.")),
@@ -110,7 +110,7 @@ fn a34_names_that_clash_are_refused() {
 fn reviewed(ground: &Ground) -> Agent {
     let model = by_role(&[
         ("the root", |request| match results(request) {
-            0 if request.history.len() == 1 => called(&[("look", "{}")]),
+            0 if request.messages.len() == 1 => called(&[("look", "{}")]),
             _ => said("done"),
         }),
         ("review", |_| called(&[("__finish__", r#"{"good": true}"#)])),

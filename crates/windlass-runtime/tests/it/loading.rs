@@ -26,7 +26,7 @@ impl Log for Stingy {
 forward_store!(Inbox, Leases, Payloads, Index for Stingy => 0);
 
 async fn long_run(log: Arc<dyn Store>) -> RunId {
-    let model = FnModel::new(|request| match request.history.len() {
+    let model = FnModel::new(|request| match request.messages.len() {
         // One call or two, so that pieces of the log end within appends too.
         length if length < MESSAGES => {
             let args = format!("{{\"n\": {length}}}");

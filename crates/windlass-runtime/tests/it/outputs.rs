@@ -164,7 +164,7 @@ fn a42_what_cannot_work_is_refused_when_the_agent_is_built() {
 async fn a15_e36_a_fork_from_within_a_rejection_counts_it_once() {
     // The model does it right once it has read what was wrong, and has one try for that.
     let model = FnModel::new(|request| {
-        let told = request.history.iter().any(|message| matches!(&**message, Message::Tool(_)));
+        let told = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
         called(&[("__finish__", if told { r#"{"n": 4}"# } else { r#"{"n": "x"}"# })])
     });
     let agent = builder(model).settings(&json!({ "parse_retries": 1 })).build().unwrap();

@@ -32,7 +32,7 @@ async fn e35_fifty_megabytes_are_stored_once_and_the_events_stay_small() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.db");
     let log = Arc::new(SqliteLog::open(&path).unwrap());
-    let model = FnModel::new(|request| match request.history.len() % 4 {
+    let model = FnModel::new(|request| match request.messages.len() % 4 {
         1 => called(&[("dump", "{}")]),
         _ => said("done"),
     });
@@ -54,7 +54,7 @@ async fn e35_fifty_megabytes_are_stored_once_and_the_events_stay_small() {
         assert!(bodies.sum::<usize>() < 40_000);
     }
     for request in model.requests() {
-        assert!(request.history.bytes() < 20_000);
+        assert!(request.messages.bytes() < 20_000);
     }
     log.checkpoint().await.unwrap();
     let bytes = std::fs::metadata(&path).unwrap().len();

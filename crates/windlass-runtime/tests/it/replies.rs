@@ -50,7 +50,7 @@ async fn stored(agent: &Agent, run: &windlass_runtime::Run) -> usize {
 async fn a_reply_with_a_call_in_its_text_is_stored_once_and_goes_back_byte_for_byte() {
     for (form, wire, reply) in FORMS {
         let model = FnModel::new(move |request| {
-            let turn = request.history.iter().filter(|message| matches!(&***message, Message::Assistant(_)));
+            let turn = request.messages.iter().filter(|message| matches!(&***message, Message::Assistant(_)));
             match turn.count() {
                 turn if turn < TURNS => said(&reply(turn)),
                 _ => said("done"),
@@ -73,7 +73,7 @@ async fn a_reply_with_a_call_in_its_text_is_stored_once_and_goes_back_byte_for_b
         assert_eq!(requests.len(), TURNS + 1, "{form}");
         for (turn, request) in requests.iter().enumerate() {
             let texts: Vec<String> = request
-                .messages()
+                .whole()
                 .filter_map(|message| {
                     if let Message::Assistant(said) = &*message {
                         said.text.as_ref().map(ToString::to_string)

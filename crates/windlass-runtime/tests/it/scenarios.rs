@@ -52,7 +52,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
 
 /// How many results stand at the end of the conversation.
 pub(crate) fn results(request: &ModelRequest) -> usize {
-    let messages: Vec<&Message> = request.history.iter().map(|message| &**message).collect();
+    let messages: Vec<&Message> = request.messages.iter().map(|message| &**message).collect();
     messages.iter().rev().take_while(|message| matches!(message, Message::Tool(_))).count()
 }
 
@@ -124,7 +124,7 @@ fn approval(ground: &Ground) -> AgentBuilder {
 fn model_retry(ground: &Ground) -> AgentBuilder {
     let longest = AtomicUsize::new(0);
     ground.agent(FnModel::streaming(move |_, request| {
-        let long = request.history.len();
+        let long = request.messages.len();
         if longest.fetch_max(long, Ordering::SeqCst) < long {
             return Box::pin(stream::iter([Err(model_failure(
                 &request,

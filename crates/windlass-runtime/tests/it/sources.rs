@@ -59,7 +59,7 @@ fn agent(
     shelf: &Arc<Shelf>,
     then: &'static [(&'static str, &'static str)],
 ) -> (Agent, FnModel) {
-    let model = FnModel::new(move |request| match request.history.len() {
+    let model = FnModel::new(move |request| match request.messages.len() {
         1 => called(&[("swap", "{}")]),
         3 => called(then),
         _ => said("done"),
@@ -172,7 +172,7 @@ fn e47_a_newcomer_whose_name_is_taken_is_left_out_and_a_source_that_is_gone_does
 #[test]
 fn e06_an_unknown_tool_names_the_nearest_ones() {
     let ground = Ground::new();
-    let model = FnModel::new(|request| match request.history.len() {
+    let model = FnModel::new(|request| match request.messages.len() {
         1 => called(&[("serch", "{}"), ("xyzzy", "{}")]),
         _ => said("done"),
     });

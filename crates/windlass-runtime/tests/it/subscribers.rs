@@ -23,7 +23,7 @@ const ROUNDS: usize = 400;
 /// A run of many turns, each with pieces of text and a tool of a millisecond.
 fn long(ground: &Ground) -> Agent {
     let model = FnModel::new(|request| {
-        let round = request.history.len();
+        let round = request.messages.len();
         let mut pieces: Vec<Delta> =
             ["round ", "by ", "round ", "by "].iter().map(|text| Delta::Text((*text).into())).collect();
         pieces.push(Delta::Text(format!("{round}")));

@@ -337,7 +337,7 @@ fn a_model_that_never_stops_fails_at_the_bound_of_a_reply() {
 fn people_speak_between_turns_of_a_tool_loop() {
     // A steering message while a tool runs is heard by the very next turn, not by a later one (E21).
     let ground = Ground::new();
-    let model = FnModel::new(|request| match request.history.len() {
+    let model = FnModel::new(|request| match request.messages.len() {
         1..=2 if results(request) == 0 => called(&[("t", "{}")]),
         _ => said("done"),
     });
@@ -358,6 +358,6 @@ fn people_speak_between_turns_of_a_tool_loop() {
     run.unwrap();
     let asked = watched.requests();
     assert_eq!(asked.len(), 2);
-    let last = asked[1].history.last().unwrap().clone();
+    let last = asked[1].messages.last().unwrap().clone();
     assert_eq!(*last, Message::user("Mind the gap."));
 }

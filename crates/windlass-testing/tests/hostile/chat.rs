@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windlass_core::Message;
-use windlass_core::message::History;
 use windlass_core::model::{FailureKind, ModelChoice, ModelFailure, Purpose, Reply, ToolChoice};
 use windlass_models::{HttpModel, HttpModelConfig, Model, ModelRequest, PrefixCell, Timeouts, assemble};
 use windlass_testing::hostile::{Attack, HostileServer, Sample};
@@ -29,12 +28,11 @@ async fn ask(url: &str, stream: bool) -> Result<Reply, ModelFailure> {
         model: ModelChoice { name: "hostile/m".into(), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::default(),
-        history: [Arc::new(Message::user("Hi"))].into_iter().collect::<History>(),
+        messages: [Arc::new(Message::user("Hi"))].into_iter().collect(),
         tools: Arc::default(),
         choice: ToolChoice::Auto,
         response_schema: None,
         cache: Vec::new(),
-        fenced: None,
         stream,
         prefix: PrefixCell::default(),
     };

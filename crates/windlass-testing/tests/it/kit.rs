@@ -52,7 +52,7 @@ impl Payer {
         let asked = self.asked.clone();
         let model = FnModel::new(move |request| {
             asked();
-            match request.history.iter().last().map(|last| &**last) {
+            match request.messages.iter().last().map(|last| &**last) {
                 Some(Message::Tool(_)) => said("done"),
                 _ => called(&[("pay", "{}")]),
             }

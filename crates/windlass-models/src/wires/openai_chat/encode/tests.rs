@@ -21,11 +21,10 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         model: ModelChoice { name: "openai/gpt-x".into(), ..ModelChoice::default() },
         purpose: Purpose::Act,
         prompt: Arc::new(vec![Arc::new(Message::system("Be \"brief\"."))]),
-        history: messages.into_iter().map(Arc::new).collect(),
+        messages: messages.into_iter().map(Arc::new).collect(),
         tools: Arc::default(),
         choice: ToolChoice::Auto,
         response_schema: None,
-        fenced: None,
         cache: Vec::new(),
         stream: false,
         prefix: PrefixCell::default(),
@@ -123,8 +122,8 @@ fn e38_the_prefix_is_byte_stable_and_only_new_messages_are_encoded() {
     turn.tools = Arc::new(vec![tool("f")]);
     let mut bodies = vec![text_of(&turn)];
     for at in 0..20 {
-        turn.history.push(Arc::new(with_calls(&["{}"])));
-        turn.history.push(Arc::new(result(format!("result {at}").into())));
+        turn.messages.push(Arc::new(with_calls(&["{}"])));
+        turn.messages.push(Arc::new(result(format!("result {at}").into())));
         let fresh = ModelRequest { prefix: PrefixCell::default(), ..turn.clone() };
         let body = text_of(&turn);
         assert_eq!(body, text_of(&fresh), "turn {at}: adding to the kept bytes is the same as encoding anew");
@@ -136,7 +135,7 @@ fn e38_the_prefix_is_byte_stable_and_only_new_messages_are_encoded() {
     }
     let slot = turn.prefix.0.lock().expect("not poisoned");
     let kept = slot.as_ref().and_then(|any| any.downcast_ref::<Kept<Messages>>()).expect("it is kept");
-    assert_eq!(kept.count, turn.history.len());
+    assert_eq!(kept.count, turn.messages.len());
 }
 
 /// Spoils the kept bytes, so that it shows whether they are used.
@@ -152,7 +151,7 @@ fn e38_kept_bytes_are_used_as_long_as_they_are_the_beginning() {
     encode(&dialect(), &first);
     spoil(&first.prefix);
     let mut longer = first.clone();
-    longer.history.push(Arc::new(Message::assistant("Hello")));
+    longer.messages.push(Arc::new(Message::assistant("Hello")));
     assert_eq!(body(&longer)["messages"], json!(["kept", {"role": "assistant", "content": "Hello"}]));
 }
 
@@ -170,12 +169,13 @@ fn e38_another_prompt_history_or_dialect_starts_a_new_prefix() {
     assert!(kept(&|next| next.prompt = Arc::new(next.prompt.to_vec()), &dialect()), "an equal prompt");
     let more = |next: &mut ModelRequest| next.prompt = Arc::new(vec![Arc::new(Message::system("Other."))]);
     assert!(!kept(&more, &dialect()));
-    assert!(!kept(&|next| next.fenced = Some(Arc::default()), &dialect()));
+    assert!(!kept(&|next| next.messages = next.messages.clone().worded(Arc::default()), &dialect()));
     let shorter =
-        |next: &mut ModelRequest| next.history = [Arc::new(Message::user("Hi"))].into_iter().collect();
+        |next: &mut ModelRequest| next.messages = [Arc::new(Message::user("Hi"))].into_iter().collect();
     assert!(!kept(&shorter, &dialect()));
     let other = |next: &mut ModelRequest| {
-        next.history = [Message::user("Hi"), Message::assistant("Hullo")].map(Arc::new).into_iter().collect();
+        next.messages =
+            [Message::user("Hi"), Message::assistant("Hullo")].map(Arc::new).into_iter().collect();
     };
     assert!(!kept(&other, &dialect()), "the same length, another message");
     assert!(!kept(&|_| {}, &Dialect { label: "other".into(), ..dialect() }));
@@ -309,7 +309,7 @@ fn a_cell_that_holds_something_else_is_taken_over() {
     let turn = request(vec![Message::user("Hi")]);
     *turn.prefix.0.lock().expect("not poisoned") = Some(Box::new(5_u8));
     assert_eq!(body(&turn)["messages"][1]["content"], "Hi");
-    let empty = ModelRequest { history: History::default(), prompt: Arc::default(), ..turn };
+    let empty = ModelRequest { messages: History::default().into(), prompt: Arc::default(), ..turn };
     assert_eq!(body(&empty)["messages"], json!([]));
 }
 
@@ -378,7 +378,7 @@ fn a33_a_marker_moves_and_what_was_encoded_stays() {
     asked.cache = vec![CachePoint::at(-1)];
     assert_eq!(marked_body(&asked)["messages"][1]["content"], marker("one"));
     let mut next = asked.clone();
-    next.history.push(Arc::new(Message::user("two")));
+    next.messages.push(Arc::new(Message::user("two")));
     let body = marked_body(&next);
     assert_eq!(
         (&body["messages"][1]["content"], &body["messages"][2]["content"]),
