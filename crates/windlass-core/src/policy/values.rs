@@ -21,15 +21,6 @@ pub enum Wire {
     Fenced,
 }
 
-/// How much of the history a request holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum View {
-    /// Everything.
-    Full,
-}
-
 /// Which tools a request shows. All can be called in either case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
