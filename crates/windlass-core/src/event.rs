@@ -43,12 +43,13 @@ pub struct Event {
 }
 
 macro_rules! facts {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// A fact: one kind of event with its data. Each variant's data is a struct of the same name.
+    ($($(#[$doc:meta])* $name:ident($held:ty)),+ $(,)?) => {
+        /// A fact: one kind of event with its data. Each variant's data is a struct of the same name; large ones are boxed, so
+        /// that a log in memory keeps small events.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "type", content = "data")]
         pub enum Fact {
-            $($(#[$doc])* $name($name),)+
+            $($(#[$doc])* $name($held),)+
         }
 
         impl Fact {
@@ -84,7 +85,7 @@ macro_rules! facts {
                 D: serde::Deserializer<'de>,
             {
                 match kind {
-                    $(stringify!($name) => $name::deserialize(data).map(Self::$name),)+
+                    $(stringify!($name) => <$held>::deserialize(data).map(Self::$name),)+
                     other => Err(serde::de::Error::unknown_variant(other, Self::KINDS)),
                 }
             }
@@ -103,7 +104,7 @@ macro_rules! facts {
 
         $(impl From<$name> for Fact {
             fn from(data: $name) -> Self {
-                Self::$name(data)
+                Self::$name(<$held>::from(data))
             }
         })+
     };
@@ -111,53 +112,53 @@ macro_rules! facts {
 
 facts! {
     /// A run began.
-    RunStarted,
+    RunStarted(Box<RunStarted>),
     /// A holder took the run over after a crash or a pause.
-    RunResumed,
+    RunResumed(RunResumed),
     /// A model call was decided on; its request is built from the state when the call starts.
-    TurnStarted,
+    TurnStarted(TurnStarted),
     /// A model call brought a whole reply.
-    TurnCompleted,
+    TurnCompleted(TurnCompleted),
     /// A model call failed; with `retry_at`, it is tried again.
-    TurnFailed,
+    TurnFailed(TurnFailed),
     /// A call waits for a person's decision.
-    CallHeld,
+    CallHeld(CallHeld),
     /// A call was allowed or denied.
-    CallDecided,
+    CallDecided(CallDecided),
     /// A call may run from here on: durable before done.
-    CallStarted,
+    CallStarted(CallStarted),
     /// A try of a call failed and another one follows.
-    CallRetried,
+    CallRetried(CallRetried),
     /// A call had started when the process died, and its effect must not be repeated blindly.
-    CallDoubted,
+    CallDoubted(CallDoubted),
     /// A call has its one result.
-    CallFinished,
+    CallFinished(CallFinished),
     /// A task was handed to another agent: durable before done.
-    DelegationStarted,
+    DelegationStarted(Box<DelegationStarted>),
     /// A handed-over task has its one result.
-    DelegationFinished,
+    DelegationFinished(DelegationFinished),
     /// A question was put to a person.
-    InputRequested,
+    InputRequested(InputRequested),
     /// A question was answered.
-    InputReceived,
+    InputReceived(InputReceived),
     /// Somebody said something to the running agent; it enters at the next turn.
-    Steered,
+    Steered(Steered),
     /// What the run works with changed while it was on: its tools, models or instructions.
-    Adjusted,
+    Adjusted(Adjusted),
     /// A hook changed the conversation.
-    HistoryEdited,
+    HistoryEdited(HistoryEdited),
     /// A hook asked for branches; it is asked again once they have ended.
-    StepBranched,
+    StepBranched(StepBranched),
     /// A reply was not accepted, and the model is told why.
-    OutputRejected,
+    OutputRejected(OutputRejected),
     /// A limit cut the loop.
-    LimitReached,
+    LimitReached(LimitReached),
     /// A limit was raised by a person.
-    LimitRaised,
+    LimitRaised(LimitRaised),
     /// Somebody asked the run to stop.
-    CancelRequested,
+    CancelRequested(CancelRequested),
     /// The run's one end.
-    RunEnded,
+    RunEnded(RunEnded),
 }
 
 macro_rules! purposes {

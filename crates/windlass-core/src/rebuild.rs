@@ -136,7 +136,7 @@ pub fn replay(state: &State, cause: &Cause, events: &[Event]) -> Result<State, B
 }
 
 fn started(first: &Event) -> Option<RunStarted> {
-    if let Fact::RunStarted(start) = &first.fact { Some(start.clone()) } else { None }
+    if let Fact::RunStarted(start) = &first.fact { Some((**start).clone()) } else { None }
 }
 
 fn failure(first: &Event) -> Option<ModelFailure> {

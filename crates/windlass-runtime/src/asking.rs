@@ -89,7 +89,8 @@ impl ModelWork {
 
     pub(crate) async fn run(self) -> InputKind {
         let (environment, cancel) = (self.environment.clone(), self.cancel.clone());
-        let (mut taking, mut pieces) = self.begin().await;
+        // Boxed: a run that waits for a model must not hold the room for the beginning of the call.
+        let (mut taking, mut pieces) = Box::pin(self.begin()).await;
         let name = pieces.name.clone();
         let stop = || failure(&name, FailureKind::Cancelled, STOPPED);
         let stopped = cancel.cancelled();

@@ -53,7 +53,7 @@ pub async fn load_until(log: &dyn Log, run: RunId, version: u64) -> Result<State
 pub async fn start_of(log: &dyn Log, run: RunId) -> Result<windlass_core::event::RunStarted, Error> {
     let first = log.read(run, 1, 1).await?;
     match first.first().and_then(|batch| batch.events.first()).map(|event| &event.fact) {
-        Some(Fact::RunStarted(start)) => Ok(start.clone()),
+        Some(Fact::RunStarted(start)) => Ok((**start).clone()),
         _ => Err(Error::Log(StoreError::UnknownRun { run })),
     }
 }

@@ -258,10 +258,13 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         let base = match &options.session {
-            Some(session) if self.policy().past.memory != Memory::Off => self.session_end(session).await?,
+            Some(session) if self.policy().past.memory != Memory::Off => {
+                Box::pin(self.session_end(session)).await?
+            }
             _ => None,
         };
-        self.begin(input.into(), base, options, Self::prepare_at_once).await
+        // Boxed: a future that prepares and drives a run holds the room of the larger one until its end.
+        Box::pin(self.begin(input.into(), base, options, Self::prepare_at_once)).await
     }
 
     /// Makes a run of an input, which takes its time where that or the base is long.
@@ -320,7 +323,7 @@ impl Agent {
         input: RunMessages,
         base: Option<State>,
     ) -> Result<Prepared, Error> {
-        self.begin(input, base, (task.run, task.parent, task.budget), Self::prepare_under).await
+        Box::pin(self.begin(input, base, (task.run, task.parent, task.budget), Self::prepare_under)).await
     }
 
     fn prepare_under(

@@ -59,7 +59,7 @@ fn as_run(run: RunId, events: &Arc<[Event]>) -> Arc<[Event]> {
         if let Fact::RunStarted(start) = &event.fact {
             let mut start = start.clone();
             start.run = run;
-            Event { at: event.at, fact: start.into() }
+            Event { at: event.at, fact: Fact::RunStarted(start) }
         } else {
             event.clone()
         }

@@ -1,7 +1,7 @@
 //! Owns one call: from the request to the pieces of its reply, or to a failure sorted by kind.
 
 use std::borrow::Cow;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -231,12 +231,12 @@ impl Call {
             Cow::Owned(path) => server.at(&path),
         };
         let address = address.map_err(unusable)?;
-        let mut request = Request::new(Full::new(Bytes::from(body)));
+        let mut request = Box::new(Request::new(Full::new(Bytes::from(body))));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = address.line.clone();
         *request.headers_mut() = headers.clone();
         trace(request.headers_mut());
-        match watch.guard(route.send(request, server.connect_limit())).await {
+        match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => Ok((answer, address)),
             Ok(Err(error)) => Err(self.failure(FailureKind::Connect, chain(&error))),
             Err(expired) => Err(self.expired(expired)),
@@ -300,7 +300,7 @@ impl Call {
         let mut data = Vec::new();
         while !body.is_over() {
             watch.token(Instant::now());
-            match watch.guard(body.next()).await {
+            match watch.guard(pin!(body.next())).await {
                 Ok(None) => break,
                 Ok(Some(Ok(bytes))) if data.len() + first.len() + bytes.len() > most => {
                     return Err(self.body_too_large(most, data.len() + first.len()));

@@ -27,7 +27,8 @@ use super::pool::{Place, Pool};
 use super::proxy::{Via, is_tls};
 
 /// A request with its whole body.
-pub(crate) type Outgoing = Request<Full<Bytes>>;
+/// A request on its way. Boxed: each future that hands it on would have room for it twice.
+pub(crate) type Outgoing = Box<Request<Full<Bytes>>>;
 
 /// Why an exchange failed.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +132,7 @@ impl HttpClient {
         parts.uri = route.line(&parts.uri);
         let own = std::mem::replace(&mut parts.headers, route.headers());
         parts.headers.extend(own);
-        let answer = route.send(Request::from_parts(parts, Full::new(body)), self.connect).await?;
+        let answer = route.send(Box::new(Request::from_parts(parts, Full::new(body))), self.connect).await?;
         let (mut body, mut data) = (answer.body, Vec::new());
         while let Some(piece) = body.next().await {
             let piece =
@@ -214,7 +215,7 @@ impl Route {
             match self.exchange(connection, request).await {
                 Ok(answer) => return Ok(answer),
                 // Its server has closed the connection at this moment. Nothing was sent.
-                Err((_, Some(unsent))) => request = *unsent,
+                Err((_, Some(unsent))) => request = unsent,
                 Err((error, None)) => return Err(error),
             }
         }
@@ -227,7 +228,7 @@ impl Route {
         &self,
         mut connection: Box<Connection>,
         request: Outgoing,
-    ) -> Result<Answer, (HttpError, Option<Box<Outgoing>>)> {
+    ) -> Result<Answer, (HttpError, Option<Outgoing>)> {
         match connection.ask(request).await {
             Ok(response) => {
                 let (head, incoming) = response.into_parts();
@@ -310,7 +311,7 @@ impl Connection {
 
     async fn ask(&mut self, request: Outgoing) -> Result<Response<hyper::body::Incoming>, Refused> {
         // A waker that wakes nobody must not be what a task's used-up budget is told to.
-        let mut reply = pin!(unconstrained(self.sender.try_send_request(request)));
+        let mut reply = pin!(unconstrained(self.sender.try_send_request(*request)));
         let (io, over) = (&mut self.io, &mut self.over);
         poll_fn(|context| {
             *over = *over || Pin::new(&mut *io).poll(context).is_ready();
@@ -321,7 +322,7 @@ impl Connection {
     }
 }
 
-type Refused = hyper::client::conn::TrySendError<Outgoing>;
+type Refused = hyper::client::conn::TrySendError<Request<Full<Bytes>>>;
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,7 @@
 //! Owns the small questions to a server beside calls: which models it has.
 
+use std::pin::pin;
+
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
@@ -27,11 +29,11 @@ impl HttpModel {
         let facts = server.wire.facts();
         let mut watch = Watch::start(server.timeouts, true);
         let (route, headers) = server.ready()?;
-        let mut request = Request::new(Full::new(Bytes::new()));
+        let mut request = Box::new(Request::new(Full::new(Bytes::new())));
         *request.method_mut() = Method::GET;
         *request.uri_mut() = server.at(facts.models_path)?.line;
         request.headers_mut().clone_from(headers);
-        let answer = match watch.guard(route.send(request, server.connect_limit())).await {
+        let answer = match watch.guard(pin!(route.send(request, server.connect_limit()))).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return Err(failed(failure(FailureKind::Connect, &chain(&error)))),
             Err(expired) => {

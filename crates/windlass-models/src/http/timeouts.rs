@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -128,9 +128,8 @@ impl Watch {
         }
     }
 
-    /// Waits for something, at most until a limit is reached.
-    pub(super) async fn guard<F: Future>(&mut self, work: F) -> Result<F::Output, Expired> {
-        let mut work = pin!(work);
+    /// Waits for something, at most until a limit is reached. Takes it pinned: a future that was given would take its room twice.
+    pub(super) async fn guard<F: Future>(&mut self, mut work: Pin<&mut F>) -> Result<F::Output, Expired> {
         poll_fn(|cx| match work.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
             Poll::Pending => self.poll(cx).map(Err),

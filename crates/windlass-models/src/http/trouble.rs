@@ -1,5 +1,6 @@
 //! Owns the words for what goes wrong between the request and the reply.
 
+use std::pin::pin;
 use std::time::SystemTime;
 
 use http::header::LOCATION;
@@ -27,7 +28,7 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
     let mut data = Vec::new();
     while data.len() < MAX_ERROR_BYTES {
         // What can be read of it is enough: the status is known.
-        let Ok(Some(Ok(bytes))) = watch.guard(body.next()).await else { break };
+        let Ok(Some(Ok(bytes))) = watch.guard(pin!(body.next())).await else { break };
         let room = MAX_ERROR_BYTES - data.len();
         data.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
     }

@@ -45,14 +45,14 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         .and_then(|batch| batch.events.first())
         .and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None });
     if args.json {
-        let mut value = as_json(&run, &summary, start.as_ref());
+        let mut value = as_json(&run, &summary, start.as_deref());
         if args.events {
             value.insert("events".to_owned(), events(&*log, id).await?.into());
         }
         out::json(&value.into())?;
         return Ok(Exit::Good);
     }
-    header(&run, &summary, start.as_ref())?;
+    header(&run, &summary, start.as_deref())?;
     let earlier = match start.as_ref().and_then(|start| start.base.as_ref()) {
         Some(base) => load_until(&*log, base.run, base.version).await?.history().len(),
         None => 0,
