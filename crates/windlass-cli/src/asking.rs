@@ -15,26 +15,26 @@ use crate::answers;
 use crate::out::{self, Stream, Style};
 use crate::stdin::{self, Stdin};
 
-/// Somebody at a terminal, who is asked one question at a time.
+/// An interactive terminal, where the user is asked one question at a time.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     stdin: Mutex<Stdin>,
-    /// Somebody wants to ask: whoever only listens makes room.
+    /// A question is waiting: a listener must release the terminal.
     wanted: Notify,
     left: AtomicBool,
 }
 
-/// What a line that was typed means.
+/// Meaning of a typed line.
 enum Typed {
     Answer(Answer),
     /// Not now: the run is suspended.
     Later,
-    /// It means nothing; this is what was expected.
+    /// Invalid; holds what was expected.
     Unclear(String),
 }
 
 impl Terminal {
-    /// The terminal, if somebody sits there who can be asked.
+    /// The terminal, if it is interactive.
     pub(crate) fn open() -> Option<Arc<Self>> {
         stdin::somebody().then(|| {
             let (stdin, wanted, left) = (Mutex::new(Stdin::new()), Notify::new(), AtomicBool::new(false));
@@ -42,12 +42,12 @@ impl Terminal {
         })
     }
 
-    /// Whoever left a question for later is there for the next run.
+    /// Resets the state after the user left a question open: the next run may ask again.
     pub(crate) fn come_back(&self) {
         self.left.store(false, Ordering::Relaxed);
     }
 
-    /// What is typed while nothing is asked; `None` once no more can come. Nothing is lost if this is dropped.
+    /// The next line typed while no question is asked; `None` at the end of input. Cancel-safe.
     pub(crate) async fn overheard(&self) -> Option<String> {
         loop {
             let mut stdin = self.stdin.lock().await;
@@ -123,7 +123,7 @@ fn show(question: &OpenQuestion) {
     out::say_styled(&[(Style::Dim, choices(question.kind))]);
 }
 
-/// The line of a prompt, as long as nobody has ended it.
+/// The line of a prompt that has not been ended yet.
 struct Unanswered(bool);
 
 impl Drop for Unanswered {

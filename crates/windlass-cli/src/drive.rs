@@ -1,4 +1,4 @@
-//! Brings a run to its end before somebody's eyes, and says how it ended.
+//! Drives a run in the foreground and reports its end.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
 
-/// What is needed to say which command goes on with a run.
+/// The arguments needed to suggest a command that continues a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
     /// ` --log FILE`, or nothing.
@@ -25,8 +25,8 @@ pub(crate) struct Words {
     pub(crate) file: Option<String>,
 }
 
-/// Drives the run until it has ended or waits for somebody. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it
-/// down, to be resumed. A second signal leaves it as its last durable event left it.
+/// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it down, to
+/// be resumed. A second signal leaves it at its last durable event.
 pub(crate) async fn drive(
     prepared: Prepared,
     view: &mut View,
@@ -78,7 +78,7 @@ pub(crate) async fn drive(
     Ok(ended)
 }
 
-/// Shows what comes, as fast as somebody reads it. Facts are all shown; pieces that come faster are left out.
+/// Shows updates as fast as the reader takes them. All facts are shown; streamed pieces may be dropped.
 async fn shown(mut updates: Updates, view: &mut View) {
     while let Some(update) = updates.next().await {
         out::room(Stream::Out).await;
@@ -146,7 +146,7 @@ fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
         .hint(format!("`windlass runs resume{} {run}` goes on with it", words.log))
 }
 
-/// What the end of a run means for the process: an exit code, and words if it is not 0.
+/// Maps the end of a run to an exit code, and a failure message if it is not 0.
 pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
     let id = run.id();
     match run.standing() {
@@ -204,7 +204,7 @@ fn higher(limit: LimitKind, max: Option<u64>) -> Option<String> {
     }
 }
 
-/// How the conversation goes on with another run.
+/// The command that continues the conversation.
 fn session(run: &Run, words: &Words) -> Option<String> {
     let session = run.state().session()?;
     let file = words.file.as_deref().map_or_else(|| "FILE".to_owned(), quoted);

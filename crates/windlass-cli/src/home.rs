@@ -1,4 +1,4 @@
-//! Where Windlass keeps its files, and which log a command speaks of.
+//! Location of Windlass's files, and the log that a command uses.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
         })
 }
 
-/// Which log.
+/// The log to use.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LogArgs {
     /// The log to use [default: log.db in WINDLASS_HOME]
@@ -98,7 +98,7 @@ impl LogArgs {
         if path.exists() { self.open_at(&path).map(Some) } else { Ok(None) }
     }
 
-    /// What a command that somebody is told to type needs for this log, with a space before it.
+    /// The arguments for this log in suggested commands, with a leading space.
     pub(crate) fn words(&self) -> String {
         self.log
             .as_ref()

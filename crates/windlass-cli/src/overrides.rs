@@ -1,4 +1,4 @@
-//! What the command line says over an agent file.
+//! Command-line overrides of an agent file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use windlass_core::text::nearest;
 use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
 use windlass_runtime::yaml::Place;
 
-/// What the command line says over an agent file.
+/// Command-line overrides of an agent file.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Overrides {
@@ -31,7 +31,7 @@ pub(crate) struct Overrides {
     pub(crate) agents: Vec<(String, PathBuf)>,
 }
 
-/// Reads `NAME=FILE`. The path is made absolute: whoever resumes the run may stand elsewhere.
+/// Reads `NAME=FILE`. The path is made absolute, because the run may be resumed from another directory.
 fn delegate(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, file)) if file.starts_with("http://") || file.starts_with("https://") => {

@@ -28,9 +28,9 @@ pub enum InvalidInput {
     Ended {
         /// The run.
         run: RunId,
-        /// How.
+        /// Final status of the run.
         status: Status,
-        /// What came.
+        /// Kind of the input.
         found: &'static str,
     },
     /// The action is not going on: its result is late, came twice, or belongs to nothing.
@@ -64,13 +64,13 @@ pub enum InvalidInput {
         question: QuestionId,
         /// Its kind.
         kind: QuestionKind,
-        /// What the answer was.
+        /// Kind of the answer.
         found: &'static str,
     },
     /// The edited arguments do not fit the tool's schema.
     #[error("{message}")]
     BadArguments {
-        /// What is wrong and where.
+        /// Validation errors with their places.
         message: String,
     },
     /// The limit must be raised above what was reached.
@@ -90,12 +90,12 @@ pub enum InvalidInput {
     BeyondBudget {
         /// The limit.
         limit: LimitKind,
-        /// What was lent, as people write it.
+        /// The loan, formatted.
         lent: String,
         /// The value given.
         found: String,
     },
-    /// There is nothing that a fork could go on with.
+    /// The base holds nothing to continue.
     #[error("run {run} has nothing to go on with there: it has not begun, or it has ended")]
     NothingToFork {
         /// The base, or the run itself if it has none.
@@ -106,7 +106,7 @@ pub enum InvalidInput {
     Stopping {
         /// The run.
         run: RunId,
-        /// What came.
+        /// Kind of the input.
         found: &'static str,
     },
 }

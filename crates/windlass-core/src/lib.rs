@@ -6,8 +6,8 @@
 //! - [`evolve()`] folds one event into the [`State`];
 //! - [`pending()`] gives the whole set of [`Action`]s that should be going on in that state.
 //!
-//! The loop is these three in a row. A driver adds the log and the work: it appends the events before anybody sees them,
-//! starts the actions that are new, stops those that are gone, and offers the end of each one as the next input.
+//! These three functions form the loop. A driver adds the log and the work: it appends the events before they take effect
+//! outside, starts new actions, stops removed ones, and passes the end of each action back as the next input.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -183,7 +183,7 @@ pub mod run {
     pub use crate::state::{Branched, OpenQuestion, Request};
 }
 
-/// What models are asked and reply.
+/// Requests to models and their replies.
 pub mod model {
     pub use crate::choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
     pub use crate::event::{Purpose, ToolChoice};

@@ -22,20 +22,20 @@ use crate::tool::ToolSpec;
 
 pub use self::transcript::{SUMMARY_PROMPT, transcript};
 
-/// What is sent to a model. Cheap to clone: everything large is shared with the run's state.
+/// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The messages before the conversation: instructions and worked examples.
     pub prompt: Arc<Vec<Arc<Message>>>,
     /// The conversation as it goes out.
     pub messages: Messages,
-    /// All tools; those that are not `offered` are left out, and with [`ToolChoice::None`] all of them.
+    /// All tools. A request leaves out tools that are not `offered`, and every tool under [`ToolChoice::None`].
     pub tools: Arc<Vec<ToolSpec>>,
-    /// Which calls the model may make.
+    /// Calls that the model may make.
     pub choice: ToolChoice,
     /// The JSON Schema that a reply in text must fit.
     pub output_form: Option<Arc<Value>>,
-    /// Which messages carry a marker for the provider's cache, where its wire knows them.
+    /// Messages that carry a marker for the provider's cache, if its wire supports markers.
     pub cache_points: Vec<CachePoint>,
     /// Bytes of text in prompt and messages: the base of token estimates.
     pub bytes: u64,
@@ -49,7 +49,7 @@ pub struct Messages {
     growth: Growth,
 }
 
-/// How the messages of a run's views go on from one call to the next.
+/// How a run's views change from one call to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Growth {
     /// The next view begins with the messages of this one, unless [`History::edits`] has grown.
@@ -76,7 +76,7 @@ impl Messages {
         Self { wording: Some(results), ..self }
     }
 
-    /// How they go on from one call to the next.
+    /// How the messages change from one call to the next.
     pub fn growth(&self) -> Growth {
         self.growth
     }
@@ -91,7 +91,7 @@ impl Messages {
         Self { history: History::default(), ..self.clone() }
     }
 
-    /// How often they were edited: an edit makes messages anew that were there already.
+    /// Number of edits: an edit replaces earlier messages.
     pub fn edits(&self) -> u64 {
         self.history.edits()
     }
@@ -121,7 +121,7 @@ impl Messages {
         self.history.last()
     }
 
-    /// How many messages there are.
+    /// Number of messages.
     pub fn len(&self) -> usize {
         self.history.len()
     }
@@ -154,7 +154,7 @@ impl FromIterator<Arc<Message>> for Messages {
 }
 
 impl State {
-    /// What the model call of this action sends; `None`: no such call is going on.
+    /// The request of the model call with this action; `None`: no such call is in progress.
     pub fn view(&self, action: crate::ActionId) -> Option<View> {
         let ask = self.asked(action)?;
         Some((ask.purpose.rules().view)(self, ask))

@@ -1,18 +1,18 @@
-//! What can go wrong in the harness, the most important of all: a promise that was broken.
+//! Errors of the harness, above all a broken promise.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// What can go wrong.
+/// An error of the harness.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HarnessError {
     /// A promise of Windlass was broken.
     #[error("{place}: {breach}")]
     Broken {
-        /// What was going on.
+        /// The step in progress.
         place: String,
         /// What was expected and what was found.
         breach: String,
@@ -22,7 +22,7 @@ pub enum HarnessError {
     /// The operating system refused something.
     #[error("cannot {what}")]
     System {
-        /// What.
+        /// The missing thing.
         what: String,
         /// Why.
         #[source]
@@ -46,7 +46,7 @@ pub enum HarnessError {
     /// A file system cannot be mounted here.
     #[error("a file system of its own cannot be mounted here: {why}")]
     NoMount {
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// The committed page does not say what was seen.
@@ -81,7 +81,7 @@ impl HarnessError {
         }
     }
 
-    /// What to do about it.
+    /// Advice.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Broken { kept, .. } => Some(format!(

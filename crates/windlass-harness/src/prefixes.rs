@@ -18,14 +18,14 @@ use crate::life::{Life, undisturbed};
 use crate::look::{self, Look};
 use crate::scene::Scene;
 
-/// How many lengths are tried side by side.
+/// Number of lengths tried concurrently.
 const SIDE_BY_SIDE: usize = 2;
 /// The header of a write-ahead file, and of each of its frames, in bytes (SQLite, "WAL-mode File Format", 1).
 const HEADER: u64 = 32;
 /// A frame: its header and a page of 4 KiB.
 const FRAME: u64 = 24 + 4096;
 
-/// Which lengths of a file are tried.
+/// Lengths of a file that are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
     /// Every one.
@@ -51,7 +51,7 @@ impl Lengths {
 /// A database file with its write-ahead file, as they stood at one moment.
 #[derive(Debug)]
 pub struct Files {
-    /// Where they come from, in words.
+    /// Source of the lengths, in words.
     pub name: String,
     /// The database.
     pub database: Vec<u8>,

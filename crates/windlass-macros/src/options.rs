@@ -8,7 +8,7 @@ use syn::{Error, Ident, LitInt, LitStr, Path, Result, Token};
 /// The names that the attribute knows, in the order of its documentation.
 const NAMES: &str = "name, effect, timeout_ms, retries, approve, poll, check, crate";
 
-/// What `#[tool(...)]` says.
+/// Options of `#[tool(...)]`.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
@@ -19,7 +19,7 @@ pub(crate) struct Options {
     pub(crate) approve: bool,
     pub(crate) poll: bool,
     pub(crate) check: Option<Path>,
-    /// Where windlass-tools is.
+    /// Path to windlass-tools.
     pub(crate) room: Option<Path>,
 }
 
@@ -92,7 +92,7 @@ impl Options {
         Ok(())
     }
 
-    /// What no single argument can know.
+    /// Checks across several options.
     fn checked(self) -> Result<Self> {
         match &self.check {
             Some(check) if self.effect.as_ref().is_none_or(|effect| effect != "Once") => {

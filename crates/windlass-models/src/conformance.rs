@@ -21,7 +21,7 @@ use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, StopReason
 
 use crate::{Assembler, Delta, Model, ModelRequest, PrefixCell, assemble};
 
-/// How long a stream has to end after its call was answered or dropped, in milliseconds.
+/// Time for a stream to end after its call was answered or dropped, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
 
 /// A promise that the model does not keep.
@@ -32,7 +32,7 @@ pub struct Broken {
     pub provider: String,
     /// The promise.
     pub promise: &'static str,
-    /// What happened instead.
+    /// What happened instead of the promised behaviour.
     pub found: String,
 }
 

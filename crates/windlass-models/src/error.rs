@@ -42,7 +42,7 @@ pub enum ModelError {
     BadBaseUrl {
         /// The address, without a password.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// A header's name or value cannot be sent (RFC 9110, 5.5).

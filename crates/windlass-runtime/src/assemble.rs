@@ -40,14 +40,14 @@ pub struct Assembly {
     pub warnings: Vec<ToolWarning>,
 }
 
-/// What people want to know about a family of agents, as it is found.
+/// Collects messages for the user while a family of agents is assembled.
 #[derive(Default)]
 struct Told {
     chosen: Vec<String>,
     warnings: Vec<ToolWarning>,
 }
 
-/// An agent file that is sound, but cannot be brought to life here and now.
+/// A valid agent file that cannot be assembled in this environment.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AssembleError {
@@ -119,7 +119,7 @@ pub enum AssembleError {
     NotBuilt {
         /// The agent's file.
         file: String,
-        /// What.
+        /// Kind of the missing part.
         what: &'static str,
         /// The Cargo feature that brings it.
         feature: &'static str,
@@ -178,8 +178,8 @@ pub use family::check_delegates;
 pub use servers::connect;
 pub use services::{FileService, services, with_tools};
 
-/// Brings an agent file to life, and those that it hands tasks to: chooses models, starts tool servers (all of an agent at
-/// once), and builds the agents.
+/// Assembles the agents of a file and of its sub-agents: chooses models, starts tool servers (those of one agent concurrently),
+/// and builds the agents.
 ///
 /// # Errors
 /// Something that the file names cannot be used.

@@ -1,4 +1,4 @@
-//! What of an agent is not as a run knows it.
+//! Differences between an agent and the version that a run recorded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +19,7 @@ pub(crate) struct ChangedTools {
 }
 
 impl Agent {
-    /// What has changed of the tools that the run knows and the agent still has. Those that came or went are looked at
-    /// once the run goes on.
+    /// Changes of tools that both the run and the agent have. Added and removed tools are handled once the run continues.
     pub(crate) fn changed_since(&self, state: &State) -> Option<ChangedTools> {
         let (known, fresh) = (state.own_tools(), self.refresh());
         let now = |tool: &ToolSpec| {
@@ -76,7 +75,7 @@ impl Agent {
         differing(known, &fresh).iter().any(|(_, parts)| parts.iter().any(|part| **part == *LITERALS))
     }
 
-    /// What of this agent is not as a run knows it, in words.
+    /// Differences between this agent and the version that a run recorded, in words.
     pub(crate) fn changes_since(&self, state: &State) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(known) = state.seals() {
@@ -112,7 +111,7 @@ impl Agent {
     }
 }
 
-/// A tool as it is described, whether it can be reached just now or not.
+/// Describes a tool as if it were available.
 pub(crate) fn reachable(tool: &ToolSpec) -> ToolSpec {
     let mut tool = tool.clone();
     tool.offer = Offer::Offered;

@@ -51,7 +51,7 @@ const INBOX: usize = 64;
 /// Maximum number of consecutive invalid answers before the driver stops asking.
 const WRONG_ANSWERS: u32 = 100;
 
-/// Something that somebody in this process sends to a run, and where the answer goes.
+/// An input sent from this process, with the channel for its result.
 pub(crate) struct Sent {
     pub(crate) what: InputKind,
     pub(crate) reply: Option<oneshot::Sender<Result<(), InvalidInput>>>,
@@ -84,19 +84,19 @@ pub(crate) struct Driver {
     broken: Broken,
     /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
     leave: CancellationToken,
-    /// What its model calls draw on, where it shares a limit with others.
+    /// Account for its model calls, if it shares a limit.
     account: Option<Arc<SharedAccount>>,
-    /// `None`: nobody wants to know.
+    /// `None`: tracing is off.
     trace: Option<Box<RunTrace>>,
 }
 
-/// What comes next for a run.
+/// The next event for a driver.
 enum Next {
     Sent(Box<Sent>),
     Posted(Result<Vec<Posted>, StoreError>),
     ToolsChanged,
     Ended(InputKind),
-    /// The person at hand is gone.
+    /// The interactive user has left.
     Alone,
     /// The run is to be laid down.
     Leave,
@@ -223,7 +223,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What the process before us left running must not have its effect after we settled what became of it.
+    /// Stops work left over from the previous process, so that it has no effect after its outcome was settled.
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
             let tool = self.agent.tool_of(&self.state, open)?;
@@ -249,7 +249,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The tools that a run knows are those that the agent has now.
+    /// Updates the run's tools to those that the agent has now.
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
         let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;
@@ -358,7 +358,7 @@ impl Driver {
         }
     }
 
-    /// Whether nothing here can bring the run on: it waits for somebody outside.
+    /// Whether the run waits only for outside input.
     fn parked(&self) -> bool {
         let suspended = self.state.standing() == RunState::Suspended;
         // A timer that is due already must not be left for whoever looks next.
@@ -405,8 +405,8 @@ impl Driver {
     }
 }
 
-/// What a hook made of the tools that are offered stays, whatever else changes about them; so does the list of agents that
-/// could be reached when the run began (KAOS): the prompt must not change with every try.
+/// Keeps a hook's changes of the offered tools when the tools themselves change, and the list of agents that were available
+/// when the run began (KAOS), because the prompt must not change between attempts.
 fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Arc<Vec<ToolSpec>> {
     let kept = fresh.iter().map(|tool| {
         let mut tool = tool.clone();
@@ -426,7 +426,7 @@ fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Pol
     change.as_mut().poll(context).map(|watches| *changes = Some(Box::pin(changed(watches))))
 }
 
-/// How the log lists the run.
+/// The run's state for listings.
 fn standing(state: &State) -> RunState {
     match state.standing() {
         // It is suspended, and its hold given up, by `park`: once the driver really leaves.

@@ -1,4 +1,4 @@
-//! What can go wrong with agents and runs.
+//! Errors of agents and runs.
 
 use thiserror::Error;
 
@@ -50,9 +50,9 @@ pub enum Error {
         agent: String,
         /// The name.
         name: Text,
-        /// Where the first comes from.
+        /// Source of the first one.
         first: Text,
-        /// Where the second comes from.
+        /// Source of the second one.
         second: Text,
     },
     /// The agent cannot be built: too many branches stand one under another.
@@ -83,13 +83,13 @@ pub enum Error {
     BadInput {
         /// The agent.
         agent: String,
-        /// What is wrong, and where.
+        /// The error and its place.
         fault: String,
     },
     /// A typed input is no object.
     #[error("the input is no JSON object: {fault}")]
     NoObject {
-        /// What is wrong.
+        /// The error.
         fault: String,
     },
     /// The output is no value of the type that is asked for.
@@ -160,10 +160,10 @@ pub enum Error {
         expected: String,
         /// Name and digest of the one given.
         found: String,
-        /// What is not as it was, in words, as far as that is known.
+        /// Known differences, in words.
         changes: Vec<String>,
     },
-    /// No agent of that name is at hand to resume the run.
+    /// No agent of that name is available to resume the run.
     #[error("run {run} belongs to agent `{agent}`, which is not here")]
     UnknownAgent {
         /// The run.
@@ -200,7 +200,7 @@ pub enum Error {
     NotCut {
         /// The run.
         run: RunId,
-        /// How it ended.
+        /// Final status.
         status: Status,
     },
     /// A run from elsewhere is not sound.
@@ -210,7 +210,7 @@ pub enum Error {
         run: RunId,
         /// The event.
         seq: u64,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// A line of an export cannot be read, or does not follow the lines before it.
@@ -218,7 +218,7 @@ pub enum Error {
     BadExport {
         /// The number of the line.
         line: u64,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// An export was written by a newer version.
@@ -234,7 +234,7 @@ pub enum Error {
     /// An export holds no run.
     #[error("the export holds no run")]
     EmptyExport,
-    /// There is another run of that id.
+    /// A different run has this id.
     #[error("run {run} is here already, and differs from event {seq} on")]
     ImportDiffers {
         /// The run.
@@ -242,25 +242,25 @@ pub enum Error {
         /// The first event that differs.
         seq: u64,
     },
-    /// There is no such event to begin a fork after.
+    /// The run has no event with this number to fork after.
     #[error("run {run} has {version} events, expected one of them, found event {at}")]
     NoSuchEvent {
         /// The run.
         run: RunId,
         /// The event that was asked for.
         at: u64,
-        /// How many there are.
+        /// Number of its events.
         version: u64,
     },
     /// The process died too often during one model call of the run.
     #[error("run {run} is left alone: {attempts} attempts at one model call were lost with their processes")]
     LostAttempts {
-        /// The run: the one that was to go on, or one that does a task of it.
+        /// The run that was to be resumed, or one of its child runs.
         run: RunId,
-        /// How many attempts were lost in a row.
+        /// Number of consecutive lost attempts.
         attempts: u32,
     },
-    /// A run is named as the one that does a task of another run, which did not hand it over.
+    /// A run claims to be a child of a run that did not start it.
     #[error("run {run} does no task of run {parent}")]
     NotHandedOver {
         /// The run.
@@ -385,7 +385,7 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What a run's agent is now.
+/// Error for a run whose agent has changed.
 fn other_agent(run: RunId, expected: &str, found: &str, changes: &[String]) -> String {
     if changes.is_empty() {
         return format!("run {run} belongs to agent `{expected}`, found `{found}`");

@@ -1,4 +1,4 @@
-//! What a run is given: text, messages, or an object that fits the agent's input schema.
+//! Inputs of a run: text, messages, or an object that matches the agent's input schema.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ impl RunMessages {
 }
 
 impl Agent {
-    /// What a run starts from, and what its templates see as `input`.
+    /// Converts an input into the run's start and the templates' `input` value.
     pub(crate) fn take_input(&self, input: RunMessages) -> Result<(RunInput, Value), Error> {
         let RunMessages { messages, object } = input;
         let object = match (object, self.input_schema()) {
@@ -135,7 +135,7 @@ impl Agent {
         Ok((messages_input(all), Value::Object(object)))
     }
 
-    /// What templates saw as `input` when a run began with this.
+    /// The templates' `input` value of a run that began with `input`.
     pub(crate) fn seen_input(&self, input: &RunInput) -> Value {
         let text = match input {
             RunInput::Messages(messages) => {

@@ -10,7 +10,7 @@ use windlass_core::{State, ToolSpec};
 use windlass_store::Payloads;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
-/// How many handles an error names.
+/// Maximum number of handles in an error.
 const NAMED: usize = 10;
 /// The most bytes by which a character may stand over an end of a range.
 const CHARACTER: u64 = 4;

@@ -44,8 +44,8 @@ pub enum Update {
         /// More of its arguments.
         args: Arc<str>,
     },
-    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow;
-    /// the last one of a run that ends with a model's output equals it, and comes once it is durable.
+    /// The partial output while the model writes it. Within a model call, members only appear or grow. The last partial of a
+    /// run that ends with a model's output equals it, and is sent once the output is durable.
     Partial {
         /// The model call.
         action: ActionId,
@@ -61,7 +61,7 @@ pub enum Update {
     Events(Batch),
     /// A line that the agent's preset logs.
     Log(LogLine),
-    /// An input was refused: somebody sent something that did not fit. The run goes on.
+    /// An invalid input was refused. The run continues.
     Refused {
         /// Why.
         invalid: Arc<windlass_core::InvalidInput>,
@@ -69,7 +69,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// What stands so far of an output of that type. `None`: this is another update, or a piece that does not fit yet.
+    /// The partial output as a `T`. `None`: this is another update, or the value does not deserialize yet.
     pub fn partial_as<T: Partially>(&self) -> Option<T::Partial> {
         if let Self::Partial { output, .. } = self { T::Partial::deserialize(&**output).ok() } else { None }
     }

@@ -23,7 +23,7 @@ use crate::hooks::{self, Step, StepHook};
 use crate::off_thread::off_thread;
 use crate::people::People;
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
@@ -41,7 +41,7 @@ pub(crate) struct ToolWork {
     pub(crate) environment: Arc<dyn Environment>,
 }
 
-/// What a tool is told of the call. The key is the same for every try, also in a fork.
+/// The context of a tool call. The idempotency key is the same for every attempt, also in a fork.
 pub(crate) fn context(
     state: &State,
     call: &CallId,
@@ -149,7 +149,7 @@ fn outcome(ended: Result<ToolResult, Box<dyn Any + Send>>) -> CallOutcome {
     }
 }
 
-/// Puts a question to the person at hand. `None`: that person left or panicked, and the question stays open.
+/// Asks the interactive user a question. `None`: the user left or the code panicked; the question stays open.
 pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<InputKind> {
     let id = question.id.clone();
     let answer =
@@ -163,7 +163,7 @@ pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQue
     }
 }
 
-/// Whether the person at hand would answer that; one that panics would not.
+/// Whether the interactive user would answer that question; a panic counts as no.
 pub(crate) fn answers(people: &dyn People, state: &State, question: &OpenQuestion) -> bool {
     catch_unwind(AssertUnwindSafe(|| people.answers(state, question))).unwrap_or(false)
 }

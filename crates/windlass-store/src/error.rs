@@ -1,4 +1,4 @@
-//! What can go wrong with a log.
+//! Errors of a log.
 
 use std::path::PathBuf;
 
@@ -71,17 +71,17 @@ pub enum StoreError {
         /// The id.
         run: RunId,
     },
-    /// Somebody else appended first.
+    /// Another writer appended first.
     #[error("run {run} has {found} events, expected {expected}")]
     Conflict {
         /// The run.
         run: RunId,
-        /// What the append expected.
+        /// The expected version.
         expected: u64,
-        /// What there is.
+        /// The actual version.
         found: u64,
     },
-    /// The hold was lost to somebody else.
+    /// The lease was taken over by another holder.
     #[error("run {run} was taken over by {holder} (epoch {current}, ours was {ours})")]
     Fenced {
         /// The run.
@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The current epoch.
         current: u64,
     },
-    /// Nobody holds the run: the lease under which this is written was given up.
+    /// The lease of this write was released.
     #[error("run {run} is not held; its last hold had epoch {epoch}")]
     NotHeld {
         /// The run.
@@ -101,12 +101,12 @@ pub enum StoreError {
         /// The epoch of the last hold.
         epoch: u64,
     },
-    /// Somebody alive holds the run.
+    /// The run has a live holder.
     #[error("run {run} is held by {holder}")]
     Held {
         /// The run.
         run: RunId,
-        /// Who.
+        /// The holder.
         holder: String,
     },
     /// The posted input is gone: it was used already.
@@ -159,7 +159,7 @@ pub enum StoreError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// Who.
+        /// The holder.
         #[source]
         holder: LockHolder,
     },
@@ -168,7 +168,7 @@ pub enum StoreError {
     Gone {
         /// The file.
         path: PathBuf,
-        /// What became of it.
+        /// What happened to the file.
         how: Taken,
     },
     /// The disk is full.
@@ -176,7 +176,7 @@ pub enum StoreError {
     Full {
         /// The file.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },

@@ -31,16 +31,16 @@ use child::{Finished, Limits, STDERR_TAIL};
 use gate::Gate;
 use words::Word;
 
-/// What a command inherits; nothing else of the environment reaches it.
+/// Inherited environment variables; a command gets no others.
 pub const INHERITED: [&str; 2] = ["PATH", "HOME"];
 
 /// The variable that tells a command its idempotency key, and by which what a dead process left running is found.
 const KEY_VARIABLE: &str = "WINDLASS_IDEMPOTENCY_KEY";
 
-/// How much a command may write to stdout, in bytes, if its settings do not say otherwise.
+/// Default maximum size of a command's stdout, in bytes.
 pub const MAX_STDOUT: usize = 50 * 1000 * 1000;
 
-/// How long a command may go on after SIGTERM before its group is killed, if its settings do not say otherwise.
+/// Default grace period between SIGTERM and SIGKILL for a command's process group.
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// A command as an agent file describes it.
@@ -52,13 +52,13 @@ pub struct CommandSettings {
     /// The program and its arguments. `{param}` is the place of an argument within a word (`{{` is a brace); a word with
     /// a place whose argument is not given is left out. The program itself has no places.
     pub run: Vec<String>,
-    /// What it does, for the model.
+    /// Description for the model.
     #[serde(default)]
     pub description: String,
     /// JSON Schema of the arguments, an object; if there is none: a required text for each place in `run`.
     #[serde(default)]
     pub parameters: Option<Value>,
-    /// What running it twice would do; if it is not said: `once`, since nobody knows.
+    /// Effect of running it twice; default `once`, because it is unknown.
     #[serde(default)]
     pub effect: Option<Effect>,
     /// A command line that says, after a crash, whether a call happened: exit code 0 for yes, with the result on stdout,
@@ -68,10 +68,10 @@ pub struct CommandSettings {
     /// Whether arguments may begin with `-`, and so be options.
     #[serde(default)]
     pub dashes: bool,
-    /// How much it may write to stdout, in bytes. Default: [`MAX_STDOUT`].
+    /// Maximum size of stdout, in bytes. Default: [`MAX_STDOUT`].
     #[serde(default)]
     pub max_stdout: Option<usize>,
-    /// How long it may go on after a cancel, in milliseconds. Default: [`GRACE`].
+    /// Grace period after a cancel, in milliseconds. Default: [`GRACE`].
     #[serde(default)]
     pub grace_ms: Option<u64>,
 }
@@ -361,7 +361,7 @@ fn result(stdout: Vec<u8>) -> String {
     text
 }
 
-/// How the command ended, with what it said last.
+/// Error of a failed command, with the end of its output.
 fn failure(finished: &Finished) -> ToolError {
     let said = String::from_utf8_lossy(&finished.stderr);
     let said = mask_and_cut(&said, STDERR_TAIL);

@@ -9,9 +9,9 @@ pub enum ToolSetError {
     Clash {
         /// The name.
         name: String,
-        /// Where the first one comes from.
+        /// Source of the first tool.
         first: String,
-        /// Where the second one comes from.
+        /// Source of the second tool.
         second: String,
     },
     /// A tool has a name that Windlass keeps for its own.
@@ -19,7 +19,7 @@ pub enum ToolSetError {
     Reserved {
         /// The name.
         name: String,
-        /// Where the tool comes from.
+        /// Source of the tool.
         origin: String,
     },
     /// No provider would take the name.
@@ -27,7 +27,7 @@ pub enum ToolSetError {
     BadName {
         /// The name.
         name: String,
-        /// Where the tool comes from.
+        /// Source of the tool.
         origin: String,
     },
     /// The parameters are no JSON Schema of an object.
@@ -35,9 +35,9 @@ pub enum ToolSetError {
     BadSchema {
         /// The tool.
         name: String,
-        /// Where it comes from.
+        /// Source of the tool.
         origin: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// The parameters are a JSON Schema that is not taken in.
@@ -45,7 +45,7 @@ pub enum ToolSetError {
     SchemaRefused {
         /// The tool.
         name: String,
-        /// Where it comes from.
+        /// Source of the tool.
         origin: String,
         /// Why.
         #[source]
@@ -56,7 +56,7 @@ pub enum ToolSetError {
     BadSettings {
         /// The tool.
         name: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// A service has no tool of that name.

@@ -1,4 +1,4 @@
-//! What people should know of the tools that a server lists.
+//! Warnings about the tools that a server lists.
 
 use std::fmt;
 

@@ -73,7 +73,7 @@ struct Chat {
     total: Total,
 }
 
-/// What the conversation has used so far.
+/// Usage of the conversation so far.
 #[derive(Debug, Default)]
 struct Total {
     turns: u64,
@@ -222,7 +222,7 @@ impl Chat {
         }
     }
 
-    /// The last run of a conversation may wait for somebody, or may have been interrupted: it comes first.
+    /// Continues the last run of a conversation first if it is suspended or was interrupted.
     async fn unfinished(&mut self) -> Result<(), Failure> {
         let filter = RunFilter { session: Some(self.session.clone()), limit: 1, ..RunFilter::default() };
         let Some(last) = self.agent.log().list(filter).await?.into_iter().next() else { return Ok(()) };

@@ -35,7 +35,7 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// How something stands.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Ok,
@@ -48,9 +48,9 @@ pub(crate) enum Standing {
 pub(crate) struct Finding {
     standing: Standing,
     what: String,
-    /// How it is.
+    /// Details.
     detail: String,
-    /// What to do about it.
+    /// Advice.
     todo: Option<String>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Only commands that talk to somebody need a runtime.
+/// Runs a command that is asynchronous; other commands need no runtime.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Internal, "the runtime cannot start").cause(error.to_string())

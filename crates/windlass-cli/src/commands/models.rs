@@ -15,7 +15,7 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::words::{cut, span, usage};
 
-/// How many characters of a model's reply are shown.
+/// Maximum number of characters shown of a model's reply.
 const REPLY_CHARS: usize = 80;
 
 const HELP: &str = "\

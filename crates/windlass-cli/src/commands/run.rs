@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     /// The agent file
     #[arg(value_name = "FILE", required_unless_present = "from_env")]
     file: Option<PathBuf>,
-    /// What the agent is told; `-`, or nothing where stdin is no terminal: read from stdin
+    /// Input for the agent; `-`, or omitted when stdin is not a terminal: read from stdin
     #[arg(value_name = "INPUT")]
     input: Option<String>,
     /// Take the agent from the environment instead of a file, with the variables of KAOS' agent container:
@@ -109,12 +109,12 @@ fn from_environment(
     Ok((PathBuf::from(from_env::NAME), told))
 }
 
-/// A name for a conversation that nobody named.
+/// Returns a fresh id for an unnamed conversation.
 pub(crate) fn new_session() -> SessionId {
     SessionId::from(uuid::Uuid::now_v7().simple().to_string())
 }
 
-/// Who answers questions: whoever sits at the terminal.
+/// The user at the terminal, who answers questions.
 pub(crate) fn people() -> Option<Arc<dyn People>> {
     Terminal::open().map(|terminal| terminal as Arc<dyn People>)
 }

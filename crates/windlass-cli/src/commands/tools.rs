@@ -29,9 +29,9 @@ use crate::stdin;
 use crate::view::warnings;
 use crate::view::words::{cut, name, span};
 
-/// How many characters of a description a line shows.
+/// Maximum number of characters shown of a description.
 const DESCRIPTION_CHARS: usize = 80;
-/// How long a tool has to stop after Ctrl-C or its timeout.
+/// Time for a tool to stop after Ctrl-C or its timeout.
 const GRACE: Duration = Duration::from_secs(2);
 
 const HELP: &str = "\
@@ -107,7 +107,7 @@ struct Found {
 }
 
 impl Found {
-    /// What cannot be used just now, by name. A service is set up for the question.
+    /// The unavailable services and servers, by name. A service is set up for the check.
     async fn health(&self) -> Vec<(String, ServiceError)> {
         let asked = self.services.iter().map(|found| async {
             let health = found.service.health().await;

@@ -20,7 +20,7 @@ use super::Paper;
 use super::words::{LINE_CHARS, count, cut, limit_detail, name, outcome, span, usage};
 use crate::out::{self, Style};
 
-/// How much is shown of a run.
+/// Level of detail for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Only the answer and errors.
@@ -35,7 +35,7 @@ pub(crate) enum Detail {
 #[derive(Debug)]
 pub(crate) struct Plain {
     detail: Detail,
-    /// Whether questions are shown here: where nobody at this terminal is asked them.
+    /// Whether to show questions: they are shown if the user at this terminal is not asked them.
     pub(super) questions: bool,
     /// Whether the run's id is left out.
     pub(super) brief: bool,
@@ -53,7 +53,7 @@ struct Turn {
     action: Option<ActionId>,
     /// Everything that came.
     text: String,
-    /// How much of it was shown, in bytes.
+    /// Number of its bytes that were shown.
     shown: usize,
     reasoning: String,
 }
@@ -111,7 +111,7 @@ impl Plain {
         }
     }
 
-    /// What comes next on stderr must not stand within a line of the answer; and one reply must not run into the next.
+    /// Ends the answer's current line before output to stderr, and between two replies.
     fn end_line(&mut self) {
         if out::within_line() {
             self.paper.piece("\n");
@@ -248,7 +248,7 @@ impl Plain {
             Turn { text: self.turn.text.clone(), shown: self.turn.shown, action, reasoning: String::new() };
     }
 
-    /// The reply is whole: whatever of this text was not shown is shown now.
+    /// The reply is complete: shows the rest of its text.
     fn settle(&mut self, text: &str) {
         let shown = self.turn.text.get(..self.turn.shown).unwrap_or_default();
         if !text.starts_with(shown) {

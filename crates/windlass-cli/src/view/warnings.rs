@@ -5,7 +5,7 @@ use windlass_tools::ToolWarning;
 
 use super::words::count;
 
-/// How many warnings people are shown; a server has up to a thousand tools.
+/// Maximum number of warnings shown; a server may have a thousand tools.
 const SHOWN: usize = 10;
 
 /// The lines for people: the first ones, and how many more there are.

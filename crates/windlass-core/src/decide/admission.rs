@@ -18,11 +18,11 @@ use crate::state::Closing;
 pub(super) enum Refusal {
     /// A limit is used up, or too little of it is left.
     Limit {
-        /// Which.
+        /// The limit.
         limit: LimitKind,
-        /// What was reached of it.
+        /// Usage of that limit.
         reached: u64,
-        /// What the call would have reserved, where that is more than what is left.
+        /// Reservation of the call, if it exceeds what is left.
         needed: u64,
     },
     /// The price of this model is unknown, and cost is limited.
@@ -39,14 +39,14 @@ impl Refusal {
 /// A model call that is to begin.
 struct Wanted<'c> {
     next: &'c TurnStarted,
-    /// What is counted before it: the run's ledger, with what the attempt before it used.
+    /// The run's ledger including the usage of the previous attempt.
     ledger: &'c Ledger,
-    /// What it may use.
+    /// Upper bound of the call.
     need: Need,
 }
 
 impl Decision {
-    /// Begins a model call if it is admitted. If not, the run ends at the limit, as the limit's policy says.
+    /// Begins a model call if it is admitted; otherwise ends the run at the limit under the limit's policy.
     pub(super) fn begin(&mut self, next: TurnStarted) {
         match self.admits(&self.state.ledger, &next) {
             Ok(()) => self.record(next),

@@ -31,8 +31,8 @@ impl Decision {
         self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, order, lent });
     }
 
-    /// What the next run that does a task may use of what is left of the limits on tokens and cost. Where it is not bound by
-    /// a limit of this run but by that of one above, it draws on the same account.
+    /// Budget for the next child run from the remaining limits on tokens and cost. Where only a limit of an ancestor applies,
+    /// the child draws on the ancestor's account.
     fn lend(&self) -> Budget {
         let state = &self.state;
         let share = state.setup.policy.bounds.share;
@@ -51,7 +51,7 @@ impl Decision {
         if lent.is_unlimited() { Budget::default() } else { lent }
     }
 
-    /// Has the run of a task brought to its end that nobody works on: this run is being stopped.
+    /// Ends an idle child run because this run is being stopped.
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
         self.hand_over(open, run, TaskOrder::Stop, open.lent);
@@ -111,7 +111,7 @@ impl Decision {
     }
 }
 
-/// How a task ended, and what it used.
+/// Outcome and usage of a task.
 pub(super) struct Done {
     pub(super) outcome: CallOutcome,
     pub(super) usage: Usage,

@@ -1,4 +1,4 @@
-//! Forks: a run that goes on from where its base stood, in the middle of whatever that did.
+//! Forks: a run that continues from its base's state, including the base's work in progress.
 //!
 //! The fold has taken over the base's state. Here everything that was going on there begins anew, as after a take-over:
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.

@@ -42,7 +42,7 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
 pub struct Accepted {
     /// The events of one append.
     pub events: Vec<Event>,
-    /// What is stored with them, so that [`rebuild`](crate::rebuild) makes the input of them again.
+    /// Stored with the events, so that [`rebuild`](crate::rebuild) recovers the input.
     pub cause: Cause,
     /// The state after them.
     pub state: State,
@@ -74,9 +74,9 @@ pub(crate) struct Decision {
     at: Millis,
     /// By how much the input's clock lies behind the run's.
     behind: Option<Millis>,
-    /// What the agent's own check has against the output of the reply that came.
+    /// Objection of the agent's own check to the output of the reply.
     objection: Option<Text>,
-    /// What checking its calls may still take.
+    /// Remaining check budget of its calls.
     checks: Checks,
 }
 

@@ -10,7 +10,7 @@ use crate::open_call::{InBase, OpenCall, Origin, Stage};
 use crate::policy::{Hooks, LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
-/// Who began what was going on.
+/// The run that began the work in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Began {
     /// The same agent.
@@ -26,7 +26,7 @@ struct NewBeginning {
     at: Millis,
     /// Its number.
     seq: u64,
-    /// Who began what was going on.
+    /// The run that began the work in progress.
     began: Began,
 }
 
@@ -114,8 +114,8 @@ impl State {
     }
 }
 
-/// A call that another agent has begun, as one that waits for the gate: nobody here has allowed it, and the answer of
-/// somebody over there to a question of its task is none. What it had begun is lost: its effect says what follows.
+/// Turns a call begun by another run back into one that waits at the gate: it has no approval in this run, and an answer to a
+/// question of its task there does not count here. The work itself is lost; the call's effect decides what follows.
 fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
     let lost = matches!(open.stage, Stage::Running { .. } | Stage::Delegated { .. });
     let ended = lost && open.known().is_some_and(|known| known.outcome.is_some());

@@ -12,21 +12,21 @@ use super::fault::{SchemaFault, UncheckedPattern};
 use super::graph::{self, Graph};
 use super::lenient::rewritten;
 
-/// How many steps a check may take. A step is a keyword that is applied to a value, or some bytes of a text.
+/// Maximum number of steps of a check. A step is a keyword applied to a value, or some bytes of a text.
 pub const MAX_CHECK_STEPS: u64 = 500_000;
-/// How many steps the checks of one reply may take together, those of counting included.
+/// Maximum number of steps of all checks of one reply, counting included.
 const MAX_REPLY_STEPS: u64 = 4 * MAX_CHECK_STEPS;
 /// A coarse bound on a check's cost will do up to this share of the steps that are left: beyond, they are counted.
 const COARSE_SHARE: u64 = 16;
-/// How many faults one message names.
+/// Maximum number of faults in one message.
 const FAULTS_SHOWN: usize = 5;
-/// How many faults are put in order to find those that are named.
+/// Maximum number of faults that are sorted to select those to show.
 const MAX_FAULTS: usize = 1_000;
-/// How many bytes of a fault's place, and of its text, are shown.
+/// Maximum number of bytes shown of a fault's place and of its text.
 const FAULT_BYTES: usize = 2_000;
-/// How many patterns that go unchecked are named.
+/// Maximum number of unchecked patterns that are named.
 const UNCHECKED_NAMED: usize = 20;
-/// How large a compiled pattern may be, in bytes. Its states are bounded before.
+/// Maximum size of a compiled pattern, in bytes. Its number of states is bounded first.
 const PATTERN_BYTES: usize = 64 << 20;
 
 /// A JSON Schema (2020-12) that was taken in: it is bounded, its patterns are matched in linear time, and it refers to
@@ -46,7 +46,7 @@ pub struct Checker {
     validator: jsonschema::Validator,
     graph: Graph,
     rate: Option<Cost>,
-    /// How many keywords it has, with its references followed.
+    /// Number of keywords, with references followed.
     weight: u64,
     unchecked: Vec<UncheckedPattern>,
 }
@@ -153,7 +153,7 @@ impl Checker {
         Err(Misfit::Faults(self.faults(value)))
     }
 
-    /// At most how many steps it takes to check a value (`None`: more than that), and how many it took to say so.
+    /// Upper bound for the steps of checking a value (`None`: more than `most`), and the steps that it took to compute it.
     fn cost_within(&self, value: &Value, most: u64) -> (Option<Cost>, u64) {
         // Most schemas and values are so small that a coarse bound will do.
         let coarse = self.rate.map(|rate| rate.times(weight(value)));
@@ -167,13 +167,13 @@ impl Checker {
         }
     }
 
-    /// At most how many steps it takes to check a value; `None`: too many to count.
+    /// Upper bound for the steps of checking a value; `None`: too many to count.
     #[cfg(test)]
     pub(super) fn cost(&self, value: &Value) -> Option<Cost> {
         self.cost_within(value, MAX_CHECK_STEPS).0
     }
 
-    /// What is wrong with a value, in a stable order.
+    /// The faults of a value, in a stable order.
     fn faults(&self, value: &Value) -> String {
         let mut errors = self.validator.iter_errors(value);
         let mut faults: Vec<(String, String)> =
@@ -193,7 +193,7 @@ impl Checker {
         shown.join("; ")
     }
 
-    /// How many keywords the schema has once its references are followed.
+    /// Number of keywords of the schema once its references are followed.
     pub fn weight(&self) -> u64 {
         self.weight
     }

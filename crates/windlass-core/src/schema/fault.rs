@@ -81,11 +81,11 @@ pub struct UncheckedPattern {
 }
 
 impl UncheckedPattern {
-    /// What to do about it.
+    /// Advice for the author of the schema.
     pub const HELP: &str = "write it without look-around and back references, with smaller repetitions, or say in the description what is meant";
 }
 
-/// How many characters of a pattern are shown.
+/// Maximum number of characters of a pattern that are shown.
 const SHOWN_CHARS: usize = 80;
 
 impl fmt::Display for UncheckedPattern {

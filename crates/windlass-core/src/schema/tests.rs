@@ -301,7 +301,7 @@ fn the_checks_of_one_reply_share_their_steps() {
     assert!((1_010..1_024).contains(&refused), "{refused} were refused");
 }
 
-/// A thousand ordinary calls at once are far from the bound, whatever a coarse look at them says.
+/// A thousand ordinary calls at once stay far below the bound, even by a coarse estimate.
 #[test]
 fn many_ordinary_calls_of_one_reply_are_checked() {
     let field =

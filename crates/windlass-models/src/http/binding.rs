@@ -1,4 +1,4 @@
-//! What decides where calls go, without what only lets them in.
+//! Destination of calls, without credentials.
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};

@@ -38,7 +38,7 @@ pub enum HttpError {
     BadAddress {
         /// The address, secrets masked.
         address: String,
-        /// What is wrong with it.
+        /// The error.
         reason: &'static str,
     },
     /// The connection took too long to be made.
@@ -176,7 +176,7 @@ impl Route {
         Ok(Self { origin: address.clone(), authority: authority.clone(), via, pool })
     }
 
-    /// What the request line says for a path of this server.
+    /// The request target for a path of this server.
     pub(crate) fn line(&self, path: &Uri) -> Uri {
         let path = path.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         let mut parts = http::uri::Parts::default();

@@ -9,7 +9,7 @@ use windlass_core::secret::{mask, mask_url_parts};
 use crate::ModelError;
 use crate::wires::WireFacts;
 
-/// Where one server's API is.
+/// Address of a server's API.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     /// The base URL, its path without a slash at the end.

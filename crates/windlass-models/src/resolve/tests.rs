@@ -6,7 +6,7 @@ fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + S
     move |name| variables.iter().find(|(have, _)| *have == name).map(|(_, value)| (*value).to_owned())
 }
 
-/// Where the calls of these settings would go.
+/// Destination of calls with these settings.
 fn address(settings: &ModelSettings, variables: &[(&str, &str)]) -> String {
     let adapter = resolve_server(settings, &env(variables)).expect("it resolves");
     let path = adapter.server().wire.path("x", false);

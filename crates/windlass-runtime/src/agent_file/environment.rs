@@ -10,8 +10,8 @@ use super::{AgentFile, AgentFileError};
 
 impl AgentFile {
     /// Reads an agent from the variables of KAOS' agent container, with KAOS' loop: `AGENT_NAME`, `AGENT_DESCRIPTION`,
-    /// `AGENT_INSTRUCTIONS`, `MODEL_API_URL`, `MODEL_NAME`, `MCP_SERVERS`, `AGENTIC_LOOP_MAX_STEPS`, `MEMORY_…`. `name`
-    /// stands for the file in messages.
+    /// `AGENT_INSTRUCTIONS`, `MODEL_API_URL`, `MODEL_NAME`, `MCP_SERVERS`, `AGENTIC_LOOP_MAX_STEPS`, `MEMORY_…`. Messages show
+    /// `name` as the file.
     ///
     /// # Errors
     /// A variable is missing or cannot be used.

@@ -1,4 +1,4 @@
-//! What can be wrong with an agent file.
+//! Errors of agent files.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::yaml::{Place, Problem, YamlError};
 
-/// An agent file that cannot be used. Whatever has a place prints as `FILE:LINE:COL: message`.
+/// An invalid agent file. Errors with a place print as `FILE:LINE:COL: message`.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AgentFileError {
@@ -43,7 +43,7 @@ pub enum AgentFileError {
         name: String,
         /// Its value.
         found: String,
-        /// What was expected.
+        /// The expected form.
         expected: &'static str,
     },
     /// A variable names agents on the network, which this version cannot reach yet.
@@ -57,7 +57,7 @@ pub enum AgentFileError {
     Later {
         /// The file.
         file: String,
-        /// Where.
+        /// Position of the error.
         place: Place,
         /// The key, as a dotted path.
         path: String,
@@ -78,7 +78,7 @@ impl AgentFileError {
         }
     }
 
-    /// What to do about it.
+    /// Advice for the author of the file.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Read { .. } | Self::BadVariable { .. } => None,
@@ -98,7 +98,7 @@ impl AgentFileError {
         }
     }
 
-    /// Where it is, if it has a place.
+    /// Position of the error, if it has one.
     pub fn position(&self) -> Option<Place> {
         match self {
             Self::Read { .. }

@@ -257,7 +257,7 @@ impl<T: JsonSchema> JsonSchema for Pairs<T> {
 
 /// A type with a short form, which is a text.
 pub(super) trait Short {
-    /// What errors say is expected.
+    /// The expected form, for errors.
     const EXPECTED: &'static str;
 }
 

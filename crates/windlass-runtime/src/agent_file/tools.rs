@@ -38,17 +38,17 @@ pub enum ToolEntry {
 pub struct McpEntry {
     /// Its name.
     pub name: String,
-    /// How to reach it.
+    /// How to reach the server.
     pub peer: McpPeer,
-    /// What is put before its tools' names, with `__` between; `None`: the server's name.
+    /// Prefix of its tools' names, followed by `__`; `None`: the server's name.
     pub prefix: Option<String>,
     /// Whether the agent goes on without it where it is not there.
     pub optional: bool,
     /// Whether the server's hints decide the effect of its tools.
     pub trust: bool,
-    /// What is said of all its tools. Its `prefix` is never set.
+    /// Settings for all its tools. `prefix` is never set.
     pub overrides: ToolOverrides,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
@@ -59,7 +59,7 @@ pub enum McpPeer {
     Stdio {
         /// The program and its arguments.
         command: Vec<String>,
-        /// What its environment holds.
+        /// Environment variables of the process.
         env: Vec<(String, Secret)>,
     },
     /// A streamable HTTP endpoint.
@@ -74,15 +74,15 @@ pub enum McpPeer {
 /// A built-in tool.
 #[derive(Clone, Debug)]
 pub struct BuiltinEntry {
-    /// Which.
+    /// The tool.
     pub tool: Builtin,
     /// The folders that file tools may look into; empty: not given.
     pub folders: Vec<PathBuf>,
     /// The hosts that `fetch` may call; empty: not given.
     pub hosts: Vec<String>,
-    /// What is said of it.
+    /// Settings for the tool.
     pub overrides: ToolOverrides,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
@@ -112,22 +112,22 @@ pub struct CommandEntry {
     pub run: Vec<String>,
     /// A program that says, after a crash, whether a call happened.
     pub check: Option<Vec<String>>,
-    /// What the model is told.
+    /// Description for the model.
     pub description: String,
     /// JSON Schema of its arguments; `None`: a text for each `{arg}`.
     pub parameters: Option<Value>,
     /// Whether an argument may start with `-`.
     pub dashes: bool,
-    /// What its environment holds beside the usual.
+    /// Environment variables of the program, in addition to the default ones.
     pub env: Vec<(String, Secret)>,
-    /// What is said of it.
+    /// Settings for the tool.
     pub overrides: ToolOverrides,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
 impl CommandEntry {
-    /// What [`windlass_tools::command::CommandTool`] is made of, but for its environment.
+    /// The settings of a [`windlass_tools::command::CommandTool`], without its environment.
     pub fn settings(&self) -> CommandSettings {
         CommandSettings {
             name: self.name.clone(),
@@ -297,14 +297,14 @@ fn program(run: &At<Vec<String>>) -> Result<Vec<String>, YamlError> {
 }
 
 with_overrides! {
-    /// What every built-in tool takes.
+    /// Options of every built-in tool.
     #[derive(Default)]
     #[schemars(inline)]
     PlainOptions {}
 }
 
 with_overrides! {
-    /// What tools that read files take.
+    /// Options of tools that read files.
     #[derive(Default)]
     #[schemars(inline)]
     FolderOptions {
@@ -315,7 +315,7 @@ with_overrides! {
 }
 
 with_overrides! {
-    /// What tools that call hosts take.
+    /// Options of tools that call hosts.
     #[derive(Default)]
     #[schemars(inline)]
     HostOptions {
@@ -399,7 +399,7 @@ with_overrides! {
         /// no.
         #[schemars(length(min = 1))]
         check: Option<At<Vec<String>>>,
-        /// What the model is told.
+        /// Description for the model.
         #[serde(default)]
         description: String,
         /// JSON Schema of the arguments: an object. Default: a text for each `{arg}` of `run`.
@@ -407,7 +407,8 @@ with_overrides! {
         /// Whether an argument may start with "-".
         #[serde(default)]
         dashes: bool,
-        /// What the program's environment holds beside PATH, HOME, WINDLASS_RUN, WINDLASS_CALL and WINDLASS_IDEMPOTENCY_KEY.
+        /// Environment variables of the program, in addition to PATH, HOME, WINDLASS_RUN, WINDLASS_CALL and
+        /// WINDLASS_IDEMPOTENCY_KEY.
         #[serde(default)]
         env: At<Pairs<At<SecretText>>>,
     }

@@ -1,4 +1,4 @@
-//! What others send to a run: inputs of this process, and posts of the durable inbox.
+//! Inputs from outside: those sent in this process, and posts of the durable inbox.
 
 use windlass_core::InputKind;
 use windlass_core::event::ResumedBy;

@@ -62,7 +62,7 @@ pub fn update(update: &Update) -> Vec<Value> {
     vec![value]
 }
 
-/// A run as it stands after it was driven here (`run`).
+/// A run after it was driven here (`run`).
 pub fn run(run: &Run) -> Value {
     let state = run.state();
     let counters = state.counters();
@@ -84,7 +84,7 @@ pub fn run(run: &Run) -> Value {
     })
 }
 
-/// Where more was used than a limit on tokens or cost allows, in the units that people write.
+/// Limits on tokens or cost that were exceeded, in written units.
 fn overshoots(state: &State) -> Vec<Value> {
     let shown = state.overshoots().map(|(kind, max, used)| {
         let written = |kept: u64| kept as f64 / kind.scale();
@@ -122,7 +122,7 @@ pub fn summary(summary: &RunSummary) -> Value {
     })
 }
 
-/// The state of a listed run in words. A run that should go on and that nobody drives is `interrupted`.
+/// The state of a listed run in words. A running run without a driver is `interrupted`.
 pub fn listed_state(summary: &RunSummary) -> String {
     if summary.standing == RunState::Running && summary.holder.is_none() {
         "interrupted".to_owned()

@@ -1,4 +1,4 @@
-//! What a template may say: looked at before it is compiled, because the compiler already works constants out.
+//! Checks of a template before it is compiled, because the compiler already evaluates constants.
 
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
@@ -16,7 +16,7 @@ const MAX_LINE_BYTES: usize = 65_000;
 /// The most `elif`s of a template: each is nested in the one before.
 const MAX_ELIFS: usize = 100;
 
-/// What is wrong with a template, and in which line.
+/// An error in a template, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) line: usize,
@@ -56,7 +56,7 @@ pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
     Walk(steps).statement(&template)
 }
 
-/// How long lines with tags are: the reader counts columns in 16 bits, and one more for an error.
+/// Checks the length of lines with tags: the reader counts columns in 16 bits, and one more for an error.
 fn lines(text: &str, steps: &Steps) -> Result<(), Fault> {
     steps.add(text.len());
     let begins = |line: &str| ["{{", "{%", "{#"].iter().any(|begin| line.contains(begin));
@@ -69,7 +69,7 @@ fn lines(text: &str, steps: &Steps) -> Result<(), Fault> {
     }
 }
 
-/// How long tags are.
+/// Checks the length of tags.
 fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
     steps.add(text.len());
     let (mut tokens, mut elifs, mut begins) = (0, 0, false);
@@ -227,7 +227,7 @@ impl Walk<'_> {
     }
 }
 
-/// What is handed over as a whole list may be of any length.
+/// Refuses `*` and `**` arguments: a list passed as a whole may have any length.
 fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
     let whole = args.iter().find_map(|arg| match arg {
         CallArg::PosSplat(value) | CallArg::KwargSplat(value) => Some(value),

@@ -157,7 +157,7 @@ fn charging(
     });
 }
 
-/// What the items of a list weigh without what they hold.
+/// Weight of a list's items without their content.
 fn items(value: &Value) -> u64 {
     if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
         value.len().unwrap_or_default() as u64 * VALUE

@@ -59,7 +59,7 @@ fn what_instructions_need_is_there() {
     }
 }
 
-/// What costs more with a longer input: a text, a list and a map with long names.
+/// Templates whose cost grows with the input: a text, a list and a map with long names.
 const WORK: [&str; 24] = [
     "{% set t = input.text[1:] %}",
     "{% set t = input.text[:-1] %}",

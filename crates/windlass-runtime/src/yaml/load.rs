@@ -55,7 +55,7 @@ pub(super) fn load(text: &str, steps: &Steps) -> Result<(Node, Vec<YamlError>), 
     Ok((root, loader.faults))
 }
 
-/// What a subtree weighs.
+/// Weight of a subtree.
 #[derive(Clone, Copy, Default)]
 struct Weight {
     nodes: usize,

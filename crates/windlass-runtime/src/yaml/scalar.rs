@@ -2,7 +2,7 @@
 
 use super::node::NodeValue;
 
-/// What a plain scalar means. `Err` names a number that JSON cannot hold.
+/// Resolves a plain scalar. `Err` names a number that JSON cannot hold.
 pub(super) fn resolve(text: &str) -> Result<NodeValue, &'static str> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => NodeValue::Null,

@@ -10,7 +10,7 @@ use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
 use crate::{Append, RunFilter, Store, Wake};
 
-/// The first append takes the lease with the fence's epoch, and nobody else gets it.
+/// The first append acquires the lease with the fence's epoch, exclusively.
 pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("maker")))?;
@@ -22,7 +22,7 @@ pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
     works("the maker's append", log.append(append(run, 1, said(2, 1))).await)
 }
 
-/// A released run can be leased by somebody else, each time with a higher epoch.
+/// A released run can be leased again, each time with a higher epoch.
 pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
@@ -43,7 +43,7 @@ pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdi
     Ok(())
 }
 
-/// A parked run is listed as suspended until it goes on; one that somebody else holds cannot be parked.
+/// A parked run is listed as suspended until it continues; a run of another holder cannot be parked.
 pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a pause", log.park(run, &fence("maker", 1), None).await)?;
@@ -82,8 +82,8 @@ pub async fn due_runs_are_listed(log: Arc<dyn Store>) -> Verdict {
     same("both", &due(9_000).await?, &vec![waiting, timed])
 }
 
-/// A timer that was set at a later time than now is due: the clock was set back since, and nobody can say how long the wait has
-/// lasted. A difference of a second is none.
+/// A timer set at a later time than now is due: the clock was set back since, so the elapsed wait is unknown. A difference of a
+/// second is tolerated.
 pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let due = async |now: u64| {
@@ -105,7 +105,7 @@ pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> 
     same("at the new timer", &due(at).await?, &true)
 }
 
-/// Who lost the lease can neither append, even at the right version, nor release it.
+/// A holder that lost its lease can neither append, even at the right version, nor release it.
 pub async fn a_lost_lease_cannot_write_or_release(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
@@ -120,7 +120,7 @@ pub async fn a_lost_lease_cannot_write_or_release(log: Arc<dyn Store>) -> Verdic
     works("the new holder's append", log.append(Append { fence: new, ..append(run, 1, said(2, 1)) }).await)
 }
 
-/// A lease is renewed as long as it stands, and neither after it was given up nor after somebody else took it.
+/// A lease can be renewed while it is valid, but not after its release or a take-over.
 pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let first = fence("maker", 1);

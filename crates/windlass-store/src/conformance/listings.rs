@@ -62,8 +62,8 @@ pub async fn listings_are_newest_first_and_paged(log: Arc<dyn Store>) -> Verdict
     same("all pages", &all, &ids((1..=120).rev()))
 }
 
-/// The newest run is the one that began last, also where the clock was set back in between: then neither its id nor its time
-/// is the greatest. What happens to a run after its beginning changes no order.
+/// The newest run is the one that began last, even if the clock was set back in between, so that neither its id nor its time is
+/// the greatest. Later events of a run do not change the order.
 pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> Verdict {
     // An hour of clock lies between the second run and the third.
     for number in [3_600_007, 3_600_008, 5, 6, 7] {

@@ -70,7 +70,7 @@ pub(super) fn steer(text: &str) -> InputKind {
     InputKind::Steer { text: text.into() }
 }
 
-/// Begins a run with one event, held by `maker` with epoch 1.
+/// Starts a run with one event, held by `maker` with epoch 1.
 pub(super) async fn begin(log: &dyn Store, number: u32) -> Result<RunId, String> {
     begin_as(log, number, started(number, "hello")).await
 }

@@ -21,9 +21,9 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Runs {
     by_id: HashMap<RunId, Run>,
-    /// How many runs are based on a run. Such a run is not dropped.
+    /// Number of runs based on each run. Such a run is not dropped.
     based: HashMap<RunId, usize>,
-    /// Ended runs in the order of their ends, without those that were due to go but are a base.
+    /// Ended runs in the order of their ends, without overdue ones that are a base.
     ended: VecDeque<RunId>,
     max_ended: usize,
     last_number: RunNumber,
@@ -58,7 +58,7 @@ struct Lease {
     dead: bool,
 }
 
-/// What is left to do after a change, outside the lock.
+/// Work after a change, done outside the lock.
 #[must_use]
 pub(super) struct Effects {
     followers: Option<Arc<Notify>>,
@@ -74,7 +74,7 @@ impl Effects {
     }
 }
 
-/// What a follower finds.
+/// The next event for a follower.
 pub(super) enum Next {
     Batches(Vec<Batch>),
     /// Nothing yet. Made under the lock, so that no append in between is missed.
@@ -338,7 +338,7 @@ impl Run {
         }
     }
 
-    /// The hold is looked at before the version: who lost it is told so, and not that somebody was faster.
+    /// The lease is checked before the version: a lost lease is reported as such, not as a conflict.
     fn check(&self, run: RunId, expected: u64, fence: &Fence) -> Result<(), StoreError> {
         if expected > 0 && self.hold.fence != *fence {
             let current = &self.hold.fence;

@@ -15,9 +15,9 @@ use rusqlite::backup::{Backup, StepResult};
 use super::{Place, file};
 use crate::error::StoreError;
 
-/// How many pages are copied in one step.
+/// Number of pages copied per step.
 const PAGES: i32 = 4_096;
-/// How long to wait where the copy's own file is busy.
+/// Time to wait if the copy's own file is busy.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Copies the log to a file that is not there yet. Gives the bytes of the copy.

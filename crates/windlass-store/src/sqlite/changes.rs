@@ -16,7 +16,7 @@ use crate::opening::Opening;
 use crate::payload::Digest;
 use crate::{Fence, Holder, INBOX_POSTS, PostId};
 
-/// How many runs the writer keeps in mind. Beyond that it forgets all and asks the database again.
+/// Maximum number of runs that the writer caches. Beyond it, the cache is cleared.
 const KNOWN_RUNS: usize = 8_192;
 
 /// An append, its events already in their stored form.
@@ -29,7 +29,7 @@ pub(super) struct NewEvents {
     pub(super) standing: RunState,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
-    /// How many events there are.
+    /// Number of events.
     pub(super) count: u64,
     /// The times of the first and of the last event.
     pub(super) times: (Millis, Millis),
@@ -43,7 +43,7 @@ pub(super) struct NewEvents {
     pub(super) needs: Vec<Digest>,
 }
 
-/// What the writer knows of a run. True as long as no other process has written.
+/// The writer's cache of a run. Valid as long as no other process has written.
 #[derive(Debug)]
 struct Known {
     no: i64,
@@ -360,7 +360,7 @@ impl Known {
         }))
     }
 
-    /// The hold is looked at before the version: who lost it is told so, and not that somebody was faster.
+    /// The lease is checked before the version: a lost lease is reported as such, not as a conflict.
     fn check(&self, run: RunId, fence: &Fence, expected: u64) -> Result<(), StoreError> {
         if expected > 0 && (fence.epoch != self.epoch || fence.holder.0 != self.holder) {
             let (holder, current) = (self.holder.to_string(), self.epoch);

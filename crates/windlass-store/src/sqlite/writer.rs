@@ -50,7 +50,7 @@ struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
     signals: Arc<Signals>,
-    /// How long a commit may wait for its sync; `None`: commits are synced, or wait for a checkpoint.
+    /// Maximum time that a commit may stay unsynced; `None`: each commit is synced, or commits wait for a checkpoint.
     flush_after: Option<Duration>,
     commits: AtomicU64,
     flushes: AtomicU64,
@@ -94,7 +94,7 @@ impl Writer {
         self.shared.flushes.load(Relaxed)
     }
 
-    /// Queues a write and waits for its answer. Once queued, it is done even if nobody waits any more.
+    /// Queues a write and waits for its result. Once queued, it is done even if the future is dropped.
     pub(super) async fn write(&self, write: Write) -> Answer {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
@@ -286,7 +286,7 @@ impl ActionKind {
         whole
     }
 
-    /// As [`ActionKind::check`], of what was written just now.
+    /// As [`ActionKind::check`], for the latest write.
     fn check_written(&mut self) -> Result<(), StoreError> {
         let Place { path, files, .. } = &self.shared.place;
         let whole = files.check_log(path).and_then(|log| self.extent.after(path, log));
@@ -467,7 +467,7 @@ impl ActionKind {
 }
 
 impl Drop for ActionKind {
-    /// However the thread ends, nobody must wait for it in vain.
+    /// Releases all waiters, however the thread ends.
     fn drop(&mut self) {
         let mut queue = self.shared.lock();
         queue.closed = true;

@@ -20,25 +20,25 @@ use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 use hosts::{Hosts, Reach, Vetted};
 
-/// How much of a body is read, in bytes.
+/// Maximum number of bytes of a body that are read.
 pub const MAX_BODY: usize = 1024 * 1024;
 
-/// How many redirects are followed.
+/// Maximum number of redirects.
 pub const MAX_REDIRECTS: usize = 5;
 
-/// How long a call may take in all, redirects and body included.
+/// Timeout of a call, including redirects and the body.
 pub const FETCH_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a connection may take to be made.
+/// Timeout for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// How much of a refusal's body is quoted, in characters.
+/// Maximum number of characters quoted from an error response.
 const QUOTED_CHARS: usize = 500;
 
 /// `fetch`: gives the text at an `http` or `https` address.
 ///
-/// Which hosts: with an empty list any public one, else only those that are listed. An entry is a host
-/// (`example.org`), its subdomains (`*.example.org`), all (`*`), each with an optional port (`127.0.0.1:8080`).
+/// Fetches pages from allowed hosts: any public one if the list is empty, else only the listed ones. An entry is a host
+/// (`example.org`), its subdomains (`*.example.org`), or all (`*`), each with an optional port (`127.0.0.1:8080`).
 ///
 /// Addresses that are private, loopback, link-local, shared (RFC 6598), multicast, of documentation or otherwise not of
 /// the public internet (IANA special-purpose registries; IPv4 inside IPv6 too, and with them the metadata services of
@@ -159,7 +159,7 @@ impl Tool for Fetch {
     }
 }
 
-/// Where the response says to go on, if it does.
+/// Target of a redirect response.
 fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -203,7 +203,7 @@ async fn body(url: &Url, mut response: Response) -> Result<(Vec<u8>, bool), Tool
     Ok((bytes, false))
 }
 
-/// What a body is, as far as its header says.
+/// Media type and charset from the header.
 struct Media {
     /// In lower case, without parameters.
     name: String,

@@ -12,7 +12,7 @@ use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::tool::ToolError;
 
-/// Folders, opened once. Whatever is opened in one of them stays beneath it, wherever links lead.
+/// Folders, opened once. Every path is resolved beneath its folder; links cannot lead outside.
 #[derive(Clone, Debug)]
 pub(crate) struct Folders(Arc<Vec<Folder>>);
 
@@ -31,12 +31,12 @@ pub(crate) struct Place<'f> {
     pub(crate) dir: &'f Dir,
     /// Relative to `dir`; `.` for the folder itself.
     pub(crate) path: PathBuf,
-    /// What is put before a path in `dir` so that the tools understand it.
+    /// Prefix that makes a path in `dir` resolvable by the tools.
     pub(crate) prefix: PathBuf,
 }
 
 impl Folders {
-    /// What calls are bound to: the folders as they were named, and where links led when they were opened.
+    /// Binding of calls: the folders as named, and their resolved paths when they were opened.
     pub(crate) fn binding(&self) -> Bound {
         let of = |path: fn(&Folder) -> &PathBuf| {
             let all: Vec<_> = self.0.iter().map(|folder| path(folder).to_string_lossy()).collect();
@@ -73,7 +73,7 @@ impl Folders {
         Ok(Self(Arc::new(folders.iter().map(open).collect::<Result<_, _>>()?)))
     }
 
-    /// Where a path leads: an absolute one into the folder that it begins with, any other into the first folder.
+    /// Resolves a path: an absolute one in the folder that it begins with, a relative one in the first folder.
     ///
     /// # Errors
     /// It is absolute and in none of the folders. Whether it leaves its folder shows when it is opened.
@@ -126,7 +126,7 @@ pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolErro
 #[cfg(unix)]
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
-/// What went wrong with a path, for the model.
+/// The error for a path, for the model.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
 pub(crate) fn told(shown: &str, error: &io::Error) -> ToolError {
     let why = match error.kind() {

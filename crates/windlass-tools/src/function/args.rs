@@ -13,7 +13,7 @@ const KIND: &str = "InvalidArguments";
 pub struct Args(Map<String, Value>);
 
 impl Args {
-    /// The arguments in an object; nothing at all stands for no arguments.
+    /// Wraps the arguments object; null means no arguments.
     ///
     /// # Errors
     /// It is something else.

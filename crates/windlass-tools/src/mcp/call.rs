@@ -26,7 +26,7 @@ pub const META_RUN: &str = "windlass/run";
 /// The key in a request's `_meta` for the id of the call.
 pub const META_CALL: &str = "windlass/call";
 
-/// How long to ask whether a tool is still there.
+/// Timeout for checking whether a tool still exists.
 const RELIST_LIMIT: Duration = Duration::from_secs(5);
 
 impl Shared {

@@ -13,10 +13,10 @@ use crate::tool::{ToolError, ToolResult};
 /// The media type of bytes about which the server says nothing (RFC 2046, 4.5.1).
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// What a part of a result counts beside its own bytes.
+/// Weight of a result's part beside its own bytes.
 const PART_BYTES: u64 = 64;
 
-/// What a call gave, made elsewhere if that takes its time.
+/// Converts a call's result, on another thread if it is large.
 pub(super) async fn made(result: CallToolResult) -> ToolResult {
     off_thread(heft(&result), move || self::result(result)).await
 }
@@ -58,7 +58,7 @@ fn fits(value: &Value, left: &mut u64) -> bool {
     }
 }
 
-/// What a call gave. `isError` makes it an error with the result's text.
+/// Converts a call's result. `isError` makes it an error with the result's text.
 fn result(result: CallToolResult) -> ToolResult {
     let failed = result.is_error == Some(true);
     let mut parts: Vec<Part> = result.content.into_iter().map(part).collect();
@@ -112,7 +112,7 @@ fn resource(contents: ResourceContents) -> Part {
     }
 }
 
-/// A link as text: nobody but the server may be able to follow it, and no provider should be made to.
+/// Describes a link as text: possibly only the server can follow it, and no provider should be made to.
 fn described(link: &Resource) -> String {
     let mut text = format!("[resource link {}: {}", link.uri, link.title.as_ref().unwrap_or(&link.name));
     if let Some(media_type) = &link.mime_type {

@@ -12,10 +12,10 @@ pub enum McpError {
     BadConfig {
         /// The server.
         server: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
-    /// There is no such program.
+    /// The program does not exist.
     #[error("the command `{command}` of the MCP server `{server}` is not installed")]
     NotInstalled {
         /// The server.
@@ -62,11 +62,11 @@ pub enum McpError {
     Http {
         /// The server.
         server: String,
-        /// Where it is, without user and query.
+        /// Its address, without user and query.
         url: String,
         /// The status code.
         status: u16,
-        /// What it said; may be empty.
+        /// Its message; may be empty.
         what: String,
     },
     /// No connection to it.
@@ -74,7 +74,7 @@ pub enum McpError {
     Unreachable {
         /// The server.
         server: String,
-        /// Where it should be, without user and query.
+        /// Its address, without user and query.
         url: String,
         /// Why.
         what: String,
@@ -84,7 +84,7 @@ pub enum McpError {
     Protocol {
         /// The server.
         server: String,
-        /// What it did.
+        /// The violation.
         what: String,
     },
     /// Two of its tools would have one name.
@@ -106,7 +106,7 @@ pub enum McpError {
     GaveUp {
         /// The server.
         server: String,
-        /// How often it failed.
+        /// Number of failures.
         failures: u32,
         /// The last failure.
         last: String,
@@ -178,12 +178,12 @@ impl McpError {
     }
 }
 
-/// What a message adds about the server's own words.
+/// Appends the server's own message, if any.
 fn said(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
-/// What to install to have a command.
+/// What to install for a command.
 fn install(command: &str) -> String {
     let program = std::path::Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);
     let what = match program {

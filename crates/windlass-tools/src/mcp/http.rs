@@ -19,13 +19,13 @@ use super::error::McpError;
 use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
 use super::mask::{Mask, shown_url};
 
-/// How long a connection may take to be made.
+/// Timeout for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// How many redirects are followed, all within one origin: headers are secrets of that origin.
+/// Maximum number of redirects, all within one origin: headers are secrets of that origin.
 const MAX_REDIRECTS: usize = 5;
 
-/// How often a broken event stream is taken up again; with the waits below, for 7.5 s.
+/// Maximum number of times that a broken event stream is resumed; with the delays below, over 7.5 s.
 const MAX_STREAM_RETRIES: usize = 4;
 
 /// The first wait before a broken event stream is taken up again; it doubles.
@@ -34,10 +34,10 @@ const STREAM_RETRY: Duration = Duration::from_millis(500);
 /// The longest such wait.
 const MAX_STREAM_RETRY: Duration = Duration::from_secs(4);
 
-/// How many requests to one server may be on their way at once.
+/// Maximum number of concurrent requests to one server.
 const MAX_REQUESTS: usize = 64;
 
-/// How much of what a server said with a refusal is quoted, in characters.
+/// Maximum number of characters quoted from an error response.
 const QUOTED_CHARS: usize = 300;
 
 /// Headers that the protocol, HTTP or Windlass itself sets (MCP 2025-11-25, Streamable HTTP).
@@ -89,7 +89,7 @@ pub(super) fn transport(
     Ok(StreamableHttpClientTransport::with_client(Keyed { client, fault }, settings))
 }
 
-/// What a failure of this wire means, told from the types in an error's chain of causes.
+/// Classifies a failure of this transport by the types in its chain of causes.
 ///
 /// `None`: the error is not of HTTP.
 pub(super) fn diagnose(config: &McpConfig, mask: &Mask, error: &(dyn Error + 'static)) -> Option<McpError> {
@@ -187,7 +187,7 @@ fn client(url: &reqwest::Url) -> Result<reqwest::Client, String> {
     builder.build().map_err(|error| chain(&error))
 }
 
-/// A TLS setup that trusts nobody and costs nothing: plain HTTP never uses it, and reqwest wants one.
+/// A TLS setup without trust anchors: plain HTTP never uses it, but reqwest requires one.
 fn no_tls() -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{MAX_GIVEN, MAX_MEMORIES};
 use crate::tool::ToolError;
 
-/// How long another process that writes is waited for.
+/// Time to wait for another writing process.
 const BUSY: Duration = Duration::from_secs(5);
 /// acorn's table. Times are texts in UTC; ours have milliseconds.
 const TABLE: &str = "
@@ -176,7 +176,7 @@ impl Store {
     }
 }
 
-/// The file with its folders, if it is not there: nobody else may look into it.
+/// Creates the file and its folders if they do not exist, readable only by the owner.
 fn make(path: &std::path::Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         let mut builder = std::fs::DirBuilder::new();

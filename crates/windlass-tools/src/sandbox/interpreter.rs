@@ -14,10 +14,10 @@ use crate::command::child::Group;
 const WORKER: &str = include_str!("worker.py");
 /// The longest answer, in bytes: three texts, each character of which may be written as two escapes.
 const MAX_ANSWER: u64 = 3 * 12 * (MAX_OUTPUT as u64 + 1_024);
-/// How long a fresh interpreter may take until it answers, and a reset.
+/// Timeout for the start of an interpreter, and for a reset.
 const START: Duration = Duration::from_secs(10);
 
-/// What came of a piece of code, in acorn's form.
+/// Result of a piece of code, in acorn's form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Outcome {

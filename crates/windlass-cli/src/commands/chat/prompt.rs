@@ -1,4 +1,4 @@
-//! The next thing that somebody says: edited at a terminal, or a line of stdin.
+//! Reads the user's next message: edited at a terminal, or a line of stdin.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::stdin::Stdin;
 
-/// How many lines are kept for the arrow keys.
+/// Number of lines kept for the arrow keys.
 const HISTORY_LINES: usize = 1_000;
 
-/// What came.
+/// Result of reading a line.
 #[derive(Debug)]
 pub(super) enum Line {
     Said(String),
@@ -26,7 +26,7 @@ pub(super) enum Line {
     End,
 }
 
-/// Where lines come from.
+/// Source of lines.
 pub(super) enum Prompt {
     /// A terminal; the editor is gone while it reads.
     Terminal {

@@ -8,7 +8,7 @@ use super::{Finding, Standing};
 use crate::home::LogArgs;
 use crate::view::words::count;
 
-/// How many faults are named.
+/// Maximum number of faults listed.
 const NAMED: usize = 10;
 
 /// Whether the log opens, whether its file is sound, and whether every run in it can be folded.
@@ -42,7 +42,7 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
     }
 }
 
-/// What is there, in numbers.
+/// Summary of the log's contents.
 fn sums(checked: &Checked) -> String {
     let mut sums =
         vec![count(checked.runs, "run"), count(checked.events, "event"), count(checked.appends, "append")];

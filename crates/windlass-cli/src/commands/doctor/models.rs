@@ -9,9 +9,9 @@ use super::{Finding, Standing};
 use crate::home;
 use crate::view::words::count;
 
-/// How long a provider on the internet has to list its models, in milliseconds.
+/// Timeout for listing the models of a remote provider, in milliseconds.
 const REMOTE_MS: u64 = 5_000;
-/// How long a server on this machine has.
+/// Timeout for a server on this machine, in milliseconds.
 const LOCAL_MS: u64 = 1_000;
 
 /// Each provider, asked for its models.
@@ -28,7 +28,7 @@ pub(crate) async fn providers() -> Vec<Finding> {
     findings
 }
 
-/// What `auto` would choose.
+/// The model that `auto` would choose.
 pub(super) async fn auto() -> Finding {
     let auto = choose_auto(&home::env).await;
     Finding::new(Standing::Ok, "model auto", format!("{} ({})", auto.name, auto.reason))

@@ -27,7 +27,7 @@ struct Agents {
     known: BTreeMap<String, Agent>,
 }
 
-/// Goes on with all runs that are due and that nobody holds, some at once, and says who holds the others.
+/// Resumes all due runs without a holder, several at once, and names the holders of the others.
 pub(super) async fn run(
     log_args: &LogArgs,
     view: ViewArgs,
@@ -66,7 +66,7 @@ pub(super) async fn run(
     Ok(if sums.failed == 0 { Exit::Good } else { Exit::Failed })
 }
 
-/// What was reported so far.
+/// Counts of the reports so far.
 struct Sums {
     view: ViewArgs,
     resumed: u64,

@@ -48,7 +48,7 @@ pub(super) struct AnswerArgs {
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
-    /// Only leave the answer; somebody else goes on with the run
+    /// Only store the answer; do not resume the run
     #[arg(long)]
     leave: bool,
     #[command(flatten)]

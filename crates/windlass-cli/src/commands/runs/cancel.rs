@@ -15,7 +15,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 
-/// How long a holder in another process has to end its run before we say that it has not, beside the run's own grace.
+/// Time for a holder in another process to end its run, in addition to the run's grace period, before the command reports that
+/// it has not.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\

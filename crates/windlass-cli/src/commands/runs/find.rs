@@ -1,4 +1,4 @@
-//! Which run somebody means.
+//! Resolves the run that an argument denotes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::home::LogArgs;
 
 /// The fewest hexadecimal digits that a beginning of an id must have.
 const FEWEST_DIGITS: usize = 6;
-/// How many of several fitting runs are named.
+/// Maximum number of matching runs listed.
 const NAMED: usize = 5;
 
 /// Opens the log and finds the run.

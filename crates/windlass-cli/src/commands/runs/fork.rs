@@ -40,7 +40,7 @@ pub(super) struct ForkArgs {
     /// The agent's file, where it has moved or changed: the new run follows it
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
-    /// What is said to the agent
+    /// Message to the agent
     #[arg(value_name = "INPUT")]
     input: Option<String>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ pub(super) struct SteerArgs {
     /// The run's id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
-    /// What to say
+    /// Message to the agent
     #[arg(value_name = "TEXT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     text: Vec<String>,
 }

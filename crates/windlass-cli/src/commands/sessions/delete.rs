@@ -14,7 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::view::words::count;
 
-/// How many sessions go in one step.
+/// Number of sessions deleted per step.
 const AT_ONCE: usize = 500;
 
 const HELP: &str = "\

@@ -1,4 +1,4 @@
-//! What is said of each case.
+//! Output for each case.
 
 use serde_json::json;
 use windlass_testing::{CaseFailure, CaseReport};
@@ -9,10 +9,10 @@ use crate::home::quoted;
 use crate::out;
 use crate::view::words::{LINE_CHARS, cut};
 
-/// How many passes with the same difference are named.
+/// Maximum number of passes listed per difference.
 const PASSES_NAMED: usize = 4;
 
-/// What became of a case.
+/// Result of a case.
 #[derive(Debug)]
 pub(super) enum End {
     /// It was run.

@@ -12,7 +12,7 @@ use crate::http::report_of;
 use crate::wires::{Decode, DecodeError, estimate, quoted};
 use crate::{Assembler, Delta};
 
-/// What ends a stream of chunks as the API promises it.
+/// Last event of a stream of chunks, as the API specifies.
 const DONE: &[u8] = b"[DONE]";
 
 /// Turns the chunks of one streamed reply into pieces.
@@ -174,7 +174,7 @@ fn parse(data: &[u8]) -> Result<Body, DecodeError> {
     }
 }
 
-/// The reasons of OpenAI, and the names that other servers use for them. `None` for a word that nobody defines.
+/// Maps OpenAI's reasons and other servers' names for them. `None` for an undefined word.
 fn stop_reason(reason: &str, refused: bool) -> Option<StopReason> {
     match reason {
         "stop" | "eos" | "end_turn" | "stop_sequence" if refused => Some(StopReason::Refused),

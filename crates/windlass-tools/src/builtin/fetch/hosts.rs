@@ -1,4 +1,4 @@
-//! Which hosts and addresses may be asked.
+//! Hosts and addresses that may be requested.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::tool::ToolError;
 
-/// How many addresses of a name are tried.
+/// Maximum number of addresses tried per name.
 const MAX_ADDRESSES: usize = 16;
 
 /// The hosts that may be asked; none listed: all public ones.
@@ -23,7 +23,7 @@ struct Entry {
 #[derive(Debug)]
 enum Pattern {
     All,
-    /// Begins with a dot.
+    /// A suffix that begins with a dot.
     Below(String),
     Exactly(String),
 }
@@ -68,10 +68,10 @@ impl Hosts {
     }
 }
 
-/// Which addresses a host may turn out to have.
+/// Addresses that a host may resolve to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Those of the public internet: no wildcard covers more.
+    /// Public internet addresses; the most that a wildcard allows.
     Public,
     /// Any, because an entry names the host and the port.
     Listed,
