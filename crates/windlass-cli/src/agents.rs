@@ -99,8 +99,8 @@ pub(crate) async fn to_look_at(
 
 fn unknown_file(state: &State) -> Failure {
     let name = state.agent().map_or_else(|| "?".to_owned(), |agent| agent.name.to_string());
-    Failure::new(Exit::BadFile, format!("the file of agent `{name}` is not known here"))
-        .hint("name it with `--with FILE`")
+    Failure::new(Exit::BadFile, format!("the file of agent `{name}` is unknown"))
+        .hint("give it with `--with FILE`")
 }
 
 /// The names of the models that a run was started with.

@@ -147,7 +147,7 @@ async fn line_after(prompt: &str, stdin: &mut Stdin) -> io::Result<Option<String
 fn choices(kind: QuestionKind) -> &'static str {
     match kind {
         QuestionKind::Approval => "[y]es, [n]o, [n]o REASON, [e]dit the arguments, [l]ater",
-        QuestionKind::Clarify => "type the answer (a number takes a suggestion); Ctrl-D: later",
+        QuestionKind::Clarify => "type the answer, or the number of a suggestion; Ctrl-D: later",
         QuestionKind::Outcome => "[r]esult TEXT, [a]gain, [u]nknown, [l]ater",
         QuestionKind::Limit(_) => "[c]onclude TEXT, [r]aise N, [l]ater",
     }

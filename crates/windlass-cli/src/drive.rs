@@ -88,8 +88,8 @@ async fn shown(mut updates: Updates, view: &mut View) {
 
 fn unread(run: RunId, words: &Words, exit: Exit) -> Failure {
     out::hurry();
-    Failure::new(exit, format!("run {run} has ended, but not all of it was read"))
-        .hint(format!("`windlass runs show{} {run}` shows it", words.log))
+    Failure::new(exit, format!("run {run} has ended, but its output was not read to the end"))
+        .hint(format!("`windlass runs show{} {run}` shows all of it", words.log))
 }
 
 /// As [`drive`]; what is typed meanwhile steers the run.
@@ -116,7 +116,7 @@ pub(crate) async fn drive_and_listen(
     match select(pin!(drive(prepared, view, interrupts, words)), listen).await {
         Either::Left((run, _)) => run,
         // It never ends by itself.
-        Either::Right(((), _)) => Err(Failure::new(Exit::Internal, "the terminal went away")),
+        Either::Right(((), _)) => Err(Failure::new(Exit::Internal, "the terminal was closed")),
     }
 }
 
@@ -142,8 +142,8 @@ async fn stop(
 }
 
 fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
-    Failure::new(exit, format!("run {run} was left before it had ended"))
-        .hint(format!("`windlass runs resume{} {run}` goes on with it", words.log))
+    Failure::new(exit, format!("run {run} was left before its end"))
+        .hint(format!("`windlass runs resume{} {run}` continues it", words.log))
 }
 
 /// Maps the end of a run to an exit code, and a failure message if it is not 0.
@@ -165,10 +165,10 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
         Status::Limit(limit) => {
             let max = run.state().policy().limit(limit);
             let reached = max.map(|max| format!(" ({})", limit.show(max))).unwrap_or_default();
-            let failure = Failure::new(exit, format!("run {id} was cut by its limit {limit}{reached}"));
+            let failure = Failure::new(exit, format!("run {id} stopped at its limit {limit}{reached}"));
             match higher(limit, max) {
                 Some(number) => failure.hint(format!(
-                    "`windlass runs resume{} {id} --limit {limit}={number}` goes on; nothing is done again",
+                    "`windlass runs resume{} {id} --limit {limit}={number}` continues it without repeating work",
                     words.log
                 )),
                 None => failure.maybe_hint(session(run, words)),
@@ -184,7 +184,7 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
                 None => failure,
             };
             let of_model = kind == windlass_core::event::FailKind::Model;
-            let doctor = of_model.then_some("`windlass doctor` says which models can be reached");
+            let doctor = of_model.then_some("`windlass doctor` shows which models are reachable");
             failure
                 .maybe_hint(doctor.map(str::to_owned))
                 .hint(format!("`windlass runs show{} -e {id}` shows what happened", words.log))
@@ -209,10 +209,7 @@ fn session(run: &Run, words: &Words) -> Option<String> {
     let session = run.state().session()?;
     let file = words.file.as_deref().map_or_else(|| "FILE".to_owned(), quoted);
     let session = quoted(session.as_str());
-    Some(format!(
-        "`windlass run{} {file} --session {session} 'go on'` goes on with the conversation",
-        words.log
-    ))
+    Some(format!("`windlass run{} {file} --session {session} 'go on'` continues the conversation", words.log))
 }
 
 fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {

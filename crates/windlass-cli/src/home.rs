@@ -18,7 +18,7 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(home) = set("WINDLASS_HOME") {
         return std::path::absolute(&home).map_err(|error| {
-            Failure::new(Exit::Internal, format!("WINDLASS_HOME ({}) cannot be used", home.display()))
+            Failure::new(Exit::Internal, format!("cannot use WINDLASS_HOME ({})", home.display()))
                 .cause(error.to_string())
         });
     }
@@ -27,7 +27,7 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
     data.or_else(|| set("HOME").map(|home| home.join(".local/share")))
         .map(|data| data.join("windlass"))
         .ok_or_else(|| {
-            Failure::new(Exit::Internal, "there is no place for Windlass's files: HOME is not set")
+            Failure::new(Exit::Internal, "cannot locate Windlass's files: HOME is not set")
                 .hint("set WINDLASS_HOME to a folder, or name a log with --log")
         })
 }

@@ -40,7 +40,7 @@ pub(crate) fn remember(home: &Path, agent: &AgentRef, note: Note) {
         return;
     }
     if let Err(error) = add(home, agent, note) {
-        tracing::warn!("the agent's file is not remembered: {error}");
+        tracing::warn!("cannot remember the agent's file: {error}");
     }
 }
 

@@ -98,7 +98,7 @@ impl Drop for Telemetry {
         windlass_runtime::set_telemetry(false);
         let ends = [self.spans.shutdown_with_timeout(FLUSH), self.metrics.shutdown_with_timeout(FLUSH)];
         if let Some(error) = ends.into_iter().find_map(Result::err) {
-            tracing::warn!("the last telemetry was not taken: {error}");
+            tracing::warn!("the last telemetry could not be exported: {error}");
         }
     }
 }

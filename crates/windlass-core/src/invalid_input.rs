@@ -34,7 +34,7 @@ pub enum InvalidInput {
         found: &'static str,
     },
     /// The action is not going on: its result is late, came twice, or belongs to nothing.
-    #[error("action {} of run {} is not going on, expected {}", .found.seq, .found.run, open_actions(.expected))]
+    #[error("action {} of run {} is not in progress, expected {}", .found.seq, .found.run, open_actions(.expected))]
     UnknownAction {
         /// The action of the input.
         found: ActionId,
@@ -85,7 +85,7 @@ pub enum InvalidInput {
     },
     /// The limit is raised above what the run that handed over the task has lent.
     #[error(
-        "the limit {limit} of this run is at most {lent}, which the run above has lent it, found {found}"
+        "the limit {limit} of this run must be at most {lent}, the amount lent by its parent run, found {found}"
     )]
     BeyondBudget {
         /// The limit.
@@ -96,13 +96,13 @@ pub enum InvalidInput {
         found: String,
     },
     /// The base holds nothing to continue.
-    #[error("run {run} has nothing to go on with there: it has not begun, or it has ended")]
+    #[error("run {run} cannot be forked there: it has not begun, or it has ended")]
     NothingToFork {
         /// The base, or the run itself if it has none.
         run: RunId,
     },
     /// The run is being stopped.
-    #[error("run {run} is being stopped, found {found}")]
+    #[error("run {run} is being stopped and takes no more input, found {found}")]
     Stopping {
         /// The run.
         run: RunId,

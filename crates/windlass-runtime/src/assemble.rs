@@ -55,7 +55,7 @@ pub enum AssembleError {
     #[error(transparent)]
     File(#[from] AgentFileError),
     /// A model.
-    #[error("model `{model}` cannot be used")]
+    #[error("cannot use model `{model}`")]
     Model {
         /// Its name.
         model: String,
@@ -65,7 +65,7 @@ pub enum AssembleError {
     },
     /// A tool server.
     #[cfg(feature = "mcp")]
-    #[error("tool server `{server}` cannot be used")]
+    #[error("cannot use tool server `{server}`")]
     Server {
         /// Its name.
         server: String,
@@ -74,7 +74,7 @@ pub enum AssembleError {
         source: Box<McpError>,
     },
     /// A tool.
-    #[error("tool `{tool}` cannot be used")]
+    #[error("cannot use tool `{tool}`")]
     Tool {
         /// Its name.
         tool: String,
@@ -83,25 +83,25 @@ pub enum AssembleError {
         source: ToolSetError,
     },
     /// An agent is among its own delegates.
-    #[error("the agents hand tasks to each other in a circle: {}", files.join(" -> "))]
+    #[error("the agents delegate to each other in a cycle: {}", files.join(" -> "))]
     Circle {
         /// The files, from the first one back to it.
         files: Vec<String>,
     },
     /// Too many agents stand one under another.
-    #[error("more than {MAX_DEPTH} agents stand one under another, the last one {file}")]
+    #[error("agents are nested more than {MAX_DEPTH} levels deep, the last one is {file}")]
     TooDeep {
         /// The file that is one too many.
         file: String,
     },
     /// Too many agents stand under one, each as often as it is named.
-    #[error("more than {MAX_AGENTS} agents stand under {file}")]
+    #[error("{file} has more than {MAX_AGENTS} agents below it")]
     TooMany {
         /// The file that they stand under.
         file: String,
     },
     /// A delegate's name cannot be the name of a tool.
-    #[error("agent `{name}` of {file} cannot be handed tasks: its name is no tool's name")]
+    #[error("agent `{name}` of {file} cannot be a delegate: its name is not a valid tool name")]
     DelegateName {
         /// Its name.
         name: String,
@@ -109,7 +109,7 @@ pub enum AssembleError {
         file: String,
     },
     /// A service keeps a file, and there is no folder for it.
-    #[error("there is no place for the memory of {file}: HOME is not set")]
+    #[error("cannot place the memory of {file}: HOME is not set")]
     NoHome {
         /// The agent's file.
         file: String,

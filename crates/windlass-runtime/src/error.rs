@@ -44,7 +44,7 @@ pub enum Error {
         source: windlass_core::schema::SchemaFault,
     },
     /// The agent cannot be built: two things that the model may call have one name.
-    #[error("agent `{agent}` has two tools named `{name}`: one of {first}, one of {second}")]
+    #[error("agent `{agent}` has two tools named `{name}`: one from {first}, one from {second}")]
     SameName {
         /// The agent.
         agent: String,
@@ -56,7 +56,7 @@ pub enum Error {
         second: Text,
     },
     /// The agent cannot be built: too many branches stand one under another.
-    #[error("more than {MAX_BRANCH_DEPTH} branches stand one under another below agent `{agent}`")]
+    #[error("the branches of agent `{agent}` are nested more than {MAX_BRANCH_DEPTH} levels deep")]
     BranchDepth {
         /// The agent.
         agent: String,
@@ -87,13 +87,13 @@ pub enum Error {
         fault: String,
     },
     /// A typed input is no object.
-    #[error("the input is no JSON object: {fault}")]
+    #[error("the input is not a JSON object: {fault}")]
     NoObject {
         /// The error.
         fault: String,
     },
     /// The output is no value of the type that is asked for.
-    #[error("the output of run {run} is no `{wanted}`")]
+    #[error("the output of run {run} is not a `{wanted}`")]
     OutputType {
         /// The run.
         run: RunId,
@@ -139,7 +139,7 @@ pub enum Error {
         source: minijinja::Error,
     },
     /// The system gives no thread to run on.
-    #[error("there is no thread to run on")]
+    #[error("cannot start a thread for the run")]
     NoThread {
         /// Why.
         #[source]
@@ -164,7 +164,7 @@ pub enum Error {
         changes: Vec<String>,
     },
     /// No agent of that name is available to resume the run.
-    #[error("run {run} belongs to agent `{agent}`, which is not here")]
+    #[error("run {run} belongs to agent `{agent}`, which is not available here")]
     UnknownAgent {
         /// The run.
         run: RunId,
@@ -172,7 +172,7 @@ pub enum Error {
         agent: Text,
     },
     /// A changed agent lacks a model that the run began with.
-    #[error("run {run} asks model `{model}`, which this agent does not have")]
+    #[error("run {run} uses model `{model}`, which this agent does not have")]
     ModelGone {
         /// The run.
         run: RunId,
@@ -196,7 +196,7 @@ pub enum Error {
         run: RunId,
     },
     /// Only a run that a limit cut can be continued.
-    #[error("run {run} ended as {status}; only a run that a limit cut can be continued")]
+    #[error("run {run} ended as {status}; only a run that ended at a limit can be continued")]
     NotCut {
         /// The run.
         run: RunId,
@@ -232,10 +232,10 @@ pub enum Error {
         known: u32,
     },
     /// An export holds no run.
-    #[error("the export holds no run")]
+    #[error("the export contains no run")]
     EmptyExport,
     /// A different run has this id.
-    #[error("run {run} is here already, and differs from event {seq} on")]
+    #[error("run {run} is already in this log and differs from event {seq} on")]
     ImportDiffers {
         /// The run.
         run: RunId,
@@ -243,7 +243,7 @@ pub enum Error {
         seq: u64,
     },
     /// The run has no event with this number to fork after.
-    #[error("run {run} has {version} events, expected one of them, found event {at}")]
+    #[error("run {run} has no event {at}: it has {version} events")]
     NoSuchEvent {
         /// The run.
         run: RunId,
@@ -253,7 +253,9 @@ pub enum Error {
         version: u64,
     },
     /// The process died too often during one model call of the run.
-    #[error("run {run} is left alone: {attempts} attempts at one model call were lost with their processes")]
+    #[error(
+        "run {run} is not resumed: {attempts} consecutive attempts at one model call were lost with their processes"
+    )]
     LostAttempts {
         /// The run that was to be resumed, or one of its child runs.
         run: RunId,
@@ -261,7 +263,7 @@ pub enum Error {
         attempts: u32,
     },
     /// A run claims to be a child of a run that did not start it.
-    #[error("run {run} does no task of run {parent}")]
+    #[error("run {run} is not a child of run {parent}")]
     NotHandedOver {
         /// The run.
         run: RunId,

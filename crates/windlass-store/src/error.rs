@@ -94,7 +94,7 @@ pub enum StoreError {
         current: u64,
     },
     /// The lease of this write was released.
-    #[error("run {run} is not held; its last hold had epoch {epoch}")]
+    #[error("run {run} has no lease; its last one had epoch {epoch}")]
     NotHeld {
         /// The run.
         run: RunId,
@@ -110,7 +110,7 @@ pub enum StoreError {
         holder: String,
     },
     /// The posted input is gone: it was used already.
-    #[error("posted input {post} of run {run} was used already")]
+    #[error("posted input {post} of run {run} has already been used")]
     PostUsed {
         /// The run.
         run: RunId,
@@ -118,7 +118,7 @@ pub enum StoreError {
         post: u64,
     },
     /// Too many inputs wait for the run's holder.
-    #[error("{max} posted inputs wait for run {run}: no more are taken")]
+    #[error("run {run} already has {max} posted inputs waiting")]
     InboxFull {
         /// The run.
         run: RunId,
@@ -132,7 +132,7 @@ pub enum StoreError {
         sha256: String,
     },
     /// A payload is larger than one may be.
-    #[error("a payload of {bytes} bytes is too large: at most {max} are kept")]
+    #[error("a payload of {bytes} bytes is too large: the maximum is {max}")]
     TooLarge {
         /// Its bytes.
         bytes: u64,
@@ -172,7 +172,7 @@ pub enum StoreError {
         how: Taken,
     },
     /// The disk is full.
-    #[error("no room on the disk for the log {path}")]
+    #[error("no space left on the disk for the log {path}")]
     Full {
         /// The file.
         path: PathBuf,
@@ -197,7 +197,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// An event in the log cannot be read.
-    #[error("event {seq} of run {run} cannot be read")]
+    #[error("cannot read event {seq} of run {run}")]
     Corrupt {
         /// The run.
         run: RunId,

@@ -23,15 +23,15 @@ pub enum ToolSetError {
         origin: String,
     },
     /// No provider would take the name.
-    #[error("`{name}`, from {origin}, cannot be a tool's name")]
+    #[error("`{name}`, from {origin}, is not a valid tool name")]
     BadName {
         /// The name.
         name: String,
         /// Source of the tool.
         origin: String,
     },
-    /// The parameters are no JSON Schema of an object.
-    #[error("the parameters of `{name}`, from {origin}, are no JSON Schema of an object: {what}")]
+    /// The parameters are not a JSON Schema of an object.
+    #[error("the parameters of `{name}`, from {origin}, are not a JSON Schema of an object: {what}")]
     BadSchema {
         /// The tool.
         name: String,
@@ -52,7 +52,7 @@ pub enum ToolSetError {
         source: windlass_core::schema::SchemaFault,
     },
     /// The settings of a tool make no sense.
-    #[error("the settings of the tool `{name}` are wrong: {what}")]
+    #[error("invalid settings of the tool `{name}`: {what}")]
     BadSettings {
         /// The tool.
         name: String,
@@ -70,7 +70,7 @@ pub enum ToolSetError {
         nearest: Vec<String>,
     },
     /// A folder that a tool may use cannot be opened.
-    #[error("the folder `{path}` of the tool `{name}` cannot be opened")]
+    #[error("cannot open the folder `{path}` of the tool `{name}`")]
     Folder {
         /// The tool.
         name: String,

@@ -80,8 +80,8 @@ fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
     let written = options.open(path).and_then(|mut file| file.write_all(START.as_bytes()));
     written.map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            Failure::new(Exit::Failed, format!("{shown} is there already"))
-                .hint("name another file, or write over it with `--force`")
+            Failure::new(Exit::Failed, format!("{shown} already exists"))
+                .hint("choose another file, or overwrite it with `--force`")
         } else {
             Failure::new(Exit::Failed, format!("{shown} cannot be written")).cause(error.to_string())
         }

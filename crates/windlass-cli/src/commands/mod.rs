@@ -43,7 +43,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
 /// Runs a command that is asynchronous; other commands need no runtime.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(Exit::Internal, "the runtime cannot start").cause(error.to_string())
+        Failure::new(Exit::Internal, "cannot start the runtime").cause(error.to_string())
     };
     limits::check_descriptors()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;

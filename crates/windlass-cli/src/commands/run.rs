@@ -29,7 +29,7 @@ Examples:
   windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
-Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` goes on with it.
+Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it.
 The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit,
 130 cancelled.";
 
@@ -102,7 +102,7 @@ fn from_environment(
     second: Option<&str>,
 ) -> Result<(PathBuf, Option<String>), Failure> {
     if second.is_some() {
-        return Err(Failure::new(Exit::Usage, "with `--from-env` there is no file, only the input")
+        return Err(Failure::new(Exit::Usage, "`--from-env` takes only the input and no agent file")
             .hint("`windlass run --from-env \"your question\"`"));
     }
     let told = first.map(|words| words.to_string_lossy().into_owned());
@@ -123,7 +123,7 @@ fn input(argument: Option<String>) -> Result<String, Failure> {
     let from_stdin = match &argument {
         Some(text) => text == "-",
         None if std::io::stdin().is_terminal() => {
-            return Err(Failure::new(Exit::Usage, "there is no input")
+            return Err(Failure::new(Exit::Usage, "no input given")
                 .hint("give it after the file, or on stdin: `windlass run FILE \"your question\"`"));
         }
         None => true,
@@ -132,7 +132,7 @@ fn input(argument: Option<String>) -> Result<String, Failure> {
         return Ok(argument.unwrap_or_default());
     }
     let text = stdin::whole().map_err(|error| {
-        Failure::new(Exit::BadFile, "the input on stdin cannot be read").cause(error.to_string())
+        Failure::new(Exit::BadFile, "cannot read the input on stdin").cause(error.to_string())
     })?;
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() {

@@ -75,7 +75,7 @@ pub(crate) async fn run(args: SessionsArgs) -> Result<Exit, Failure> {
 /// The failure that there is no such session.
 fn unknown(session: &str) -> Failure {
     Failure::new(Exit::Failed, format!("there is no session `{session}`"))
-        .hint("`windlass sessions list --all` shows those that there are")
+        .hint("`windlass sessions list --all` lists all sessions")
 }
 
 async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failure> {

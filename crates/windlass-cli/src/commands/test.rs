@@ -106,7 +106,7 @@ fn none_fits(args: &TestArgs) -> Failure {
     match args.only.as_ref().or(args.print_log.as_ref()) {
         Some(name) => Failure::new(Exit::BadFile, format!("no case is named {name:?}"))
             .hint("without `--only` and `--print-log` all cases are run and listed"),
-        None => Failure::new(Exit::BadFile, "there are no cases here")
+        None => Failure::new(Exit::BadFile, "no cases found")
             .hint("a file of scripted conversations holds one case, or a list under `cases:`"),
     }
 }

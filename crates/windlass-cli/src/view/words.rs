@@ -36,12 +36,12 @@ pub(crate) fn outcome(outcome: &CallOutcome) -> String {
             Some(kind) => format!("failed ({kind}): {message}"),
             None => format!("failed: {message}"),
         },
-        CallOutcome::TimedOut { after_ms } => format!("out of time after {}", span(*after_ms)),
+        CallOutcome::TimedOut { after_ms } => format!("timed out after {}", span(*after_ms)),
         CallOutcome::Malformed { message } => message.to_string(),
-        CallOutcome::Rejected { message } => format!("the output does not fit: {message}"),
-        CallOutcome::UnknownTool { nearest } if nearest.is_empty() => "there is no such tool".to_owned(),
+        CallOutcome::Rejected { message } => format!("the output was rejected: {message}"),
+        CallOutcome::UnknownTool { nearest } if nearest.is_empty() => "unknown tool".to_owned(),
         CallOutcome::UnknownTool { nearest } => {
-            format!("there is no such tool; near: {}", nearest.join(", "))
+            format!("unknown tool; did you mean {}?", nearest.join(", "))
         }
         CallOutcome::Denied { reason, by } => {
             let by = if *by == DeniedBy::Policy { "forbidden" } else { "denied" };
@@ -49,8 +49,8 @@ pub(crate) fn outcome(outcome: &CallOutcome) -> String {
         }
         CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
         CallOutcome::Interrupted => "interrupted".to_owned(),
-        CallOutcome::Abandoned => "interrupted, and left behind".to_owned(),
-        CallOutcome::Unknown => "nobody knows whether it happened".to_owned(),
+        CallOutcome::Abandoned => "interrupted and abandoned".to_owned(),
+        CallOutcome::Unknown => "unknown whether it happened".to_owned(),
     }
 }
 

@@ -80,7 +80,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
         (causeless, "event 1 begins an append without a `cause`"),
         (cut, "line "),
         ("{\"type\":\"run\"}\n".to_owned(), "line 1"),
-        (String::new(), "holds no run"),
+        (String::new(), "contains no run"),
     ] {
         there.write("run.jsonl", &text);
         let end = there.windlass(["runs", "import", "run.jsonl"]);
@@ -140,7 +140,7 @@ fn e24_an_imported_run_acts_only_with_an_agent_of_ones_own_whose_policy_applies(
     let end = there.windlass(["runs", "resume", run, "--with", "strict.yaml", "--log", &log]);
     assert_eq!(end.code, 0, "{end:?}");
     let effects = there.windlass(["runs", "effects", run, "--log", &log]);
-    assert_eq!(effects.stdout, "", "no call was begun: {effects:?}");
+    assert_eq!(effects.stdout, "", "no call was started: {effects:?}");
     assert_eq!(there.windlass(["runs", "replay", run, "--log", &log]).code, 0);
 }
 
@@ -192,7 +192,7 @@ fn two_runs_are_compared_from_where_they_part() {
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
     let end = home.windlass(["runs", "diff", &one, "last"]);
     assert_eq!(end.code, 0, "{end:?}");
-    assert!(end.stdout.contains("they did the same"), "{end:?}");
+    assert!(end.stdout.contains("the runs do not differ"), "{end:?}");
     let fork = home.windlass(["runs", "fork", &one, "--at", "5", "What is 4 + 4?"]);
     assert_eq!(fork.code, 0, "{fork:?}");
     assert_end!(home, home.windlass(["runs", "diff", &one, "last"]));

@@ -59,7 +59,7 @@ pub enum Misfit {
     #[error("{0}")]
     Faults(String),
     /// It does not fit, but naming what is wrong would take too many steps.
-    #[error("it does not fit, and its parts can fit in too many ways to say where")]
+    #[error("the value does not match the schema, and the mismatch has too many possible places to name one")]
     Somewhere,
     /// Checking it would take too many steps.
     #[error(
@@ -68,7 +68,7 @@ pub enum Misfit {
     TooCostly,
     /// It is one of many, and those before it have taken the steps that all may take.
     #[error(
-        "checking it would take too many steps beside the other calls of the same reply: make fewer calls at once"
+        "checking it together with the other calls of the reply would take too many steps: make fewer calls at once"
     )]
     UsedUp,
 }

@@ -28,13 +28,13 @@ pub enum SchemaFault {
     #[error("the schema has more than {MAX_EXPANDED} keywords once its references are followed")]
     Expands,
     /// A subschema applies itself to the same value.
-    #[error("the subschema at `{place}` leads back to itself without going into the value")]
+    #[error("the subschema at `{place}` refers to itself for the same value")]
     Circle {
         /// JSON Pointer of the subschema.
         place: String,
     },
     /// A reference leads nowhere within the schema.
-    #[error("the reference `{reference}` leads to nothing within the schema")]
+    #[error("the reference `{reference}` has no target within the schema")]
     Reference {
         /// The reference.
         reference: String,

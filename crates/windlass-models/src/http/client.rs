@@ -34,7 +34,7 @@ pub(crate) type Outgoing = Request<Full<Bytes>>;
 #[non_exhaustive]
 pub enum HttpError {
     /// The address cannot be asked.
-    #[error("the address `{address}` cannot be used: {reason}")]
+    #[error("invalid address `{address}`: {reason}")]
     BadAddress {
         /// The address, secrets masked.
         address: String,
@@ -77,7 +77,7 @@ pub enum HttpError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The reply broke off.
-    #[error("the reply from {host} broke")]
+    #[error("the reply from {host} broke off")]
     Broken {
         /// The server, as `host:port`.
         host: String,

@@ -135,7 +135,10 @@ mod tests {
             read(&given).unwrap_err()
         };
         let environment = |what: &str| ("agent.environment", what.to_owned());
-        assert_eq!(read(&needed[..1]).unwrap_err(), environment("the environment has no MODEL_NAME"));
+        assert_eq!(
+            read(&needed[..1]).unwrap_err(),
+            environment("the environment variable MODEL_NAME is not set")
+        );
         assert_eq!(fault("MCP_SERVERS", "a"), environment("the environment has no MCP_SERVER_a_URL"));
         assert_eq!(
             fault("AGENTIC_LOOP_MAX_STEPS", "many"),

@@ -20,7 +20,7 @@ pub enum AgentFileError {
         source: std::io::Error,
     },
     /// It is no UTF-8 text.
-    #[error("{} is no UTF-8 text (byte {valid_up_to})", path.display())]
+    #[error("{} is not valid UTF-8 (byte {valid_up_to})", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum AgentFileError {
     #[error(transparent)]
     Invalid(#[from] YamlError),
     /// An environment that describes an agent lacks a variable.
-    #[error("the environment has no {name}")]
+    #[error("the environment variable {name} is not set")]
     MissingVariable {
         /// The variable.
         name: String,
@@ -47,7 +47,7 @@ pub enum AgentFileError {
         expected: &'static str,
     },
     /// A variable names agents on the network, which this version cannot reach yet.
-    #[error("{name} names agents on the network: that is not available in this version")]
+    #[error("{name} names remote agents, which are not available in this version")]
     NetworkAgents {
         /// The variable.
         name: &'static str,

@@ -233,7 +233,7 @@ fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
         CallArg::PosSplat(value) | CallArg::KwargSplat(value) => Some(value),
         CallArg::Pos(_) | CallArg::Kwarg(..) => None,
     });
-    let reason = "instructions know no `*` and `**` before arguments";
+    let reason = "instructions do not support `*` and `**` before arguments";
     whole.map_or(Ok(()), |value| Err(Fault::at(value.span(), reason)))
 }
 

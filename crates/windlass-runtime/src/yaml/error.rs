@@ -169,11 +169,11 @@ impl YamlError {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax { message } => write!(f, "This is no YAML: {message}"),
+            Self::Syntax { message } => write!(f, "Invalid YAML: {message}"),
             Self::TooLarge { what } => write!(f, "Too large: {what}"),
             Self::Unsupported { what } => write!(f, "{what}"),
             Self::DuplicateKey { key, first_line } => {
-                write!(f, "Key `{key}` stands here twice, first in line {first_line}")
+                write!(f, "Duplicate key `{key}`, first used in line {first_line}")
             }
             Self::WrongValue { path, expected, found } if path.is_empty() => {
                 write!(f, "The document is {found}, expected {expected}")

@@ -87,7 +87,7 @@ fn a_literal_text_says_where_its_content_begins() {
 #[test]
 fn a_key_twice_is_an_error_or_a_fault_beside_the_tree() {
     let text = "a: 1\nb: { c: 1, c: [2] }\na: 3\n";
-    assert_eq!(error(text), "2:12: Key `c` stands here twice, first in line 2");
+    assert_eq!(error(text), "2:12: Duplicate key `c`, first used in line 2");
     let (node, faults) = parse_with_faults(text).unwrap();
     assert_eq!(node.to_json(), json!({ "a": 1, "b": { "c": 1 } }));
     let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();

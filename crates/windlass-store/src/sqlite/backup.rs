@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(super) fn backup(place: &Place, to: &Path) -> Result<u64, StoreError> {
     let to = std::path::absolute(to).map_err(|error| file::unusable(to, error))?;
     if to.exists() {
-        return Err(file::unusable(&to, "the file is there already: a backup replaces nothing"));
+        return Err(file::unusable(&to, "the file already exists, and a backup overwrites nothing"));
     }
     let part = part_of(&to);
     let copied = copy(place, &part).and_then(|()| put_in_place(&part, &to));

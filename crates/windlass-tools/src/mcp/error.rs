@@ -8,7 +8,7 @@ use crate::tool::ToolError;
 #[non_exhaustive]
 pub enum McpError {
     /// The config makes no sense.
-    #[error("the MCP server `{server}` is set up wrongly: {what}")]
+    #[error("invalid configuration of the MCP server `{server}`: {what}")]
     BadConfig {
         /// The server.
         server: String,
@@ -27,7 +27,7 @@ pub enum McpError {
         source: std::io::Error,
     },
     /// The program could not be started.
-    #[error("the command `{command}` of the MCP server `{server}` cannot be started")]
+    #[error("cannot start the command `{command}` of the MCP server `{server}`")]
     Spawn {
         /// The server.
         server: String,
@@ -80,7 +80,7 @@ pub enum McpError {
         what: String,
     },
     /// It does not speak MCP as it should.
-    #[error("the MCP server `{server}` does not keep to the protocol: {what}")]
+    #[error("the MCP server `{server}` violates the protocol: {what}")]
     Protocol {
         /// The server.
         server: String,
@@ -101,7 +101,7 @@ pub enum McpError {
     },
     /// It failed too often in a row and is left alone for a while.
     #[error(
-        "the MCP server `{server}` failed {failures} times in a row and is not started again now; last: {last}"
+        "the MCP server `{server}` failed {failures} times in a row and is not restarted now; last error: {last}"
     )]
     GaveUp {
         /// The server.

@@ -212,7 +212,10 @@ mod tests {
     #[tokio::test]
     async fn malformed_settings_are_refused_without_their_secrets() {
         let refusal = refused(&McpConfig::http("s", "ftp://host/mcp"));
-        assert_eq!(refusal, "the MCP server `s` is set up wrongly: `ftp://host/mcp` is no http or https URL");
+        assert_eq!(
+            refusal,
+            "invalid configuration of the MCP server `s`: `ftp://host/mcp` is no http or https URL"
+        );
         let config = McpConfig::http("s", "http://host/mcp").header("X-Key", "abc\ndef-secret");
         let refusal = refused(&config);
         assert!(refusal.contains("`X-Key`") && !refusal.contains("secret"), "{refusal}");

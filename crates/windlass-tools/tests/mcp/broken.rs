@@ -47,7 +47,7 @@ async fn e46_calls_at_once_after_a_death_share_one_new_server() {
 async fn e46_a_broken_answer_fails_the_call_and_the_server_is_started_again() {
     let server = connect(&["normal"]).await;
     let error = call(&server, "garbage", json!({})).await.expect_err("garbage");
-    let start = "the MCP server `evil` does not keep to the protocol: it sent a broken message: ";
+    let start = "the MCP server `evil` violates the protocol: it sent a broken message: ";
     assert!(error.message.starts_with(start), "{error}");
     assert_eq!(text(&server, "echo", json!({"text": "again"})).await, "again");
 }
@@ -137,7 +137,7 @@ async fn e46_a_command_that_is_not_installed_is_named() {
     assert!(error.help().expect("a help").contains("PATH"));
     let mut config = config(&["normal"]).folder("/nowhere/at/all");
     config.name = "f".to_owned();
-    let wrong = "the MCP server `f` is set up wrongly: its folder `/nowhere/at/all` does not exist";
+    let wrong = "invalid configuration of the MCP server `f`: its folder `/nowhere/at/all` does not exist";
     assert_eq!(refusal(config).await.to_string(), wrong);
     assert_eq!(refusal(McpConfig::stdio("e", Vec::<String>::new())).await.code(), "mcp_bad_config");
 }
@@ -156,7 +156,7 @@ async fn e46_a_server_that_does_not_come_back_is_given_up_after_some_tries() {
     assert_eq!(errors[0].as_ref(), "the MCP server `evil` ended (exit code 3): x");
     assert_eq!((errors[1].as_ref(), errors[2].as_ref()), (not_again, not_again));
     let given_up = format!(
-        "the MCP server `evil` failed 3 times in a row and is not started again now; last: {not_again}"
+        "the MCP server `evil` failed 3 times in a row and is not restarted now; last error: {not_again}"
     );
     assert_eq!((errors[3].as_ref(), errors[4].as_ref()), (given_up.as_str(), given_up.as_str()));
 }

@@ -54,7 +54,7 @@ impl Prompt {
 
     pub(super) async fn line(&mut self, interrupts: &mut Interrupts) -> Result<Line, Failure> {
         let failed = |error: &dyn std::error::Error| {
-            Failure::new(Exit::Internal, "the next line cannot be read").cause(error.to_string())
+            Failure::new(Exit::Internal, "cannot read the next line").cause(error.to_string())
         };
         let (place, history) = match self {
             Self::Pipe(stdin) => {

@@ -21,7 +21,7 @@ pub(super) fn home() -> Vec<Finding> {
     let todo = "make it writable for you, or set WINDLASS_HOME to another folder";
     vec![match writable(&folder) {
         Ok(true) => Finding::new(Standing::Ok, what, shown),
-        Ok(false) => Finding::new(Standing::Ok, what, format!("{shown} (made when it is needed)")),
+        Ok(false) => Finding::new(Standing::Ok, what, format!("{shown} (created when needed)")),
         Err(error) => Finding::new(Standing::Problem, what, format!("{shown}: {error}")).todo(todo),
     }]
 }

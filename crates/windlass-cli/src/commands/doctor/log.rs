@@ -19,7 +19,7 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
     let shown = path.display().to_string();
     if !path.exists() {
         let standing = if args.log.is_some() { Standing::Problem } else { Standing::Ok };
-        let detail = if args.log.is_some() { "is not there" } else { "(made at the first run)" };
+        let detail = if args.log.is_some() { "is not there" } else { "(created at the first run)" };
         return vec![Finding::new(standing, what, format!("{shown} {detail}"))];
     }
     let looked = match SqliteLog::open(&path) {
@@ -34,7 +34,7 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
             let more = faults.len().saturating_sub(NAMED);
             let more = (more > 0).then(|| format!("and {more} more"));
             let todo =
-                "keep the file as it is; a backup (`windlass runs backup`) has what it had when it was made";
+                "keep the file unchanged, and restore a backup (`windlass runs backup`) if there is one";
             let named = faults.into_iter().take(NAMED).chain(more);
             named.map(|fault| Finding::new(Standing::Problem, what, fault).todo(todo)).collect()
         }

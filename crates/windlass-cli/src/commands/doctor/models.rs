@@ -59,7 +59,7 @@ async fn remote(provider: &Provider, key: &str) -> Finding {
         Err(error) => {
             let variables = [Some(key), provider.address_variable()].into_iter().flatten();
             let variables = variables.collect::<Vec<_>>().join(", ");
-            Finding::new(Standing::Problem, what, format!("the models cannot be listed{place}: {error}"))
+            Finding::new(Standing::Problem, what, format!("cannot list the models{place}: {error}"))
                 .todo(format!("check {variables} and the network"))
         }
     }
@@ -70,8 +70,8 @@ async fn local(provider: &Provider) -> Finding {
     let what = provider.name;
     match list_models(&settings(what, LOCAL_MS), &home::env).await {
         Ok(names) if names.is_empty() => {
-            Finding::new(Standing::Missing, what, "it answers, and has no model")
-                .todo("give it one, such as `ollama pull qwen3`")
+            Finding::new(Standing::Missing, what, "the server answers but has no model")
+                .todo("install one, such as `ollama pull qwen3`")
         }
         Ok(names) => {
             let first = names.first().cloned().unwrap_or_default();

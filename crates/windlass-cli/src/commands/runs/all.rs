@@ -79,7 +79,7 @@ impl Sums {
         let status = match &outcome {
             Outcome::Driven(run) => standing(run),
             Outcome::Held { holder } => format!("held by {holder}"),
-            Outcome::Child { parent } => format!("goes on with run {parent}"),
+            Outcome::Child { parent } => format!("is resumed with its parent run {parent}"),
             Outcome::GivenUp(lost) => format!("passed over: {}", lost_words(run, *lost)),
             Outcome::Failed(_) => "not resumed".to_owned(),
         };

@@ -57,7 +57,7 @@ fn plain(comparison: &Comparison) -> std::io::Result<()> {
     let on_base = if shared > 0 { format!(" ({shared} of a shared base)") } else { String::new() };
     out::line(format_args!("in common: {}{on_base}", count(comparison.common as u64, "event")))?;
     if comparison.is_same() {
-        return out::line("they did the same");
+        return out::line("the runs do not differ");
     }
     out::line("")?;
     let (one, other) = comparison.first_difference();

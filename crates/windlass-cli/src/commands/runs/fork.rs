@@ -60,15 +60,19 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     if args.view.json {
         out::json(&json::forked(base, args.at, id, &fork.saved))?;
     } else if !args.view.quiet {
-        out::note(format_args!("run {id} goes on from event {} of {base}; {}", args.at, words(&fork.saved)));
+        out::note(format_args!(
+            "run {id} continues from event {} of {base}; {}",
+            args.at,
+            words(&fork.saved)
+        ));
     }
     go_on.finish(fork.prepared, &state, &found).await
 }
 
 fn words(saved: &Saved) -> String {
     if saved.model_calls + saved.tool_calls == 0 {
-        return "nothing was done there yet".to_owned();
+        return "no work was done by then".to_owned();
     }
     let calls = [count(saved.model_calls, "model call"), count(saved.tool_calls, "tool call")].join(" and ");
-    format!("not done again: {calls}, {}", usage(&saved.usage, Some(saved.cost as f64 / 1e12)))
+    format!("not repeated: {calls}, {}", usage(&saved.usage, Some(saved.cost as f64 / 1e12)))
 }

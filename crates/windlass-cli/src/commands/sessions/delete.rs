@@ -110,7 +110,9 @@ fn in_words(sessions: &[SessionId], gone: &Pruned, dry_run: bool) -> std::io::Re
     out::note(format_args!("{sessions}: {runs} {done}"));
     if gone.kept > 0 {
         let kept = count(gone.kept, "run");
-        out::note(format_args!("{kept} kept: runs of other sessions stand on them, or somebody drives them"));
+        out::note(format_args!(
+            "{kept} kept: runs of other sessions are based on them, or a process drives them"
+        ));
     }
     Ok(())
 }

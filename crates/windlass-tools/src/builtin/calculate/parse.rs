@@ -166,7 +166,7 @@ impl Parser {
         let exponent = self.exponent();
         let points = text.chars().filter(|c| *c == '.').count();
         if points > 1 || text == "." {
-            return Err(self.wrong_at(start, &format!("`{text}` is no number")));
+            return Err(self.wrong_at(start, &format!("`{text}` is not a number")));
         }
         Number::literal(&text, exponent).ok_or_else(|| self.wrong_at(start, "this number is too large"))
     }

@@ -118,7 +118,7 @@ fn what_is_no_expression_is_told_with_its_place() {
         ("2 3", "at character 3: expected an operator, found `3`"),
         ("2pi", "at character 2: expected an operator, found `p`"),
         ("1,000 + 1", "at character 2: unexpected `,`: write numbers without separators, such as 1000"),
-        ("1.2.3", "at character 1: `1.2.3` is no number"),
+        ("1.2.3", "at character 1: `1.2.3` is not a number"),
         ("1 / 0", "at character 3: division by zero"),
         ("1 / (2 - 2)", "at character 3: division by zero"),
         ("5 % 0", "at character 3: division by zero"),
