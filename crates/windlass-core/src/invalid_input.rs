@@ -102,7 +102,7 @@ pub enum InvalidInput {
         run: RunId,
     },
     /// The run is being stopped.
-    #[error("run {run} is being stopped and takes no more input, found {found}")]
+    #[error("run {run} is being stopped and does not accept {found}")]
     Stopping {
         /// The run.
         run: RunId,
@@ -114,14 +114,14 @@ pub enum InvalidInput {
 fn open_actions(open: &[ActionId]) -> String {
     let numbers: Vec<_> = open.iter().map(|action| action.seq.to_string()).collect();
     match open.first() {
-        None => "nothing at all: nothing is going on".to_owned(),
+        None => "nothing: no work is in progress".to_owned(),
         Some(first) => format!("action {} of run {}", numbers.join(" or "), first.run),
     }
 }
 
 fn open_questions(open: &[QuestionId]) -> String {
     if open.is_empty() {
-        return "no answer at all: no question is open".to_owned();
+        return "no answer: no question is open".to_owned();
     }
     let names: Vec<_> = open.iter().map(QuestionId::as_str).collect();
     format!("an answer to {}", names.join(" or "))
@@ -150,17 +150,17 @@ impl InvalidInput {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => {
-                Some("`windlass runs show RUN` lists the open questions and the answers that fit".to_owned())
+                Some("`windlass runs show RUN` lists the open questions and their possible answers".to_owned())
             }
             Self::Ended { .. } => Some(
-                "start a new run of the session; a run that a limit cut goes on with `windlass runs resume`"
+                "start a new run of the session; a run that ended at a limit continues with `windlass runs resume`"
                     .to_owned(),
             ),
             Self::NothingToFork { .. } => {
-                Some("name an earlier event, or give an input to begin anew after the end".to_owned())
+                Some("name an earlier event, or give an input to start anew after the end".to_owned())
             }
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
-            Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the run above".to_owned()),
+            Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the parent run".to_owned()),
             Self::NotStarted { .. }
             | Self::AlreadyStarted { .. }
             | Self::UnknownAction { .. }

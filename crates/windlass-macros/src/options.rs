@@ -87,7 +87,12 @@ impl Options {
             ("check", _) => return wrong("check = path::to::function"),
             ("crate", Value::Path(path)) => self.room = Some(path),
             ("crate", _) => return wrong("crate = ::windlass::tools"),
-            _ => return Err(Error::new(name.span(), format!("unknown argument `{key}`; known are {NAMES}"))),
+            _ => {
+                return Err(Error::new(
+                    name.span(),
+                    format!("unknown argument `{key}`; the known ones are {NAMES}"),
+                ));
+            }
         }
         Ok(())
     }
@@ -112,7 +117,7 @@ fn effect(text: &LitStr) -> Result<Ident> {
         "idempotent" => "Idempotent",
         "once" => "Once",
         other => {
-            let message = format!("unknown effect `{other}`; known are read_only, idempotent, once");
+            let message = format!("unknown effect `{other}`; the known ones are read_only, idempotent, once");
             return Err(Error::new(text.span(), message));
         }
     };

@@ -79,7 +79,7 @@ impl ModelError {
         match self {
             Self::UnknownProvider { nearest, .. } => Some(format!("did you mean {}?", nearest.join(", "))),
             Self::NoModel { name } => {
-                Some(format!("write {name}/MODEL; `windlass models list` shows what there is"))
+                Some(format!("write {name}/MODEL; `windlass models list` lists the models"))
             }
             Self::MissingKey { variable, .. } => {
                 Some(format!("set {variable}, or `key: \"${{{variable}}}\"` beside `use` in the agent file"))

@@ -218,7 +218,7 @@ pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputK
         }
         Err(Short { limit, needed, left }) => {
             let message = format!(
-                "the limit {limit} that the run shares with others has {} left, and the call may need {}",
+                "the limit {limit}, shared with other runs, has {} left, but the call may need {}",
                 limit.show(left),
                 limit.show(needed)
             );

@@ -126,7 +126,7 @@ impl ModelWork {
                 end => match (taking.end(), end.and_then(Result::err)) {
                     (Err(failure), _) | (Ok(()), Some(failure)) => break failure,
                     (Ok(()), None) if taking.taken == 0 => {
-                        break failure(&name, FailureKind::Cut, "the stream ended before anything came");
+                        break failure(&name, FailureKind::Cut, "the stream ended without any data");
                     }
                     (Ok(()), None) => {
                         let reply = Box::new(taking.assembler.finish());

@@ -157,7 +157,7 @@ impl AssembleError {
             Self::Server { source, .. } => source.help(),
             Self::Tool { source, .. } => source.help(),
             Self::Circle { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => {
-                Some("take an entry out of `agents` in one of these files".to_owned())
+                Some("remove an entry of `agents` from one of these files".to_owned())
             }
             Self::DelegateName { .. } => {
                 Some("use letters, digits, `_` and `-`, at most 64, as its `name`".to_owned())
@@ -259,7 +259,7 @@ async fn models(
     let entries = if file.models.is_empty() { &usual[..] } else { &file.models };
     let mut models = Vec::new();
     if let Some((variable, value)) = file.mock_replies(env) {
-        chosen.push(format!("model: {variable} stands in for it"));
+        chosen.push(format!("model: replaced by {variable}"));
         let model: Arc<dyn Model> = Arc::new(MockReplies::new(&value));
         let stands_in =
             |entry: &ModelEntry| Named { choice: entry.choice(), model: model.clone(), auto: false };

@@ -341,7 +341,8 @@ impl BranchWork {
             Err(Error::Log(error)) => return TaskEnd::LogFailed(Arc::new(error)),
             Err(error) => {
                 let why = crate::error::in_full(&error);
-                return used.done(failure(format!("Branch execution failed: it cannot be summed up: {why}")));
+                return used
+                    .done(failure(format!("Branch execution failed: it cannot be summarized: {why}")));
             }
         };
         let used = used.and(&Used::of(summary.state()));

@@ -88,10 +88,10 @@ impl Agent {
         let (known, fresh) = (state.own_tools(), self.tools());
         let name = |tool: &ToolSpec| tool.name.clone();
         let gone = known.iter().filter(|tool| !fresh.iter().any(|other| other.name == tool.name));
-        found.extend(gone.map(|tool| format!("tool `{}`, which is gone", name(tool))));
+        found.extend(gone.map(|tool| format!("tool `{}`, which was removed", name(tool))));
         for tool in fresh.iter() {
             match known.iter().find(|other| other.name == tool.name) {
-                None => found.push(format!("tool `{}`, which is new", name(tool))),
+                None => found.push(format!("tool `{}`, which was added", name(tool))),
                 Some(before) if reachable(before) != reachable(tool) => {
                     found.push(format!("description or settings of tool `{}`", name(tool)));
                 }
@@ -105,7 +105,7 @@ impl Agent {
         ];
         found.extend(parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()));
         if found.is_empty() {
-            found.push("instructions, examples or what else its file says".to_owned());
+            found.push("instructions, examples or other settings of its file".to_owned());
         }
         found
     }

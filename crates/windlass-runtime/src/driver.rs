@@ -242,7 +242,7 @@ impl Driver {
         if answer {
             self.wrong_answers = if taken.is_ok() { 0 } else { self.wrong_answers + 1 };
             if self.wrong_answers >= WRONG_ANSWERS {
-                tracing::warn!(run = %self.state.run(), "nobody is asked any more after {WRONG_ANSWERS} answers that do not fit");
+                tracing::warn!(run = %self.state.run(), "no more questions are asked after {WRONG_ANSWERS} consecutive invalid answers");
                 self.people = None;
             }
         }

@@ -105,7 +105,7 @@ pub enum Error {
     },
     /// The agent cannot be built: its limit on cost holds for the agents that it hands tasks to, too.
     #[error(
-        "agent `{agent}` has a limit on cost, and hands tasks to `{delegate}`: the price of model `{model}` is unknown there"
+        "agent `{agent}` has a limit on cost, and delegates to `{delegate}`, where the price of model `{model}` is unknown"
     )]
     UnknownPriceBelow {
         /// The agent with the limit.
@@ -129,7 +129,7 @@ pub enum Error {
         /// The agent.
         agent: String,
     },
-    /// The instructions are no valid template, or use something that is not there.
+    /// The instructions are not a valid template, or use something that is not there.
     #[error("the instructions of agent `{agent}` cannot be rendered")]
     Template {
         /// The agent.
@@ -325,14 +325,14 @@ impl Error {
             Self::SameName { .. } => {
                 Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
             }
-            Self::BranchDepth { .. } => Some("take a branch of a branch away".to_owned()),
+            Self::BranchDepth { .. } => Some("remove a nested branch".to_owned()),
             Self::NoOutput { .. } => {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
             }
             Self::Service { .. } => {
-                Some("`windlass tools list FILE` says how the agent's services stand".to_owned())
+                Some("`windlass tools list FILE` shows the state of the agent's services".to_owned())
             }
-            Self::BadInput { .. } => Some("give an object that fits the agent's `input.schema`".to_owned()),
+            Self::BadInput { .. } => Some("give an object that matches the agent's `input.schema`".to_owned()),
             Self::NoObject { .. } => Some("give a struct or a map with text keys".to_owned()),
             Self::OutputType { .. } => {
                 Some("ask for the type that the agent was built with (`.output::<T>()`)".to_owned())
@@ -355,22 +355,22 @@ impl Error {
                 Some(format!("keep `{model}` among the agent's models until the run has ended"))
             }
             Self::SessionBusy { run, .. } => Some(format!(
-                "`windlass runs show {run}` says what it waits for; resume, answer or cancel it"
+                "`windlass runs show {run}` shows what it waits for; resume, answer or cancel it"
             )),
             Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
             Self::BadImport { .. } => Some("export it again, with the runs that it is based on".to_owned()),
             Self::NewerExport { .. } => Some("import it with a newer Windlass".to_owned()),
             Self::ImportDiffers { .. } => {
-                Some("import it into another log (`--log FILE`), or fork the run that is here".to_owned())
+                Some("import it into another log (`--log FILE`), or fork the existing run".to_owned())
             }
             Self::NoSuchEvent { run, .. } => {
-                Some(format!("`windlass runs show -e {run}` numbers its events"))
+                Some(format!("`windlass runs show -e {run}` lists its events with their numbers"))
             }
             Self::LostAttempts { .. } => Some(format!(
                 "look at what the model replies and why the process dies; `windlass runs resume RUN` by hand allows \
                  {LOST_ATTEMPTS} more attempts"
             )),
-            Self::NotHandedOver { .. } => Some("start the task anew in a run of your own".to_owned()),
+            Self::NotHandedOver { .. } => Some("run the task in a new run".to_owned()),
             Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
             Self::Template { .. }
             | Self::MissingBase { .. }

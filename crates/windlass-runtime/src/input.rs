@@ -66,7 +66,7 @@ impl RunMessages {
     pub fn typed(input: &impl Serialize) -> Result<Self, Error> {
         let fault = match serde_json::to_value(input) {
             Ok(Value::Object(object)) => return Ok(object.into()),
-            Ok(_) => "a JSON object is wanted".to_owned(),
+            Ok(_) => "expected a JSON object".to_owned(),
             Err(error) => error.to_string(),
         };
         Err(Error::NoObject { fault })
@@ -125,7 +125,7 @@ impl Agent {
                 Value::Object(object.clone()).to_string()
             }
             None => {
-                let fault = "it is an object, but the agent has no input schema";
+                let fault = "the input is an object, but the agent has no input schema";
                 return Err(self.bad_input(fault.to_owned()));
             }
         };
@@ -155,8 +155,8 @@ impl Agent {
         let text = text_of(messages.iter().find(|message| is_input(message)));
         match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => Ok(object),
-            Ok(_) => Err(self.bad_input("a JSON object is wanted".to_owned())),
-            Err(error) => Err(self.bad_input(format!("a JSON object is wanted: {error}"))),
+            Ok(_) => Err(self.bad_input("expected a JSON object".to_owned())),
+            Err(error) => Err(self.bad_input(format!("expected a JSON object: {error}"))),
         }
     }
 

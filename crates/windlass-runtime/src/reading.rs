@@ -50,7 +50,7 @@ impl ReadResult {
         let before = from.saturating_sub(CHARACTER);
         let wanted = (from - before + length + CHARACTER) as usize;
         let bytes = self.log.get(&stored.sha256, before, wanted).await;
-        let bytes = bytes.map_err(|error| ToolError::new(format!("the result cannot be read: {error}")))?;
+        let bytes = bytes.map_err(|error| ToolError::new(format!("cannot read the result: {error}")))?;
         let start = boundary(&bytes, (from - before) as usize);
         let end = boundary(&bytes, (from - before + length) as usize);
         // A range within one character gives that character.

@@ -299,7 +299,7 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         if input.is_empty() {
-            return Err(self.bad_input("there is no message in it".to_owned()));
+            return Err(self.bad_input("it contains no message".to_owned()));
         }
         let run = self.environment().new_run();
         // Without a memory there is no session to belong to.

@@ -53,7 +53,7 @@ impl ToolSource for McpServer {
         if self.is_alive() {
             return Ok(());
         }
-        Err(ServiceError::new("the tool server has ended; the next call starts it again"))
+        Err(ServiceError::new("the tool server has exited; the next call restarts it"))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

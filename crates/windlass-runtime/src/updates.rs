@@ -168,7 +168,7 @@ impl Updates {
             Ok(batches) if batches.is_empty() => self.missing = 0,
             Ok(batches) => self.late.extend(batches),
             Err(error) => {
-                tracing::warn!(run = %self.run, "a slow subscriber could not catch up: {error}");
+                tracing::warn!(run = %self.run, "a slow subscriber lost updates: {error}");
                 // The next fact tries again.
                 self.missing = 0;
             }

@@ -26,7 +26,7 @@ use crate::people::People;
 /// The message of a panic.
 pub(crate) fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
 /// A tool call.
@@ -157,7 +157,7 @@ pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQue
     match answer {
         Ok(answer) => answer.map(|answer| InputKind::Answered { question: id, answer }),
         Err(panic) => {
-            tracing::error!(run = %state.run(), "whoever was asked panicked: {}", words(&*panic));
+            tracing::error!(run = %state.run(), "the code that answers questions panicked: {}", words(&*panic));
             None
         }
     }
@@ -202,7 +202,7 @@ pub(crate) async fn delegate(
     };
     let end = match AssertUnwindSafe(end).catch_unwind().await {
         Ok(Some(end)) => end,
-        Ok(None) => failed("the agent has no such delegate any more".to_owned()),
+        Ok(None) => failed("the agent no longer has this delegate".to_owned()),
         Err(panic) => failed(format!("the delegate panicked: {}", words(&*panic))),
     };
     Ok(Some(match end {

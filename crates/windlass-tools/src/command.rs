@@ -187,7 +187,7 @@ impl CommandTool {
         };
         let failed = |error: io::Error| {
             let program = line.program.display();
-            ToolError::of_kind(format!("{:?}", error.kind()), format!("`{program}` cannot be run: {error}"))
+            ToolError::of_kind(format!("{:?}", error.kind()), format!("cannot run `{program}`: {error}"))
         };
         let words = line.filled(&args, self.dashes)?;
         let env = self.environment(context);
@@ -217,7 +217,7 @@ impl CommandTool {
         let names = self.env.iter().map(|(name, _)| name.to_string_lossy());
         if let Some(name) = names.into_iter().find(|name| !passes_gate(name)) {
             let message =
-                format!("the variable `{name}` cannot be given to a command with an effect: shells keep it");
+                format!("the variable `{name}` cannot be set for a command with an effect: shells keep it");
             return Err(ToolError::of_kind("InvalidEnvironment", message));
         }
         let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
@@ -304,7 +304,7 @@ pub fn passes_gate(name: &str) -> bool {
 impl Line {
     fn parse(key: &str, line: &[String], folder: &Path) -> Result<Self, String> {
         let Some((program, words)) = line.split_first().filter(|(program, _)| !program.is_empty()) else {
-            return Err(format!("`{key}` names no program"));
+            return Err(format!("`{key}` does not name a program"));
         };
         if Word::parse(program).params().next().is_some() {
             return Err(format!(
@@ -333,7 +333,7 @@ impl Line {
         let unknown = self.params().find(|name| !known.is_some_and(|known| known.contains_key(*name)));
         unknown.map_or(Ok(()), |name| {
             Err(format!(
-                "there is a place for `{{{name}}}`, but no such parameter; `{{{{{name}}}}}` writes the braces"
+                "there is no parameter for the placeholder `{{{name}}}`; `{{{{{name}}}}}` writes the braces"
             ))
         })
     }
@@ -378,7 +378,7 @@ fn how(status: ExitStatus) -> String {
         return format!("the command was killed by signal {signal}");
     }
     status.code().map_or_else(
-        || "the command ended without an exit code".to_owned(),
-        |code| format!("the command ended with exit code {code}"),
+        || "the command exited without an exit code".to_owned(),
+        |code| format!("the command exited with exit code {code}"),
     )
 }

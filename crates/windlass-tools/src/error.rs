@@ -102,7 +102,7 @@ impl ToolSetError {
         match self {
             Self::Clash { .. } => Some("rename one of them, or give one of the origins a prefix".to_owned()),
             Self::Reserved { .. } => {
-                Some(format!("choose another name than one of {}", crate::set::RESERVED.join(", ")))
+                Some(format!("choose a name other than {}", crate::set::RESERVED.join(", ")))
             }
             Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".to_owned()),
             Self::BadSchema { .. } => {

@@ -71,7 +71,7 @@ impl Lease {
                 return Ok(());
             }
         }
-        Err(lost("it was confirmed too late each time"))
+        Err(lost("each confirmation came too late"))
     }
 }
 

@@ -183,7 +183,7 @@ impl SharedService {
 
     async fn tear_down(&self) {
         if let Err(error) = self.shared.service.tear_down().await {
-            tracing::warn!(service = self.name(), "the service was not torn down properly: {error}");
+            tracing::warn!(service = self.name(), "the tear-down of the service failed: {error}");
         }
     }
 }

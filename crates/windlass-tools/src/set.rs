@@ -162,7 +162,7 @@ pub(crate) fn check(spec: &ToolSpec) -> Result<(), ToolSetError> {
     let bad =
         |what: String| ToolSetError::BadSchema { name: spec.name.to_string(), origin: origin(spec), what };
     let Value::Object(schema) = spec.parameters.as_ref() else {
-        return Err(bad(format!("it is no object but `{}`", spec.parameters)));
+        return Err(bad(format!("it is not an object but `{}`", spec.parameters)));
     };
     match schema.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}

@@ -91,7 +91,7 @@ fn k27_an_agent_goes_on_without_a_server_that_is_gone_and_says_so() {
     let done = run(&home, &model, &more);
     assert!(done.code == 0 && done.stdout.contains("Hello."), "{done:?}");
     assert!(
-        done.stderr.contains("tools: `tools` is not there, and the agent goes on without it: "),
+        done.stderr.contains("tools: `tools` is not available, and the agent continues without it: "),
         "{done:?}"
     );
 }

@@ -177,7 +177,7 @@ impl Decision {
         match refusal {
             Refusal::Limit { limit, reached, needed } => self.reach(limit, reached, needed),
             Refusal::Unpriced(model) => {
-                let error = format!("the run has a limit on cost, and the price of model {model} is unknown");
+                let error = format!("the run has a limit on cost, but the price of model {model} is unknown");
                 self.fail(FailKind::Model, error.into());
             }
         }

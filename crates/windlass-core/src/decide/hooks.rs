@@ -32,7 +32,7 @@ impl Decision {
             let mut edited = self.state.conversation.history.clone();
             edited.edit(&edits.splices);
             if let Some(fault) = edited.fault() {
-                let error = format!("the hook left a conversation that no provider takes: {fault}");
+                let error = format!("the hook left a conversation that no provider accepts: {fault}");
                 self.fail(FailKind::Hook, error.into());
                 return Ok(());
             }

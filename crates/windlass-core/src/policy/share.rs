@@ -49,7 +49,11 @@ impl TryFrom<f64> for Part {
 
     fn try_from(part: f64) -> Result<Self, String> {
         let fits = part > 0.0 && part <= 1.0;
-        if fits { Ok(Self(part)) } else { Err(format!("{part} is no share: a number above 0 and at most 1")) }
+        if fits {
+            Ok(Self(part))
+        } else {
+            Err(format!("{part} is not a share: expected a number above 0 and at most 1"))
+        }
     }
 }
 

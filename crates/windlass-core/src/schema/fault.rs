@@ -53,14 +53,14 @@ impl SchemaFault {
         match self {
             Self::Invalid(_) => None,
             Self::TooManyValues | Self::TooLong => {
-                Some("describe less: leave parts without a schema, or split the tool")
+                Some("simplify it: leave parts without a schema, or split the tool")
             }
             Self::TooDeep | Self::ChainTooLong => Some("nest fewer schemas within one another"),
             Self::Expands => {
                 Some("refer to each definition fewer times within `allOf`, `anyOf`, `oneOf` and references")
             }
             Self::Circle { .. } => {
-                Some("let the reference stand under `properties` or `items`, where it meets another value")
+                Some("put the reference under `properties` or `items`, where it applies to another value")
             }
             Self::Reference { .. } => Some(
                 "put the schema under `$defs` and refer to it as `#/$defs/NAME`: nothing is loaded from elsewhere",

@@ -33,7 +33,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotLinear => f.write_str(
-                "cannot be matched in linear time: it is no regular expression, or has look-around or back references",
+                "cannot be matched in linear time: it is not a regular expression, or has look-around or back references",
             ),
             Self::TooLong => write!(f, "is longer than {MAX_PATTERN_BYTES} bytes"),
             Self::TooLarge => write!(f, "repeats too much: it has more than {MAX_PATTERN_STATES} states"),

@@ -155,9 +155,9 @@ impl Events {
         }
         let host = &self.call.server.endpoint.host;
         let (kind, message) = match broken {
-            Some(why) => (FailureKind::Cut, format!("the stream from {host} broke: {why}")),
+            Some(why) => (FailureKind::Cut, format!("the stream from {host} broke off: {why}")),
             None if self.read > 0 && !self.reader.has_begun() => {
-                (FailureKind::Protocol, format!("the reply from {host} is no stream of events"))
+                (FailureKind::Protocol, format!("the reply from {host} is not a stream of events"))
             }
             None => (FailureKind::Cut, format!("the stream from {host} ended before the reply did")),
         };
@@ -312,7 +312,7 @@ impl Call {
                 }
                 Ok(Some(Err(error))) => {
                     let words =
-                        format!("the reply from {} broke: {}", self.server.endpoint.host, chain(&error));
+                        format!("the reply from {} broke off: {}", self.server.endpoint.host, chain(&error));
                     return Err(self.failure(FailureKind::Cut, words));
                 }
                 Err(expired) => return Err(self.expired(expired)),

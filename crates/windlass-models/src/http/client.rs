@@ -114,7 +114,7 @@ impl HttpClient {
     pub fn check(address: &str) -> Result<(), HttpError> {
         let unread = |_| HttpError::BadAddress {
             address: mask(address.rsplit_once('@').map_or(address, |(_, rest)| rest)).into_owned(),
-            reason: "it is no URL",
+            reason: "it is not a URL",
         };
         let address: Uri = address.trim().parse().map_err(unread)?;
         parts(&address).map(drop)
@@ -275,7 +275,7 @@ fn parts(address: &Uri) -> Result<(&Scheme, &Authority), HttpError> {
     match (address.scheme(), address.authority()) {
         (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {
             if authority.as_str().contains('@') {
-                return Err(bad("a login does not belong into it"));
+                return Err(bad("it contains a login"));
             }
             Ok((scheme, authority))
         }

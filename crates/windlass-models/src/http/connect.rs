@@ -110,7 +110,9 @@ fn http_proxy(proxy: &Proxy) -> Result<&Uri, Unconnected> {
         Some("http" | "https") => Ok(&proxy.uri),
         scheme => {
             let scheme = scheme.unwrap_or_default();
-            Err(Unconnected::Failed(format!("a proxy must speak HTTP, and this one is {scheme}").into()))
+            Err(Unconnected::Failed(
+                format!("only HTTP proxies are supported, and this one is {scheme}").into(),
+            ))
         }
     }
 }

@@ -37,7 +37,7 @@ impl Endpoint {
             return Err(bad(base, "it must begin with http:// or https://"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad(base, "a login does not belong into it: use `key` or `headers`"));
+            return Err(bad(base, "it contains a login: use `key` or `headers`"));
         }
         url.set_fragment(None);
         let path = url.path().trim_end_matches('/');

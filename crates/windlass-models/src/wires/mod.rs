@@ -191,7 +191,7 @@ impl DecodeError {
     pub fn unreadable(error: &serde_json::Error, data: &[u8]) -> Self {
         // serde's words hold the value that did not fit, whatever its length.
         let error = crate::http::cut(&error.to_string());
-        Self::protocol(format!("the reply is not what the API promises ({error}): {}", quoted(data)))
+        Self::protocol(format!("the reply violates the API ({error}): {}", quoted(data)))
     }
 
     /// An error that the provider reports in a reply that had begun well: its status is 200, so its own code and words

@@ -122,7 +122,7 @@ pub(super) fn entry(
             Ok(DelegateEntry::A2a { name, url, headers, description, place })
         }
         (None, Some(_), Some(headers)) => {
-            let message = format!("`{}` has `headers`, which goes with `a2a` only", delegate.path);
+            let message = format!("`{}` has `headers`, which is valid only with `a2a`", delegate.path);
             Err(headers.error("agent.delegate", message))
         }
         (None, Some(branch), None) => {

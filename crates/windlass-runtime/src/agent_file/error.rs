@@ -87,14 +87,14 @@ impl AgentFileError {
                     .to_owned(),
             ),
             Self::NetworkAgents { .. } => {
-                Some("name their files with `--agent NAME=FILE`".to_owned())
+                Some("give their files with `--agent NAME=FILE`".to_owned())
             }
             Self::NotText { .. } => Some("save the file as UTF-8".to_owned()),
             Self::Invalid(error) => error.help().or_else(|| {
                 let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
                 unknown.then(|| "`windlass agents schema` prints all keys with their values".to_owned())
             }),
-            Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
+            Self::Later { .. } => Some("CHANGELOG.md lists the features of this version".to_owned()),
         }
     }
 

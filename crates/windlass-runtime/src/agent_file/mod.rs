@@ -189,7 +189,7 @@ impl AgentFile {
 fn decode(node: &Node, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError> {
     let field = Field::root(node);
     if node.is_null() {
-        return Err(field.error("agent.empty", "The file is empty; an agent's keys are expected"));
+        return Err(field.error("agent.empty", "The file is empty, expected an agent's keys"));
     }
     field.decode::<AgentKeys>()?.file(reading)
 }

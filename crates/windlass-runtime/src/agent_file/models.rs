@@ -247,11 +247,8 @@ fn entry(entry: &At<TextOr<ModelMap>>, reading: &mut Reading<'_>) -> Result<Mode
     };
     let metadata = keys.metadata.value.0;
     if metadata.len() > MAX_METADATA {
-        let found = format!(
-            "`{}` has {} entries; at most {MAX_METADATA} are kept",
-            keys.metadata.path,
-            metadata.len()
-        );
+        let found =
+            format!("`{}` has {} entries; the maximum is {MAX_METADATA}", keys.metadata.path, metadata.len());
         return Err(YamlError::new(
             keys.metadata.place,
             keys.metadata.path,

@@ -104,7 +104,7 @@ impl<'e> Reading<'e> {
         let (bytes, least) = (secret.expose().trim().len(), Secret::MIN_MASKED_BYTES);
         if bytes > 0 && !secret.is_masked() {
             self.unmasked.push(format!(
-                "secrets: `{path}` has {bytes} bytes; what is shorter than {least} is not masked where it is repeated"
+                "secrets: `{path}` has {bytes} bytes; secrets shorter than {least} bytes are not masked in output"
             ));
         }
         secret
@@ -130,9 +130,9 @@ impl<'e> Reading<'e> {
             out.push_str(before);
             let name = after.split_once('}').map(|(name, _)| name).filter(|name| is_variable(name));
             let Some(name) = name else {
-                let message = format!("`{}` has a `${{` that no `NAME}}` follows", written.path);
+                let message = format!("`{}` has a `${{` without a `NAME}}`", written.path);
                 return Err(written.error("agent.placeholder", message).with_help(
-                    "write ${NAME} with letters, digits and underscores; defaults as in ${NAME:-x} are not known",
+                    "write ${NAME} with letters, digits and underscores; defaults as in ${NAME:-x} are not supported",
                 ));
             };
             let Some(value) = (self.env)(name) else {

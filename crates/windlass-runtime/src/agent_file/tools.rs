@@ -272,7 +272,7 @@ fn mcp_entry(
         McpPeer::Http { .. } => keys.env.as_ref().map(|env| (env, "env", "`command`")),
     };
     if let Some((value, key, other)) = stray {
-        let message = format!("`{}` has `{key}`, which goes with {other} only", mcp.path);
+        let message = format!("`{}` has `{key}`, which is valid only with {other}", mcp.path);
         return Err(value.error("agent.mcp", message));
     }
     let mut overrides = keys.overrides().or(outer);
@@ -292,7 +292,7 @@ fn mcp_entry(
 fn program(run: &At<Vec<String>>) -> Result<Vec<String>, YamlError> {
     match run.value.first() {
         Some(first) if !first.trim().is_empty() => Ok(run.value.clone()),
-        _ => Err(run.error("agent.program", format!("`{}` names no program", run.path))),
+        _ => Err(run.error("agent.program", format!("`{}` does not name a program", run.path))),
     }
 }
 
@@ -452,7 +452,7 @@ fn command_entry(
 
 /// A variable that a command with an effect would not get as it is.
 fn kept_by_shells<T>(env: &At<T>, name: &str) -> YamlError {
-    let message = format!("the variable `{name}` cannot be given to a command with an effect");
+    let message = format!("the variable `{name}` cannot be set for a command with an effect");
     env.error("agent.command", message).with_help(
         "such a command starts behind /bin/sh, which drops or changes it: use letters, digits and `_`, and no name \
          that shells have for themselves",
@@ -474,7 +474,7 @@ fn unknown_argument(
             return None;
         }
         let hint = did_you_mean(&nearest(name, known.iter().copied()));
-        let message = format!("`{{{name}}}` is none of the command's arguments{hint}");
+        let message = format!("`{{{name}}}` is not an argument of the command{hint}");
         let path = format!("{}.{at}", run.path);
         let place = reading.root.at(&path).map_or(run.place, crate::yaml::Node::place);
         let item = At { value: (), place, path, literal: false };

@@ -44,12 +44,16 @@ fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
     }
     match (summary.standing, state.ended()) {
         (RunState::Ended(status), Some(end)) if end.status != status => {
-            Some(format!("its events end with {}, listed as {status}", end.status))
+            Some(format!("its events end with {}, but it is listed as {status}", end.status))
         }
-        (RunState::Ended(status), None) => Some(format!("its events do not end, listed as {status}")),
-        (RunState::Running | RunState::Suspended, Some(end)) if found == expected => {
-            Some(format!("its events end with {}, listed as {}", end.status, summary.standing.name()))
+        (RunState::Ended(status), None) => {
+            Some(format!("its events have no end, but it is listed as {status}"))
         }
+        (RunState::Running | RunState::Suspended, Some(end)) if found == expected => Some(format!(
+            "its events end with {}, but it is listed as {}",
+            end.status,
+            summary.standing.name()
+        )),
         _ => None,
     }
 }

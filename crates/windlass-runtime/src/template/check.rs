@@ -114,7 +114,7 @@ impl Walk<'_> {
 
     fn statement(self, one: &Stmt<'_>) -> Result<(), Fault> {
         self.0.add(1);
-        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
+        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions do not support {what}")));
         match one {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitRaw(_) => Ok(()),
@@ -184,7 +184,8 @@ impl Walk<'_> {
                     || matches!(&call.expr, Expr::GetAttr(of)
                         if of_loop(&of.expr) && ["cycle", "changed"].contains(&of.name));
                 if !known {
-                    let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
+                    let reason =
+                        "instructions support only the functions `range`, `loop.cycle` and `loop.changed`";
                     return Err(Fault::at(call.span(), reason));
                 }
                 each_by_itself(&call.args)?;
@@ -240,10 +241,11 @@ fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
 fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
     let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
     match operation.op {
-        BinOpKind::Concat => {
-            Err(Fault::at(span, "instructions know no `~`: write one value after the other, {{ a }}{{ b }}"))
-        }
-        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
+        BinOpKind::Concat => Err(Fault::at(
+            span,
+            "instructions do not support `~`: write one value after the other, {{ a }}{{ b }}",
+        )),
+        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions do not support `*` and `**`")),
         BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
             span,
             "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",

@@ -60,7 +60,7 @@ pub(super) fn compile(text: &str) -> Result<Instructions<'_>, Error> {
 }
 
 fn uncounted(line: usize) -> Error {
-    Error::new(ErrorKind::SyntaxError, format!("instructions do not know this (line {line})"))
+    Error::new(ErrorKind::SyntaxError, format!("this is not supported in instructions (line {line})"))
 }
 
 /// An instruction with what charges for it. `None`: its work cannot be counted.

@@ -140,10 +140,10 @@ impl YamlError {
                 Some("YAML is indented with spaces, never with tabs".to_owned())
             }
             Problem::UnknownKey { nearest, known, .. } if nearest.is_empty() && !known.is_empty() => {
-                Some(format!("the keys here are {}", known.join(", ")))
+                Some(format!("the known keys are {}", known.join(", ")))
             }
             Problem::DuplicateKey { first_line, .. } => {
-                Some(format!("keep one of the two; the first is in line {first_line}"))
+                Some(format!("remove one of the two; the first is in line {first_line}"))
             }
             Problem::Other { help, .. } => help.clone(),
             Problem::Syntax { .. }

@@ -43,7 +43,7 @@ impl<'n> Field<'n> {
     /// The text, which must not be empty.
     pub fn filled_text(&self) -> Result<&'n str, YamlError> {
         self.text().and_then(|text| {
-            if text.trim().is_empty() { Err(self.wrong("a text that is not empty")) } else { Ok(text) }
+            if text.trim().is_empty() { Err(self.wrong("a non-empty text")) } else { Ok(text) }
         })
     }
 

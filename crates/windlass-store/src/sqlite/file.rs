@@ -38,7 +38,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, S
     create(path).map_err(|error| unusable(path, error))?;
     let connection = connect(path, options)?;
     if connection.is_readonly("main").map_err(|error| failure(path, error))? {
-        return Err(unusable(path, "the file may not be written"));
+        return Err(unusable(path, "the file is read-only"));
     }
     let format = FORMATS.of(&connection).map_err(|error| failure(path, error))?;
     format.refuse(path)?;
@@ -203,7 +203,7 @@ pub(super) fn failure(path: &Path, error: rusqlite::Error) -> StoreError {
             _ => unusable(path, error),
         },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked(path),
-        Some(ErrorCode::NotADatabase) => unusable(path, "the file is no Windlass log"),
+        Some(ErrorCode::NotADatabase) => unusable(path, "the file is not a Windlass log"),
         Some(
             ErrorCode::ReadOnly
             | ErrorCode::CannotOpen

@@ -242,7 +242,7 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
 }
 
 fn unexpected(written: &Written) -> StoreError {
-    StoreError::Failed(format!("the writer answered another question: {written:?}").into())
+    StoreError::Failed(format!("the writer gave a wrong result: {written:?}").into())
 }
 
 impl Log for SqliteLog {

@@ -218,7 +218,7 @@ impl ActionKind {
             self.flush_if_due();
         }
         if let Err(error) = self.leave() {
-            tracing::warn!(log = %self.shared.place.path.display(), ?error, "the holds of this process could not be given up");
+            tracing::warn!(log = %self.shared.place.path.display(), ?error, "cannot release the leases of this process");
         }
     }
 

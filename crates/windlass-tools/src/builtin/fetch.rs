@@ -91,7 +91,7 @@ impl Fetch {
 
     async fn fetch(&self, address: &str) -> Result<String, ToolError> {
         let mut url = Url::parse(address)
-            .map_err(|error| ToolError::of_kind("BadUrl", format!("`{address}` is no URL: {error}")))?;
+            .map_err(|error| ToolError::of_kind("BadUrl", format!("`{address}` is not a URL: {error}")))?;
         for _ in 0..=MAX_REDIRECTS {
             let response = self.get(&url).await?;
             let Some(next) = redirect(&url, &response)? else { return given(&url, response).await };
@@ -167,7 +167,8 @@ fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     let next = location.and_then(|location| from.join(location).ok());
     next.map(Some).ok_or_else(|| {
-        let message = format!("`{from}` redirects to nowhere ({})", location.unwrap_or("no location"));
+        let message =
+            format!("`{from}` redirects without a valid target ({})", location.unwrap_or("no location"));
         ToolError::of_kind("BadRedirect", message)
     })
 }
@@ -177,7 +178,7 @@ async fn given(url: &Url, response: Response) -> Result<String, ToolError> {
     let status = response.status();
     let media = Media::of(response.headers());
     if status.is_success() && !media.is_text() {
-        let message = format!("`{url}` is {}, no text", media.name);
+        let message = format!("`{url}` is {}, not text", media.name);
         return Err(ToolError::of_kind("NotText", message));
     }
     let (bytes, cut) = body(url, response).await?;
@@ -231,13 +232,13 @@ impl Media {
     fn read(&self, url: &Url, bytes: Vec<u8>) -> Result<String, ToolError> {
         let no = |what: &str| ToolError::of_kind("NotText", format!("`{url}` {what}"));
         if bytes.contains(&0) {
-            return Err(no("is no text"));
+            return Err(no("is not text"));
         }
         let text = match self.charset.as_str() {
             "utf-8" | "utf8" | "us-ascii" | "ascii" => String::from_utf8_lossy(&bytes).into_owned(),
             // Each byte of Latin-1 is the character of its number.
             "iso-8859-1" | "latin1" | "windows-1252" => bytes.into_iter().map(char::from).collect(),
-            other => return Err(no(&format!("is written in {other}, which is not read"))),
+            other => return Err(no(&format!("is encoded in {other}, which is not supported"))),
         };
         Ok(if matches!(self.name.as_str(), "text/html" | "application/xhtml+xml") {
             html::text(&text)
@@ -258,7 +259,7 @@ fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
         why = error.to_string();
         cause = error.source();
     }
-    ToolError::of_kind("Unreachable", format!("`{url}` cannot be fetched: {why}"))
+    ToolError::of_kind("Unreachable", format!("cannot fetch `{url}`: {why}"))
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl Folders {
     /// There is none, or one of them cannot be opened.
     pub(crate) fn open(tool: &str, folders: &[PathBuf]) -> Result<Self, ToolSetError> {
         if folders.is_empty() {
-            let (name, what) = (tool.to_owned(), "it may read no folder: name one".to_owned());
+            let (name, what) = (tool.to_owned(), "it has no folder to read: name one".to_owned());
             return Err(ToolSetError::BadSettings { name, what });
         }
         let open = |path: &PathBuf| {
@@ -81,7 +81,7 @@ impl Folders {
         let wanted = Path::new(path);
         let outside = || {
             let named: Vec<_> = self.0.iter().map(|folder| folder.named.display().to_string()).collect();
-            denied(format!("`{path}` lies outside of the folders that may be read: {}", named.join(", ")))
+            denied(format!("`{path}` is outside of the allowed folders: {}", named.join(", ")))
         };
         let (n, folder, inner) = if wanted.is_absolute() {
             let wanted = plain(wanted).ok_or_else(outside)?;
@@ -118,7 +118,7 @@ pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolErro
         return Err(ToolError::of_kind("IsADirectory", format!("`{shown}` is a folder; use list_files")));
     }
     if !kind.is_file() {
-        return Err(ToolError::of_kind("NotAFile", format!("`{shown}` is no regular file")));
+        return Err(ToolError::of_kind("NotAFile", format!("`{shown}` is not a regular file")));
     }
     Ok(file)
 }
@@ -131,12 +131,12 @@ const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 pub(crate) fn told(shown: &str, error: &io::Error) -> ToolError {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
-        io::ErrorKind::NotADirectory => "is not a folder, or lies beneath something that is none".to_owned(),
+        io::ErrorKind::NotADirectory => "is not a folder, or is below a path that is not one".to_owned(),
         // The system's own refusals have a number; those without one come from the rule about links.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-            return denied(format!("`{shown}` leads out of the folder that may be read"));
+            return denied(format!("`{shown}` leads out of the allowed folder"));
         }
-        io::ErrorKind::PermissionDenied => "may not be read".to_owned(),
+        io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
         _ => format!("cannot be read: {error}"),
     };
     ToolError::of_kind(format!("{:?}", error.kind()), format!("`{shown}` {why}"))

@@ -173,8 +173,11 @@ impl Listing {
             })
             .collect();
         if lines.is_empty() {
-            let nothing =
-                if self.pattern.is_some() { "[nothing fits the pattern]" } else { "[the folder is empty]" };
+            let nothing = if self.pattern.is_some() {
+                "[nothing matches the pattern]"
+            } else {
+                "[the folder is empty]"
+            };
             lines.push(nothing.to_owned());
         }
         lines.extend(self.cut.map(|cut| format!("[{cut}]")));

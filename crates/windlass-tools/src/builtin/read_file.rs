@@ -148,7 +148,7 @@ fn skip(file: &mut impl BufRead, path: &str, from: u64) -> Result<Option<u64>, T
 }
 
 fn text(bytes: Vec<u8>, path: &str, cut: bool) -> Result<String, ToolError> {
-    let binary = || ToolError::of_kind("NotText", format!("`{path}` is no UTF-8 text"));
+    let binary = || ToolError::of_kind("NotText", format!("`{path}` is not UTF-8 text"));
     if bytes.contains(&0) {
         return Err(binary());
     }

@@ -31,7 +31,12 @@ pub(super) async fn stop(key: &str, grace: Duration) {
         let late = begun.elapsed() >= grace;
         if begun.elapsed() >= grace + AFTER_KILL {
             let pids: Vec<_> = marked.iter().map(|pid| pid.as_raw_nonzero().get()).collect();
-            tracing::warn!(key, ?pids, unsettled, "what an earlier process left running cannot be stopped");
+            tracing::warn!(
+                key,
+                ?pids,
+                unsettled,
+                "cannot stop a command that an earlier process left running"
+            );
             return;
         }
         for process in marked {
@@ -42,7 +47,7 @@ pub(super) async fn stop(key: &str, grace: Duration) {
                 tracing::info!(
                     key,
                     pid = process.as_raw_nonzero().get(),
-                    "stops what an earlier process left running"
+                    "stops a command that an earlier process left running"
                 );
                 kill_process(process, Signal::TERM).ok();
                 asked.push(process);

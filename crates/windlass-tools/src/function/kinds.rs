@@ -134,9 +134,7 @@ impl AsJson {
         match serde_json::to_value(value) {
             Ok(Value::String(text)) => Ok(text.into()),
             Ok(value) => Ok(value.to_string().into()),
-            Err(error) => {
-                Err(ToolError::new(format!("the tool's result cannot be written as JSON: {error}")))
-            }
+            Err(error) => Err(ToolError::new(format!("cannot write the tool's result as JSON: {error}"))),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Fault {
 
     /// Ends the connection. The first reason counts.
     pub(super) fn give_up(&self, why: String) {
-        tracing::warn!(%why, "an MCP server breaks the protocol");
+        tracing::warn!(%why, "an MCP server violates the protocol");
         let _ = self.why.set(why);
         self.found.cancel();
     }
@@ -70,9 +70,11 @@ impl Fault {
         let Ok(Outline { jsonrpc, method, id }) = serde_json::from_str(message) else { return true };
         let asks = jsonrpc && method && bytes > MAX_ASKING_BYTES;
         if asks && id {
-            self.give_up(format!("it asks with {bytes} bytes, at most {MAX_ASKING_BYTES} are taken"));
+            self.give_up(format!("its request has {bytes} bytes, the maximum is {MAX_ASKING_BYTES}"));
         } else if asks && self.passed_over.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_PASSED_OVER {
-            self.give_up(format!("it tells more than {MAX_PASSED_OVER} bytes at once that nobody asked for"));
+            self.give_up(format!(
+                "it sent more than {MAX_PASSED_OVER} bytes of unsolicited messages at once"
+            ));
         }
         !asks
     }
@@ -157,7 +159,8 @@ impl<T> Bounded<T> {
         match message {
             JsonRpcMessage::Request(_) => {
                 if self.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
-                    let why = format!("it does not take the answers to what it asks, {MAX_UNANSWERED} wait");
+                    let why =
+                        format!("it does not read the answers to its requests; {MAX_UNANSWERED} are waiting");
                     self.fault.give_up(why);
                 }
             }

@@ -72,7 +72,7 @@ impl Shared {
             },
             Ok(_) => Err(ToolError::of_kind(
                 "mcp_unsupported",
-                "the MCP server wants input from a person or runs the call as a task; neither is supported",
+                "the MCP server requests input from a person or runs the call as a task; neither is supported",
             )),
             Err(ServiceError::McpError(error)) => {
                 let may_be_gone =
@@ -91,7 +91,7 @@ impl Shared {
         if let Ok(Ok(listed)) = timeout(RELIST_LIMIT, link.list(&self.config, &self.mask)).await
             && let Err(error) = self.adopt(listed).await
         {
-            tracing::warn!(%error, "the changed list of tools is not taken over");
+            tracing::warn!(%error, "the changed list of tools is not used");
         }
         !self.catalog().offers(remote)
     }

@@ -94,7 +94,7 @@ fn part(block: ContentBlock) -> Part {
         ContentBlock::Resource(embedded) => resource(embedded.resource),
         ContentBlock::ResourceLink(link) => Part::Text { text: described(&link).into() },
         other => {
-            Part::Text { text: format!("[content of an unknown kind was left out: {}]", kind(&other)).into() }
+            Part::Text { text: format!("[content of an unknown kind was omitted: {}]", kind(&other)).into() }
         }
     }
 }
@@ -108,7 +108,7 @@ fn resource(contents: ResourceContents) -> Part {
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
             file(&blob, mime_type.as_deref().unwrap_or(UNKNOWN_TYPE), Some(uri))
         }
-        _ => Part::Text { text: "[a resource of an unknown kind was left out]".into() },
+        _ => Part::Text { text: "[a resource of an unknown kind was omitted]".into() },
     }
 }
 
@@ -133,7 +133,7 @@ fn file(data: &str, media_type: &str, name: Option<String>) -> Part {
 fn media(data: &str, media_type: &str, name: Option<String>) -> Result<Media, Part> {
     let packed: String = data.split_ascii_whitespace().collect();
     if STANDARD.decode(&packed).is_err() {
-        let text = format!("[data of type {media_type} was left out: it is no base64]");
+        let text = format!("[data of type {media_type} was omitted: it is not valid base64]");
         return Err(Part::Text { text: text.into() });
     }
     let source = MediaSource::Base64(packed.into());

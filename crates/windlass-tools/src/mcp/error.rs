@@ -142,18 +142,20 @@ impl McpError {
         match self {
             Self::NotInstalled { command, .. } => Some(install(command)),
             Self::Http { status: 401 | 403, .. } => {
-                Some("check the server's `headers`: it wants other credentials".to_owned())
+                Some("check the server's `headers`: the credentials were refused".to_owned())
             }
             Self::Http { status: 404, .. } => {
                 Some("check the server's `url`: most servers answer at a path such as /mcp".to_owned())
             }
-            Self::Unreachable { .. } => Some("check the server's `url`, and that the server runs".to_owned()),
+            Self::Unreachable { .. } => {
+                Some("check the server's `url`, and that the server is running".to_owned())
+            }
             Self::Slow { .. } => Some(
-                "run its command by hand once: a first start may download much; or raise `start_ms`"
+                "run its command by hand once: the first start may download packages; or raise `start_ms`"
                     .to_owned(),
             ),
-            Self::Ended { .. } => Some("run its command by hand to see what it says".to_owned()),
-            Self::NameClash { .. } => Some("leave one of them out with `tools`".to_owned()),
+            Self::Ended { .. } => Some("run its command by hand to see its output".to_owned()),
+            Self::NameClash { .. } => Some("exclude one of them with `tools`".to_owned()),
             Self::BadConfig { .. }
             | Self::Spawn { .. }
             | Self::Http { .. }
@@ -199,7 +201,7 @@ fn install(command: &str) -> String {
         "go" => "install Go",
         _ => "install it, or write the full path of the program",
     };
-    format!("{what}; it was looked for in PATH")
+    format!("{what}; it was not found in PATH")
 }
 
 #[cfg(test)]

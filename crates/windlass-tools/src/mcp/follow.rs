@@ -46,12 +46,12 @@ async fn relist(shared: Weak<Shared>, link: Weak<Link>, changed: Arc<Notify>) {
         match timeout(LIST_LIMIT, current.list(&server.config, &server.mask)).await {
             Ok(Ok(listed)) if server.holds(&current) => {
                 if let Err(error) = server.adopt(listed).await {
-                    tracing::warn!(%error, "the changed list of tools is not taken over");
+                    tracing::warn!(%error, "the changed list of tools is not used");
                 }
             }
             Ok(Ok(_)) => return,
-            Ok(Err(error)) => tracing::warn!(%error, "the changed list of tools cannot be read"),
-            Err(_) => tracing::warn!(server = %server.config.name, "no list of tools in time"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot read the changed list of tools"),
+            Err(_) => tracing::warn!(server = %server.config.name, "timed out reading the list of tools"),
         }
         drop((server, current));
         sleep(PAUSE).await;

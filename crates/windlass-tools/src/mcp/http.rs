@@ -65,16 +65,16 @@ pub(super) fn transport(
     let McpTransport::Http { url, headers } = &config.transport else {
         return Err(bad("it has no URL".to_owned()));
     };
-    let parsed =
-        reqwest::Url::parse(url).map_err(|error| bad(format!("`{}` is no URL: {error}", shown_url(url))))?;
+    let parsed = reqwest::Url::parse(url)
+        .map_err(|error| bad(format!("`{}` is not a URL: {error}", shown_url(url))))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(bad(format!("`{}` is no http or https URL", shown_url(url))));
+        return Err(bad(format!("`{}` is not an http or https URL", shown_url(url))));
     }
     let headers = headers
         .iter()
         .map(|(name, value)| header(name, value).map_err(&bad))
         .collect::<Result<HashMap<_, _>, _>>()?;
-    let client = client(&parsed).map_err(|error| bad(format!("no HTTP client can be made: {error}")))?;
+    let client = client(&parsed).map_err(|error| bad(format!("cannot create an HTTP client: {error}")))?;
     let mut backoff = ExponentialBackoff::default();
     backoff.max_times = Some(MAX_STREAM_RETRIES);
     backoff.base_duration = STREAM_RETRY;
@@ -84,7 +84,7 @@ pub(super) fn transport(
         .max_concurrent_requests(MAX_REQUESTS);
     settings.retry_config = Arc::new(backoff);
     // Its task reads what the server sends, however long that takes: not on the threads that drive runs.
-    let beside = beside().map_err(|error| bad(format!("there is no thread for it: {error}")))?;
+    let beside = beside().map_err(|error| bad(format!("cannot start a thread: {error}")))?;
     let _context = beside.enter();
     Ok(StreamableHttpClientTransport::with_client(Keyed { client, fault }, settings))
 }
@@ -150,13 +150,13 @@ fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<(u16, String)> 
 }
 
 fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), String> {
-    let parsed =
-        HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header's name"))?;
+    let parsed = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| format!("`{name}` is not a valid header name"))?;
     if RESERVED_HEADERS.contains(&parsed.as_str()) {
         return Err(format!("the header `{name}` is set by the protocol"));
     }
     let mut value = HeaderValue::from_str(value.expose())
-        .map_err(|_| format!("the value of the header `{name}` holds characters that no header may hold"))?;
+        .map_err(|_| format!("the value of the header `{name}` contains invalid characters"))?;
     value.set_sensitive(true);
     Ok((parsed, value))
 }
@@ -214,7 +214,7 @@ mod tests {
         let refusal = refused(&McpConfig::http("s", "ftp://host/mcp"));
         assert_eq!(
             refusal,
-            "invalid configuration of the MCP server `s`: `ftp://host/mcp` is no http or https URL"
+            "invalid configuration of the MCP server `s`: `ftp://host/mcp` is not an http or https URL"
         );
         let config = McpConfig::http("s", "http://host/mcp").header("X-Key", "abc\ndef-secret");
         let refusal = refused(&config);

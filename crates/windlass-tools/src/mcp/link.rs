@@ -147,7 +147,7 @@ impl Link {
             }
             match page.next_cursor {
                 Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                Some(next) => return Err(broken(format!("its list of tools comes back to page `{next}`"))),
+                Some(next) => return Err(broken(format!("its list of tools repeats page `{next}`"))),
                 None => return Ok(tools),
             }
         }

@@ -105,7 +105,7 @@ impl ChildGroup {
             match ended.ok().and_then(|exit| exit.clone()) {
                 Some(exit) => exit,
                 // The task that waits for the child is gone: the runtime ends.
-                None => Exit { how: "not known how".to_owned(), at: Instant::now() },
+                None => Exit { how: "exit status unknown".to_owned(), at: Instant::now() },
             }
         }
     }

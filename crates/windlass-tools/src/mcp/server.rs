@@ -59,7 +59,7 @@ impl McpServer {
         let shared = self.shared.clone();
         runtime.spawn(async move {
             if let Err(error) = shared.link().await {
-                tracing::debug!(server = shared.config.name, %error, "an optional tool server is still absent");
+                tracing::debug!(server = shared.config.name, %error, "an optional tool server is still unavailable");
             }
         });
     }

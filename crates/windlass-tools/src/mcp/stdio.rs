@@ -139,7 +139,7 @@ impl Transport<RoleClient> for StdioTransport {
                     return None;
                 }
                 Err(LinesCodecError::Io(error)) => {
-                    self.fault.give_up(format!("its output cannot be read: {error}"));
+                    self.fault.give_up(format!("cannot read its output: {error}"));
                     return None;
                 }
             };

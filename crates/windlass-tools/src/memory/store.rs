@@ -172,7 +172,7 @@ impl Store {
 
     fn unusable(&self, why: &dyn std::error::Error) -> ToolError {
         let place = self.path.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default();
-        ToolError::new(format!("the memory{place} cannot be used: {why}"))
+        ToolError::new(format!("cannot use the memory{place}: {why}"))
     }
 }
 
@@ -216,7 +216,7 @@ fn told(mut found: Vec<Value>, none: &str) -> String {
     let left = found.split_off(fits).len();
     let mut text = serde_json::to_string_pretty(&Value::Array(found)).unwrap_or_default();
     if left > 0 {
-        let more = format!("\n[{left} more fit and are left out: they are too long to be shown together]");
+        let more = format!("\n[{left} more match but are omitted: together they are too long]");
         text.push_str(&more);
     }
     text

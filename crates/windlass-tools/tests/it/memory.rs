@@ -101,7 +101,7 @@ async fn a38_sizes_are_bounded_and_the_error_says_by_what() {
         remember(&memory, &format!("k{n}"), &"x".repeat(MAX_CONTENT)).await;
     }
     let listed = call(&memory, "list_all", json!({})).await;
-    assert!(listed.ends_with("[3 more fit and are left out: they are too long to be shown together]"));
+    assert!(listed.ends_with("[3 more match but are omitted: together they are too long]"));
     used.end().await;
 }
 

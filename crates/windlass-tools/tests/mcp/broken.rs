@@ -71,7 +71,7 @@ async fn e46_a_server_that_asks_for_ever_and_reads_nothing_is_ended() {
     config.lifecycle = Lifecycle::Initialize;
     let server = soon(McpServer::connect(config)).await.expect("a server");
     let error = call(&server, "ping", json!({})).await.expect_err("it never answers");
-    let why = "it does not take the answers to what it asks, 1000 wait";
+    let why = "it does not read the answers to its requests; 1000 are waiting";
     assert!(error.message.ends_with(why), "{error}");
 }
 

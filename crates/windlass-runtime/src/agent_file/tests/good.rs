@@ -283,7 +283,7 @@ fn a31_instructions_from_a_file_are_read_with_it() {
     assert_eq!(agent.name, "a");
     std::fs::write(folder.path().join("prompt.md"), "one\n{% if %}").unwrap();
     let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err().to_string();
-    assert!(error.contains("prompt.md:2:1: The instructions are no valid template"), "{error}");
+    assert!(error.contains("prompt.md:2:1: The instructions are not a valid template"), "{error}");
     std::fs::remove_file(folder.path().join("prompt.md")).unwrap();
     let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err();
     assert_eq!(error.code(), "agent.instructions");

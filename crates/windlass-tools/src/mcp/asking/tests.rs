@@ -137,7 +137,7 @@ async fn requests_whose_answers_nobody_takes_are_counted_and_others_are_not() {
     let more = asked(&mut bounded, 2).await;
     assert!(fault.get().is_none());
     asked(&mut bounded, 1).await;
-    assert_eq!(fault.get().unwrap(), "it does not take the answers to what it asks, 1000 wait");
+    assert_eq!(fault.get().unwrap(), "it does not read the answers to its requests; 1000 are waiting");
     assert!(bounded.receive().await.is_none(), "nothing more is read");
     drop((waiting, more));
 }
