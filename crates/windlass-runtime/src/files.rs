@@ -8,7 +8,7 @@ use std::path::Path;
 /// end, or wait for a writer for ever.
 ///
 /// # Errors
-/// It cannot be read, is no regular file, or is longer.
+/// It cannot be read, is not a regular file, or is longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));

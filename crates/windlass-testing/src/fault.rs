@@ -18,7 +18,7 @@ use crate::sim::step_aside;
 pub enum Fault {
     /// [`StoreError::Failed`]: the database failed.
     Failed,
-    /// [`StoreError::Full`]: no room on the disk.
+    /// [`StoreError::Full`]: no space left on the disk.
     Full,
     /// [`StoreError::Fenced`]: another holder has taken the run over.
     Fenced,

@@ -43,7 +43,7 @@ fn an_exported_session_is_the_same_after_an_import() {
     assert_eq!(there.windlass(["runs", "replay", "last"]).code, 0);
     let again = there.windlass_with(["runs", "import", "-"], &export);
     assert_eq!(again.code, 0, "{again:?}");
-    assert!(again.stdout.lines().all(|line| line.ends_with("was here already")), "{again:?}");
+    assert!(again.stdout.lines().all(|line| line.ends_with("already in this log")), "{again:?}");
     let home = here.windlass(["runs", "import", "../nowhere"]);
     assert_eq!(home.code, 65, "{home:?}");
     here.write("run.jsonl", &export);
@@ -72,7 +72,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     let causeless = export.replacen("\"cause\":{\"type\":\"start\"}", "\"note\":1", 1);
     let cut = export.get(..export.len() / 3).unwrap().to_owned();
     for (text, why) in [
-        (changed, "event 1 is not what was exported"),
+        (changed, "event 1 was changed after the export"),
         (mixed, "either all events of a run have a hash, or none"),
         (gap, "expected event 3, found event 4"),
         (forged, "has another digest here"),

@@ -102,14 +102,14 @@ fn k30_servers_and_agents_that_are_not_described_are_said() {
     let model = Server::start(Vec::new());
     let done = run(&home, &model, &[("MCP_SERVERS", "tools")]);
     assert!(
-        done.code == 65 && done.stderr.contains("the environment has no MCP_SERVER_tools_URL"),
+        done.code == 65 && done.stderr.contains("the environment variable MCP_SERVER_tools_URL"),
         "{done:?}"
     );
     let done = run(&home, &model, &[("AGENTIC_LOOP_MAX_STEPS", "many")]);
     assert!(done.code == 65 && done.stderr.contains("AGENTIC_LOOP_MAX_STEPS is `many`"), "{done:?}");
     let done = run(&home, &model, &[("AGENT_SUB_AGENTS", "worker:http://127.0.0.1:9")]);
     assert!(
-        done.code == 65 && done.stderr.contains("AGENT_SUB_AGENTS names agents on the network"),
+        done.code == 65 && done.stderr.contains("AGENT_SUB_AGENTS names remote agents"),
         "{done:?}"
     );
 }

@@ -103,7 +103,7 @@ impl Folders {
 /// Opens a file for reading without waiting, should it be a pipe.
 ///
 /// # Errors
-/// There is none, it is no regular file, or it lies outside of its folder.
+/// There is none, it is not a regular file, or it lies outside of its folder.
 pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolError> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -193,7 +193,7 @@ fn settings_beside_secrets_stay_readable_and_short_secrets_are_told() {
     assert_eq!(
         agent.unmasked,
         [
-            "secrets: `tools.0.command.env.PIN` has 4 bytes; what is shorter than 6 is not masked where it is repeated"
+            "secrets: `tools.0.command.env.PIN` has 4 bytes; secrets shorter than 6 bytes are not masked in output"
         ]
     );
 }
@@ -301,7 +301,7 @@ fn a_file_that_never_ends_is_not_read() {
         let text = format!("instructions: {{ file: {} }}", endless.display());
         std::fs::write(folder.path().join("a.yaml"), text).unwrap();
         let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err().to_string();
-        assert!(error.contains("cannot be read: it is no regular file"), "{error}");
+        assert!(error.contains("cannot be read: it is not a regular file"), "{error}");
     }
     std::fs::write(folder.path().join("big.yaml"), "# long\n".repeat(1024 * 1024)).unwrap();
     let error = AgentFile::read(&folder.path().join("big.yaml"), &env).unwrap_err();
