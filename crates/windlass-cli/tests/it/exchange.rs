@@ -91,7 +91,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     there.write("run.jsonl", &export);
     let end = there.windlass(["runs", "import", "run.jsonl"]);
     assert_eq!(end.code, 1, "{end:?}");
-    assert!(end.stderr.contains("is here already, and differs from event"), "{end:?}");
+    assert!(end.stderr.contains("is already in this log and differs from event"), "{end:?}");
 }
 
 /// A file that was cut off between two lines is as good as any, but for the events that are missing at its end.
