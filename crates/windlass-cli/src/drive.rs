@@ -48,7 +48,7 @@ pub(crate) async fn drive(
             }
         }
     };
-    match (ended.standing(), stopped.get()) {
+    match (ended.run_state(), stopped.get()) {
         (RunState::Running, Some(stopped)) => return Err(left(run, words, stopped.exit())),
         // It waits for an answer as before; the process ends as it was told to.
         (RunState::Suspended, Some(Interrupt::Leave(exit))) => {
@@ -149,7 +149,7 @@ fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
 /// Maps the end of a run to an exit code, and a failure message if it is not 0.
 pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
     let id = run.id();
-    match run.standing() {
+    match run.run_state() {
         RunState::Ended(status) => {
             let exit = exit_of(status);
             if exit == Exit::Good { Ok(exit) } else { Err(ended(run, status, exit, words)) }

@@ -249,7 +249,7 @@ impl State {
     }
 
     /// The state of the run as a whole: running, suspended or ended.
-    pub fn standing(&self) -> RunState {
+    pub fn run_state(&self) -> RunState {
         if let Some(end) = self.ended() {
             return RunState::Ended(end.status);
         }

@@ -111,12 +111,12 @@ fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
     if !based && look.events().fold(State::new(look.run), evolve) != look.state {
         return Err("the fold of the events is another state than the one that was loaded".to_owned());
     }
-    let name = if let windlass_core::RunState::Ended(status) = look.state.standing() {
+    let name = if let windlass_core::RunState::Ended(status) = look.state.run_state() {
         status.name()
     } else {
         "running or suspended"
     };
-    let listed = line.standing.name();
+    let listed = line.run_state.name();
     let fits = listed == name || !look.state.is_finished() && matches!(listed, "running" | "suspended");
     if fits { Ok(()) } else { Err(format!("the run is listed as {listed}, its fold is {name}")) }
 }

@@ -220,14 +220,14 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
     let mut held = true;
     for batch in batches {
         state = batch.events.iter().fold(state, evolve);
-        let standing = match state.ended() {
+        let run_state = match state.ended() {
             Some(end) => RunState::Ended(end.status),
             None => RunState::Running,
         };
         if !held {
             fence = log.acquire(run, &fence.holder).await.map_err(|error| in_full(&error))?;
         }
-        held = standing == RunState::Running;
+        held = run_state == RunState::Running;
         let append = Append {
             run,
             expected: batch.first - 1,
@@ -235,7 +235,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             cause: batch.cause.clone(),
             fence: fence.clone(),
             uses: None,
-            standing,
+            run_state,
         };
         log.append(append).await.map_err(|error| in_full(&error))?;
     }

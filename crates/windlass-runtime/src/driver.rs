@@ -303,9 +303,9 @@ impl Driver {
         );
         let (run, events) = (next.run(), Arc::<[Event]>::from(events));
         let (expected, fence) = (self.state.version(), self.lease.fence().clone());
-        let (standing, batch) = (standing(&next), Batch { first: expected + 1, cause, events });
+        let (run_state, batch) = (run_state(&next), Batch { first: expected + 1, cause, events });
         let (events, cause) = (batch.events.clone(), batch.cause.clone());
-        self.agent.log().append(Append { run, expected, events, cause, fence, uses, standing }).await?;
+        self.agent.log().append(Append { run, expected, events, cause, fence, uses, run_state }).await?;
         if next.is_finished() {
             self.lease.ended();
         }
@@ -360,7 +360,7 @@ impl Driver {
 
     /// Whether the run waits only for outside input.
     fn parked(&self) -> bool {
-        let suspended = self.state.standing() == RunState::Suspended;
+        let suspended = self.state.run_state() == RunState::Suspended;
         // A timer that is due already must not be left for whoever looks next.
         let until = if self.wait_for_timers { u64::MAX } else { self.clock.now(&**self.agent.environment()) };
         suspended && !self.slots.busy() && !self.slots.due(until)
@@ -427,10 +427,10 @@ fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Pol
 }
 
 /// The run's state for listings.
-fn standing(state: &State) -> RunState {
-    match state.standing() {
+fn run_state(state: &State) -> RunState {
+    match state.run_state() {
         // It is suspended, and its hold given up, by `park`: once the driver really leaves.
         RunState::Suspended => RunState::Running,
-        standing @ (RunState::Running | RunState::Ended(_)) => standing,
+        run_state @ (RunState::Running | RunState::Ended(_)) => run_state,
     }
 }

@@ -48,8 +48,8 @@ impl Run {
     }
 
     /// Its state: running, suspended or ended.
-    pub fn standing(&self) -> RunState {
-        self.state.standing()
+    pub fn run_state(&self) -> RunState {
+        self.state.run_state()
     }
 
     /// The answer, or the preset's text for this end.

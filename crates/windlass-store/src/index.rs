@@ -54,7 +54,7 @@ pub struct RunSummary {
     /// The run that started it.
     pub parent: Option<RunId>,
     /// Its state.
-    pub standing: RunState,
+    pub run_state: RunState,
     /// Number of its events.
     pub version: u64,
     /// When it began.

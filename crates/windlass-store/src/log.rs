@@ -57,7 +57,7 @@ pub struct Append {
     pub uses: Option<PostId>,
     /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
     /// inbox, since nothing in it can be used any more.
-    pub standing: RunState,
+    pub run_state: RunState,
 }
 
 /// A live stream of batches.

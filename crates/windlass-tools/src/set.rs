@@ -38,7 +38,7 @@ impl ToolSet {
     ///
     /// # Errors
     /// The name is no function name ([`valid_name`]), is reserved, or is taken (both origins are named); or the
-    /// parameters are no JSON Schema 2020-12 of an object. The set is then as it was.
+    /// parameters are not a JSON Schema 2020-12 of an object. The set is then as it was.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
         let name = &tool.spec().name;
         if RESERVED.contains(&name.as_ref()) {

@@ -226,7 +226,7 @@ impl Chat {
     async fn unfinished(&mut self) -> Result<(), Failure> {
         let filter = RunFilter { session: Some(self.session.clone()), limit: 1, ..RunFilter::default() };
         let Some(last) = self.agent.log().list(filter).await?.into_iter().next() else { return Ok(()) };
-        if matches!(last.standing, RunState::Ended(_)) {
+        if matches!(last.run_state, RunState::Ended(_)) {
             return Ok(());
         }
         let state = load(&**self.agent.log(), last.run).await?;

@@ -108,8 +108,5 @@ fn k30_servers_and_agents_that_are_not_described_are_said() {
     let done = run(&home, &model, &[("AGENTIC_LOOP_MAX_STEPS", "many")]);
     assert!(done.code == 65 && done.stderr.contains("AGENTIC_LOOP_MAX_STEPS is `many`"), "{done:?}");
     let done = run(&home, &model, &[("AGENT_SUB_AGENTS", "worker:http://127.0.0.1:9")]);
-    assert!(
-        done.code == 65 && done.stderr.contains("AGENT_SUB_AGENTS names remote agents"),
-        "{done:?}"
-    );
+    assert!(done.code == 65 && done.stderr.contains("AGENT_SUB_AGENTS names remote agents"), "{done:?}");
 }

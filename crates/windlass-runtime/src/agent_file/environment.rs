@@ -139,7 +139,10 @@ mod tests {
             read(&needed[..1]).unwrap_err(),
             environment("the environment variable MODEL_NAME is not set")
         );
-        assert_eq!(fault("MCP_SERVERS", "a"), environment("the environment variable MCP_SERVER_a_URL is not set"));
+        assert_eq!(
+            fault("MCP_SERVERS", "a"),
+            environment("the environment variable MCP_SERVER_a_URL is not set")
+        );
         assert_eq!(
             fault("AGENTIC_LOOP_MAX_STEPS", "many"),
             environment("AGENTIC_LOOP_MAX_STEPS is `many`: expected a whole number from 0")

@@ -184,7 +184,7 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         if fresh { Fence { holder: holder.clone(), epoch: 1 } } else { log.acquire(run, holder).await? };
     let last = batches.last().map_or(0, Batch::last);
     for batch in batches {
-        let standing = if let RunState::Ended(status) = state.standing()
+        let run_state = if let RunState::Ended(status) = state.run_state()
             && batch.last() == last
         {
             RunState::Ended(status)
@@ -193,9 +193,9 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
         let Batch { cause, events, .. } = batch;
-        log.append(Append { run, expected, events, cause, fence, uses: None, standing }).await?;
+        log.append(Append { run, expected, events, cause, fence, uses: None, run_state }).await?;
     }
-    match state.standing() {
+    match state.run_state() {
         RunState::Ended(_) => {}
         RunState::Suspended => log.park(run, &fence, None).await?,
         RunState::Running => log.release(run, &fence).await?,

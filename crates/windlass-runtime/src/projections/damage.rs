@@ -42,7 +42,7 @@ fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
     if found < expected {
         return Some(format!("{found} events can be read, expected {expected}"));
     }
-    match (summary.standing, state.ended()) {
+    match (summary.run_state, state.ended()) {
         (RunState::Ended(status), Some(end)) if end.status != status => {
             Some(format!("its events end with {}, but it is listed as {status}", end.status))
         }
@@ -52,7 +52,7 @@ fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
         (RunState::Running | RunState::Suspended, Some(end)) if found == expected => Some(format!(
             "its events end with {}, but it is listed as {}",
             end.status,
-            summary.standing.name()
+            summary.run_state.name()
         )),
         _ => None,
     }

@@ -69,7 +69,7 @@ pub fn run(run: &Run) -> Value {
     json!({
         "type": "run",
         "run": run.id(),
-        "status": run.standing().to_string(),
+        "status": run.run_state().to_string(),
         "agent": state.agent(),
         "session": state.session(),
         "text": run.text(),
@@ -124,10 +124,10 @@ pub fn summary(summary: &RunSummary) -> Value {
 
 /// The state of a listed run in words. A running run without a driver is `interrupted`.
 pub fn listed_state(summary: &RunSummary) -> String {
-    if summary.standing == RunState::Running && summary.holder.is_none() {
+    if summary.run_state == RunState::Running && summary.holder.is_none() {
         "interrupted".to_owned()
     } else {
-        summary.standing.to_string()
+        summary.run_state.to_string()
     }
 }
 
@@ -254,9 +254,9 @@ pub fn imported(imported: &Imported) -> Value {
         "run": state.run(),
         "events": state.version(),
         "written": imported.written,
-        "status": match state.standing() {
+        "status": match state.run_state() {
             RunState::Running => "interrupted".to_owned(),
-            standing @ (RunState::Suspended | RunState::Ended(_)) => standing.to_string(),
+            run_state @ (RunState::Suspended | RunState::Ended(_)) => run_state.to_string(),
         },
         "unlike": imported.unlike,
     })

@@ -49,13 +49,13 @@ pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn Store>) -> Verdict
     works("a pause", log.park(run, &fence("maker", 1), None).await)?;
     let paused = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Suspended, None);
-    same("standing and holder of a parked run", &(paused.standing, paused.holder), &expected)?;
+    same("run state and holder of a parked run", &(paused.run_state, paused.holder), &expected)?;
     let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
     works("going on", log.append(Append { fence, ..append(run, 1, said(2, 1)) }).await)?;
     works("a late pause", log.park(run, &super::sample::fence("maker", 1), None).await)?;
     let going_on = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Running, Some(holder("other")));
-    same("standing and holder after a late pause", &(going_on.standing, going_on.holder), &expected)
+    same("run state and holder after a late pause", &(going_on.run_state, going_on.holder), &expected)
 }
 
 /// A suspended run is due when its timer is, or when something lies in its inbox; one that is on always is, one that has
@@ -140,22 +140,22 @@ pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict 
 /// Appends that end or suspend a run give up its lease in the same step.
 pub async fn ends_and_pauses_give_up_the_lease(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    let pause = Append { standing: RunState::Suspended, ..append(run, 1, said(2, 1)) };
+    let pause = Append { run_state: RunState::Suspended, ..append(run, 1, said(2, 1)) };
     works("a pause", log.append(pause).await)?;
     let paused = works("a summary", log.summary(run).await)?;
     same(
-        "standing and holder of a paused run",
-        &(paused.standing, paused.holder),
+        "run state and holder of a paused run",
+        &(paused.run_state, paused.holder),
         &(RunState::Suspended, None),
     )?;
     refused("an append after a pause", log.append(append(run, 2, said(3, 1))).await, "store.not_held")?;
     let fence = works("a lease on a paused run", log.acquire(run, &holder("other")).await)?;
     let goes_on = Append { fence: fence.clone(), ..append(run, 2, said(3, 1)) };
     works("going on", log.append(goes_on).await)?;
-    same("the standing", &works("a summary", log.summary(run).await)?.standing, &RunState::Running)?;
-    let standing = RunState::Ended(Status::Cancelled);
-    let end = Append { fence, standing, ..append(run, 3, ended(Status::Cancelled)) };
+    same("the run state", &works("a summary", log.summary(run).await)?.run_state, &RunState::Running)?;
+    let run_state = RunState::Ended(Status::Cancelled);
+    let end = Append { fence, run_state, ..append(run, 3, ended(Status::Cancelled)) };
     works("an end", log.append(end).await)?;
     let over = works("a summary", log.summary(run).await)?;
-    same("standing and holder of an ended run", &(over.standing, over.holder), &(standing, None))
+    same("run state and holder of an ended run", &(over.run_state, over.holder), &(run_state, None))
 }

@@ -42,8 +42,8 @@ pub(super) fn find(connection: &Connection, run: RunId) -> Result<(i64, bool), F
     connection
         .prepare_cached("SELECT no, standing FROM runs WHERE run = ?1")?
         .query_row([run.0.as_bytes()], |row| {
-            let standing = row.get_ref(1)?;
-            Ok((row.get(0)?, !matches!(standing.as_str()?, "running" | "suspended")))
+            let run_state = row.get_ref(1)?;
+            Ok((row.get(0)?, !matches!(run_state.as_str()?, "running" | "suspended")))
         })
         .optional()?
         .ok_or_else(|| StoreError::UnknownRun { run }.into())
@@ -252,7 +252,7 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
         agent: row.get::<_, String>(2)?.into(),
         session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
         parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),
-        standing: standing(&name, detail)?,
+        run_state: run_state(&name, detail)?,
         wake_at,
         version: row.get::<_, Option<i64>>(11)?.unwrap_or_default().cast_unsigned(),
         started_at: row.get::<_, i64>(7)?.cast_unsigned(),
@@ -263,18 +263,18 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
     Ok((summary, held))
 }
 
-/// The name and the detail under which a standing is stored.
-pub(super) fn columns(standing: RunState) -> (&'static str, Option<&'static str>) {
-    let detail = match standing {
+/// The name and the detail under which a run state is stored.
+pub(super) fn columns(run_state: RunState) -> (&'static str, Option<&'static str>) {
+    let detail = match run_state {
         RunState::Ended(Status::Limit(limit)) => Some(limit.name()),
         RunState::Ended(Status::Failed(kind)) => Some(kind.name()),
         RunState::Running | RunState::Suspended | RunState::Ended(_) => None,
     };
-    (standing.name(), detail)
+    (run_state.name(), detail)
 }
 
 /// Reads what [`columns`] wrote.
-pub(super) fn standing(name: &str, detail: Option<String>) -> Result<RunState, StoreError> {
+pub(super) fn run_state(name: &str, detail: Option<String>) -> Result<RunState, StoreError> {
     match name {
         "running" => return Ok(RunState::Running),
         "suspended" => return Ok(RunState::Suspended),

@@ -396,13 +396,13 @@ impl ActionKind {
     fn note(&mut self, write: &Write, answer: &Answer, changes: &mut Vec<Change>) {
         match (write, answer) {
             (Write::Append(new), Ok(_)) => {
-                let holds = new.standing == RunState::Running;
+                let holds = new.run_state == RunState::Running;
                 if !holds {
                     self.held.remove(&new.run);
                 } else if new.expected == 0 {
                     self.held.insert(new.run);
                 }
-                let ended = matches!(new.standing, RunState::Ended(_));
+                let ended = matches!(new.run_state, RunState::Ended(_));
                 changes.push(Change::Appended { run: new.run, holds, ended, used: new.uses });
             }
             (Write::Append(new), Err(StoreError::Fenced { .. })) => {

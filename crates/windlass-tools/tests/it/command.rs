@@ -102,7 +102,7 @@ async fn a_failure_tells_the_end_of_stderr() {
     let missing = tool(json!({ "name": "x", "run": ["no-such-program-here"] }));
     let error = run(&missing, json!({})).await.unwrap_err();
     assert_eq!(error.kind.as_deref(), Some("NotFound"));
-    assert!(error.message.contains("`no-such-program-here` cannot be run"), "{error}");
+    assert!(error.message.contains("cannot run `no-such-program-here`"), "{error}");
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ fn settings_that_make_no_sense_are_refused() {
         (json!({ "name": "x", "run": ["a"], "check": [] }), "`check` does not name a program"),
         (
             json!({ "name": "x", "run": ["a"], "check": ["b", "{p}"] }),
-            "there is a place for `{p}`, but no such parameter",
+            "there is no parameter for the placeholder `{p}`",
         ),
         (
             json!({ "name": "x", "run": ["a", "{p}"], "parameters": { "type": "object" } }),

@@ -159,7 +159,7 @@ async fn a38_a_place_that_is_no_memory_is_said() {
         .unwrap();
     let memory = SharedService::new(Memory::at(&path));
     let error = memory.begin().await.unwrap_err().to_string();
-    assert!(error.starts_with("the memory ") && error.contains("notes.txt cannot be used: "), "{error}");
+    assert!(error.starts_with("cannot use the memory ") && error.contains("notes.txt: "), "{error}");
     assert!(memory.health().await.is_err());
 }
 

@@ -82,7 +82,7 @@ async fn a_server_that_asks_at_length_is_ended_at_once() {
     config.lifecycle = Lifecycle::Initialize;
     let server = soon(McpServer::connect(config)).await.expect("a server");
     let error = call(&server, "ping", json!({})).await.expect_err("it never answers");
-    assert!(error.message.ends_with("it asks with 600042 bytes, at most 16384 are taken"), "{error}");
+    assert!(error.message.ends_with("its request has 600042 bytes, the maximum is 16384"), "{error}");
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ impl Sums {
     fn show(&mut self, report: Report<Failure>) -> Result<(), Failure> {
         let Report { run, outcome } = report;
         let status = match &outcome {
-            Outcome::Driven(run) => standing(run),
+            Outcome::Driven(run) => run_state(run),
             Outcome::Held { holder } => format!("held by {holder}"),
             Outcome::Child { parent } => format!("is resumed with its parent run {parent}"),
             Outcome::GivenUp(lost) => format!("passed over: {}", lost_words(run, *lost)),
@@ -123,8 +123,8 @@ fn lost_words(run: RunId, lost: Lost) -> String {
     format!("{} attempts at one model call{of} were lost with their processes", lost.attempts)
 }
 
-fn standing(run: &Run) -> String {
-    match run.standing() {
+fn run_state(run: &Run) -> String {
+    match run.run_state() {
         RunState::Running => "left".to_owned(),
         RunState::Suspended => format!("suspended: {}", count(run.questions().len() as u64, "question")),
         RunState::Ended(status) => status.to_string(),

@@ -11,7 +11,7 @@ use crate::out;
 use crate::view::words::count;
 
 /// The standings that runs can be chosen by.
-pub(crate) const STANDINGS: [&str; 8] =
+pub(crate) const RUN_STATES: [&str; 8] =
     ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "running"];
 /// Units of an age, with their milliseconds.
 const UNITS: [(&str, u64); 5] =
@@ -36,7 +36,7 @@ pub(super) struct PruneArgs {
     older_than: Option<u64>,
     /// Only runs that stand so: answered, concluded, clarification, limit, cancelled, failed, suspended, running (may be
     /// repeated) [default: every run that has ended]
-    #[arg(long = "status", value_name = "STATUS", value_parser = STANDINGS)]
+    #[arg(long = "status", value_name = "STATUS", value_parser = RUN_STATES)]
     statuses: Vec<String>,
     /// Only say what would go
     #[arg(long)]

@@ -9,7 +9,7 @@ use windlass_runtime::projections::{session_runs, sessions};
 use windlass_store::{Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
-use crate::commands::runs::prune::{STANDINGS, age};
+use crate::commands::runs::prune::{RUN_STATES, age};
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::view::words::count;
@@ -53,7 +53,7 @@ pub(super) async fn run(args: DeleteArgs, log: Option<Arc<SqliteLog>>) -> Result
     let mut gone = Pruned::default();
     for sessions in chosen.chunks(AT_ONCE) {
         let prune = Prune {
-            statuses: STANDINGS.iter().map(|standing| (*standing).into()).collect(),
+            statuses: RUN_STATES.iter().map(|state| (*state).into()).collect(),
             sessions: sessions.to_vec(),
             ..Prune::default()
         };
