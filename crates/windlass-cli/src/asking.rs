@@ -73,7 +73,7 @@ impl Terminal {
         stdin.forget();
         show(question);
         loop {
-            // A terminal that cannot be read is nobody.
+            // A terminal that cannot be read counts as not interactive.
             let Some(line) = line_after("> ", &mut stdin).await.unwrap_or(None) else { break };
             match typed(question, line.trim(), &mut stdin).await {
                 Ok(Typed::Answer(answer)) => return Some(answer),
@@ -111,7 +111,7 @@ impl People for Terminal {
 
 fn show(question: &OpenQuestion) {
     if out::within_line() {
-        // As above: nobody reads stdout.
+        // As above: stdout has no reader.
         let _unseen = out::answer("\n");
     }
     // The question says what is to run, wherever it comes from: its call may be one of an agent below.

@@ -56,7 +56,7 @@ pub(crate) async fn drive(
         }
         _ => {}
     }
-    // The run has ended; what is left of it is shown to whoever still reads.
+    // The run has ended; the rest of it is shown to the remaining readers.
     let most = async {
         if stopped.get().is_some() {
             tokio::time::sleep(out::UNREAD).await;
@@ -72,7 +72,7 @@ pub(crate) async fn drive(
         }
     }
     if let Some(told @ Interrupt::Leave(_)) = stopped.get() {
-        // The run came to its end first: whoever would go on after it is told.
+        // The run ended first: its followers are notified.
         interrupts.put_back(told);
     }
     Ok(ended)

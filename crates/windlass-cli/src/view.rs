@@ -104,7 +104,7 @@ impl View {
         self
     }
 
-    /// The run goes on elsewhere: its questions are shown, too.
+    /// Another process drives the run: its questions are shown, too.
     pub(crate) fn watch(&mut self, state: &State) {
         self.recall(state);
         if let Self::Plain(plain) = self {

@@ -155,7 +155,7 @@ pub enum InputKind {
         holder: Text,
         /// The lease's fencing number.
         epoch: u64,
-        /// The agent that goes on with the run.
+        /// The agent that continues the run.
         agent: AgentRef,
         /// Its policy, tools, models and instructions.
         adjusted: Box<Adjusted>,

@@ -33,7 +33,7 @@ pub(crate) struct Rules {
 pub(crate) enum Place {
     /// A step of it: nothing else is decided until it has ended, and a new one begins a turn.
     Turn,
-    /// It goes on beside the loop's other work.
+    /// It runs concurrently with the loop's other work.
     Aside,
 }
 

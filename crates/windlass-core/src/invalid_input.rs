@@ -7,7 +7,7 @@ use crate::outcome::Status;
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 
-/// An input that does not fit the run's state. The state is as before, and the run goes on.
+/// An input that is invalid in the run's state. The state is unchanged, and the run continues.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidInput {

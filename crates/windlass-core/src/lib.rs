@@ -79,7 +79,7 @@
 //!  LimitAsked        ── Answered ──▶ Calling (the limit is raised) or Ended
 //! ```
 //!
-//! [`InputKind::Steer`] is taken in every state in which the loop goes on, and leads to no other one. An input that does not
+//! [`InputKind::Steer`] is accepted in every state in which the loop runs, and does not change it. An input that does not
 //! fit its state is an [`InvalidInput`]: its sender gets it, and the run stays as it is.
 //!
 //! # Where to read on

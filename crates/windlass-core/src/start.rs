@@ -67,7 +67,7 @@ pub struct Base {
 pub enum RunInput {
     /// New messages, added to the base's conversation.
     Messages(Vec<Arc<Message>>),
-    /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
+    /// No new message: continues a run that ended at a limit, with other limits and the counters carried over.
     Continue(Carried),
     /// A fork: the run continues from its base's state, with the base's work in progress.
     Fork(Fork),

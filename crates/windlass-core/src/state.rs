@@ -54,7 +54,7 @@ pub struct State {
     pub(crate) ledger: Ledger,
     pub(crate) questions: Questions,
     pub(crate) ending: Ending,
-    /// The base, until the start says what of it goes on.
+    /// The base, until the start selects the parts that continue.
     pub(crate) below: Option<Arc<State>>,
 }
 

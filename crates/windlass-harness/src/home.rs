@@ -182,7 +182,7 @@ impl Home {
     /// Waits until nothing that a process of this home started is alive.
     ///
     /// # Errors
-    /// Something goes on for longer than any tool takes.
+    /// A process runs for longer than any tool takes.
     pub fn settle(&self) -> Result<(), HarnessError> {
         let begun = Instant::now();
         while self.anybody() {

@@ -241,7 +241,7 @@ impl<'h> Life<'h> {
         match (question.kind, call) {
             (QuestionKind::Approval, Some(_)) => Ok(vec!["approve".to_owned()]),
             (QuestionKind::Outcome, Some(call)) => {
-                // Whoever asked has made sure that nothing of the call is alive any more.
+                // The caller has made sure that no process of the call is alive.
                 let (run, call) = (look.run.to_string(), call.call.id.as_str());
                 let mut receipts = self.home.receipts()?.into_iter();
                 let receipt = receipts.find(|receipt| receipt.run == run && receipt.call == call);

@@ -126,7 +126,7 @@ fn at(file: &Path, files: &Files, length: u64) -> Result<Vec<Look>, HarnessError
     write(file, &files.database)?;
     write(&side_file(file), ahead)?;
     look::all(file).map_err(|breach| {
-        // As it was before it was opened, for whoever looks into it.
+        // The state before it was opened, for inspection.
         let _kept = write(file, &files.database).and_then(|()| write(&side_file(file), ahead));
         broken(files, length, breach, file)
     })
@@ -137,7 +137,7 @@ fn broken(files: &Files, length: u64, breach: String, file: &Path) -> HarnessErr
     HarnessError::Broken { place, breach, kept: file.to_owned() }
 }
 
-/// Each run is a beginning of what it was in the end.
+/// Each run is a prefix of its final log.
 fn begins(runs: &[Look], whole: &[Look]) -> Result<(), String> {
     for look in runs {
         let full = whole.iter().find(|full| full.run == look.run);
@@ -154,7 +154,7 @@ fn begins(runs: &[Look], whole: &[Look]) -> Result<(), String> {
 pub fn played(ground: &Ground, scene: Scene) -> Result<Files, HarnessError> {
     let home = Home::new(ground, scene, &format!("prefixes-{}", scene.name()))?;
     let opened = |breach| home.broken("opening the log", breach);
-    // As long as somebody has the log open, nothing is moved out of the write-ahead file.
+    // While a process has the log open, nothing is moved out of the write-ahead file.
     let open = SqliteLog::open(home.log()).map_err(|error| opened(in_full(&error)))?;
     Life::of(&home).play(&mut undisturbed)?;
     let files = Files::read(format!("scene {}", scene.name()), &home.log())?;

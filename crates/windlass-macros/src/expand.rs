@@ -110,7 +110,7 @@ impl Made {
         });
         let description = documentation(&function.attrs);
         let properties = self.parameters.iter().filter_map(|parameter| property(parameter, private));
-        // Nobody knows what an undeclared effect is: a crash must not repeat it.
+        // An undeclared effect is unknown: a crash must not repeat it.
         let effect = options.effect.as_ref().map_or_else(
             || quote!(spec.effect = #private::Effect::Once;),
             |effect| quote!(spec.effect = #private::Effect::#effect;),

@@ -126,7 +126,7 @@ pub(crate) async fn account_of(
 ) -> Result<Option<Arc<SharedAccount>>, Error> {
     let above = match (given, state.budget().account) {
         (Some(given), _) => Some(given),
-        // Somebody goes on with this run alone.
+        // This run was resumed without its parent.
         (None, Some(owner)) => Some(opened_for(log, owner, state).await?),
         (None, None) => None,
     };

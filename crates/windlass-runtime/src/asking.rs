@@ -167,7 +167,7 @@ impl ModelWork {
             if heft < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*environment, heft, begin)).await };
         // The state was one that calls a model.
         let Some((sent, pieces)) = begun else { return (taking, stopped) };
-        // A model may have taken its key up just now.
+        // The model may have registered its key during the call.
         (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
         (taking, pieces)
     }

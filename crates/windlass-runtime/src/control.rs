@@ -124,7 +124,7 @@ async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
 }
 
 impl Agent {
-    /// Answers a question of a run that any process drives. If none does, [`resume`](Agent::resume) goes on with the answer.
+    /// Answers a question of a run that any process drives. If none does, [`resume`](Agent::resume) continues it with the answer.
     ///
     /// # Errors
     /// The question is not open, or the answer does not fit it.

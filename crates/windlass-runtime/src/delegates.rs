@@ -59,7 +59,7 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
             "properties": { "task": { "type": "string", "description": "What to do, in words" } },
             "required": ["task"]
         });
-        // A repeat goes on with the same run of the agent, whose own calls have effects of their own.
+        // A repeat continues the same child run, whose calls have their own effects.
         let mut spec = ToolSpec::read_only(self.name(), self.description(), parameters);
         spec.kind = ToolKind::Delegate;
         spec.origin = "agents".into();
@@ -75,7 +75,7 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
 pub struct Task {
     /// The run that does it.
     pub run: RunId,
-    /// The run that hands it over.
+    /// The parent run.
     pub parent: RunId,
     /// The task in words.
     pub task: String,
@@ -177,8 +177,8 @@ pub(crate) async fn carry_on(
     task: &Task,
     begin: BoxFuture<'_, Result<Prepared, Error>>,
 ) -> Result<Option<Run>, Error> {
-    // Nobody is asked here: questions go up to the root, however deep they come from.
-    // A run that is only brought to its end asks no model.
+    // No questions are asked here: they are raised at the root, from any depth.
+    // A run that is only being ended calls no model.
     let resumed_by = if task.cancel.is_cancelled() { ResumedBy::Person } else { task.resumed_by };
     let options = DriveOptions { resumed_by, ..DriveOptions::default() };
     let known = match agent.log().summary(task.run).await {
@@ -292,7 +292,7 @@ pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outco
     if let Error::Log(error) = error {
         return TaskEnd::LogFailed(Arc::new(error));
     }
-    // The run is somebody else's.
+    // The run belongs to another holder.
     if matches!(error, Error::NotHandedOver { .. }) {
         return failed(outcome);
     }

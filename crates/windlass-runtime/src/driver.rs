@@ -361,7 +361,7 @@ impl Driver {
     /// Whether the run waits only for outside input.
     fn parked(&self) -> bool {
         let suspended = self.state.run_state() == RunState::Suspended;
-        // A timer that is due already must not be left for whoever looks next.
+        // A timer that is already due must not wait for the next check.
         let until = if self.wait_for_timers { u64::MAX } else { self.clock.now(&**self.agent.environment()) };
         suspended && !self.slots.busy() && !self.slots.due(until)
     }

@@ -54,7 +54,7 @@ impl Agent {
     /// calls follow their declared effect. Approvals and answers are not inherited: people are asked anew. Neither are a
     /// cancellation and a pending retry delay.
     ///
-    /// A run that goes on elsewhere is forked as far as it is durable now.
+    /// A run that is driven elsewhere is forked at its durable state.
     ///
     /// # Errors
     /// There is no such run or event, the run had ended there and nothing is said, the agent is another one and `changed`

@@ -9,7 +9,7 @@ use windlass_tools::Lease;
 
 use crate::error::in_full;
 
-/// Why the log failed under work that goes on: the driver ends with that.
+/// Why the log failed under running work: the driver ends with that error.
 #[derive(Clone, Default)]
 pub(crate) struct Broken(Arc<Mutex<Option<Arc<StoreError>>>>);
 
@@ -74,7 +74,7 @@ impl RunLease {
         Ok(())
     }
 
-    /// Gives the lease up: the next holder goes on.
+    /// Releases the lease for the next holder.
     pub(crate) async fn release(&mut self) -> Result<(), StoreError> {
         self.held = false;
         self.log.release(self.run, &self.fence).await

@@ -49,7 +49,7 @@ impl Resume<'_> {
         self
     }
 
-    /// A person asks for this: the run goes on however often its model call was lost with its process
+    /// A person asks for this: the run is resumed however often its model call was lost with its process
     /// ([`Error::LostAttempts`]).
     pub fn by_hand(mut self) -> Self {
         self.options.resumed_by = ResumedBy::Person;

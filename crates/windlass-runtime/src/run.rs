@@ -110,7 +110,7 @@ pub struct DriveOptions {
     pub people: Option<Arc<dyn People>>,
     /// Whether a suspended run is held as long as a timer of its own may still bring it on.
     pub wait_for_timers: bool,
-    /// The session that the run belongs to and goes on with.
+    /// The session that the run belongs to and continues.
     pub session: Option<SessionId>,
     /// Whether a person lets the run go on, however often its model call was lost ([`given_up`](crate::given_up)).
     pub resumed_by: ResumedBy,
@@ -225,7 +225,7 @@ impl RunHandle {
 
     /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
     pub fn send_now(&self, what: InputKind) {
-        // A full or closed inbox means that the run is over or swamped; nobody waits for this one.
+        // A full or closed inbox means that the run has ended or is overloaded; this input may be dropped.
         let _unsent = self.sender.try_send(Box::new(Sent { what, reply: None }));
     }
 }

@@ -279,7 +279,7 @@ async fn drive<E: From<Error>>(
     };
     let outcome = match driven.await {
         Ok(run) => Outcome::Driven(Box::new(run)),
-        // Somebody was faster.
+        // Another process was faster.
         Err(Error::Log(StoreError::Held { holder, .. })) => Outcome::Held { holder: holder.into() },
         // Another process lost one more attempt meanwhile.
         Err(Error::LostAttempts { run, attempts }) => Outcome::GivenUp(Lost { run, attempts }),

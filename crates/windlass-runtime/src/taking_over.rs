@@ -84,7 +84,7 @@ impl Agent {
             return Err(Error::Refused(invalid));
         }
         match self.check_agent(&state) {
-            // Whoever goes on with a run from elsewhere does so with models of their own.
+            // An imported run continues with the new agent's models.
             Err(_) if changed && state.agent().is_some_and(AgentRef::is_imported) => {}
             Err(_) if changed => self.check_models(run).await?,
             checked => checked?,

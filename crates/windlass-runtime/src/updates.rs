@@ -90,7 +90,7 @@ impl Publisher {
 
     pub(crate) fn send(&self, update: Update) {
         if let Some(sender) = self.sender.get() {
-            // An error means that nobody listens: that is fine.
+            // An error means that there are no subscribers, which is fine.
             let _unheard = sender.send(update);
         }
     }

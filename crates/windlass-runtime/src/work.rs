@@ -90,7 +90,7 @@ impl ToolWork {
                 match select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms)))
                     .await
                 {
-                    // It came to its end all the same: its result is kept, since it happened.
+                    // It ended nevertheless: its result is kept, because it happened.
                     Either::Left((Ok(Ok(content)), _)) => CallOutcome::Ok { content },
                     Either::Left(_) => CallOutcome::Interrupted,
                     Either::Right(_) => CallOutcome::Abandoned,
@@ -180,7 +180,7 @@ pub(crate) async fn ask_hook(
             let asked = AssertUnwindSafe(async { hook.on_step(Step::of(&state)).await }).catch_unwind().await;
             asked.unwrap_or_else(|panic| Err(format!("the hook panicked: {}", words(&*panic))))
         }
-        // Whoever resumes a run with an agent that has no hook goes on without one.
+        // A run that is resumed by an agent without a hook continues without one.
         None => Ok(Step::of(&state)),
     };
     InputKind::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }

@@ -40,7 +40,7 @@ pub struct Locking {
     pub pid: i64,
     /// Its program's name.
     pub name: String,
-    /// It was stopped by a signal (SIGSTOP) or a debugger, and keeps the lock until it goes on or dies.
+    /// It was stopped by a signal (SIGSTOP) or a debugger, and keeps the lock until it continues or dies.
     pub stopped: bool,
 }
 

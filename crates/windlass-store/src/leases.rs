@@ -18,12 +18,12 @@ pub struct Fence {
     pub epoch: u64,
 }
 
-/// When a suspended run goes on by itself, by the clock of who gives it up, in milliseconds since the epoch.
+/// Time at which a suspended run continues by itself, by the releasing holder's clock, in milliseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
     /// The current clock reading: a later reading before this time shows that the clock was set back.
     pub from: Millis,
-    /// When it goes on.
+    /// Time at which it continues.
     pub at: Millis,
 }
 

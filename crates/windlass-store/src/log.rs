@@ -89,7 +89,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// Reads the events with numbers from `from` on (a batch that begins before is cut), at most about `max` of them (never less than one batch).
     fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>>;
 
-    /// Reads from `from` on, then goes on live, with no gap and no repeat, until the run has ended.
+    /// Reads from `from` on, then follows live, without gaps or repeats, until the run has ended.
     /// An append of another process is seen within 250 ms.
     fn follow(&self, run: RunId, from: u64) -> Batches;
 }

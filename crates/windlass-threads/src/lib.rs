@@ -20,7 +20,7 @@ pub const LARGE_BYTES: u64 = 256 * 1024;
 const BESIDE_THREADS: usize = 2;
 
 /// Does some work on so many bytes of input: on another thread if that is much, on this one otherwise, or where no tokio
-/// runtime is. A panic goes on in the caller. Work that was not begun when the future is dropped is not begun any more.
+/// runtime is. A panic is resumed in the caller. Queued work is discarded when the future is dropped.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -32,7 +32,7 @@ const BESIDE_THREADS: usize = 2;
 /// ```
 pub async fn off_thread<T: Send + 'static>(bytes: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
     match thread_for(bytes) {
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         Some(runtime) => handed_over(&runtime, places().acquire().await.ok(), work).await,
         None => work(),
     }

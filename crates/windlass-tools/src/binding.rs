@@ -30,7 +30,7 @@ impl Bound {
 
     /// Something that may be a secret, or change while the agent stays the same.
     pub fn hidden(what: impl Into<Text>, value: impl Into<Arc<str>>) -> Self {
-        // Whoever took a secret from a file or a program had it masked then.
+        // Secrets from files and programs were registered for masking when they were read.
         Self { what: what.into(), said: None, value: Secret::unmasked(value) }
     }
 

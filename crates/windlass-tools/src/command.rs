@@ -147,7 +147,7 @@ impl CommandTool {
                     "a `check` is asked only for tools with `effect: once`: others just run again".to_owned(),
                 ));
             }
-            // Nobody knows what an undeclared effect is: a crash must not repeat it.
+            // An undeclared effect is unknown: a crash must not repeat it.
             (effect, _) => effect.unwrap_or(Effect::Once),
         };
         spec.has_check = check.is_some();

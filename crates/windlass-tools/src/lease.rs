@@ -28,7 +28,7 @@ type Confirm = dyn Fn() -> BoxFuture<'static, Result<(), Text>> + Send + Sync;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let lost = Lease::new(|| Box::pin(async { Err("run 7 was taken over by pid 12".into()) }));
 /// assert_eq!(lost.confirm().await.unwrap_err().kind.as_deref(), Some("LeaseLost"));
-/// // A call by hand belongs to no run, so nobody can take it over.
+/// // A manual call belongs to no run, so it cannot be taken over.
 /// assert!(Lease::none().confirm().await.is_ok());
 /// # });
 /// # Ok::<(), std::io::Error>(())

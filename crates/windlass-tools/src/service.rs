@@ -145,7 +145,7 @@ impl SharedService {
     pub async fn begin(&self) -> Result<ServiceUse, ServiceError> {
         let mut up = self.shared.up.lock().await;
         if *up && self.shared.users.load(Ordering::SeqCst) == 0 {
-            // Whoever used it last was dropped.
+            // Its last user was dropped.
             *up = false;
             self.tear_down().await;
         }

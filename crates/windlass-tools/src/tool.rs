@@ -26,7 +26,7 @@ pub struct ToolContext {
     pub lease: Lease,
 }
 
-/// A tool's failure: the model is told, and the loop goes on.
+/// A tool's failure: the model gets the message, and the loop continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {

@@ -116,7 +116,7 @@ impl Chat {
                     Ok(false) => return Ok(Exit::Good),
                     // The process is to end, not only this turn.
                     Err(failure) if failure.exit.is_left() => return Err(failure),
-                    // Somebody at a terminal sees what went wrong, and goes on.
+                    // At a terminal the user sees the error, and the chat continues.
                     Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => {
                         failure.show();
                     }
@@ -230,7 +230,7 @@ impl Chat {
             return Ok(());
         }
         let state = load(&**self.agent.log(), last.run).await?;
-        // Somebody sits here and wants to go on.
+        // An interactive user wants to continue.
         let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
         let prepared = self.agent.resume(last.run).options(options).prepare().await?;
         self.going_on(last.run);

@@ -63,6 +63,6 @@ fn trace(told: bool) {
     let filter = tracing_subscriber::EnvFilter::new(filter);
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| out::LogLines);
-    // It fails only if somebody was faster, and nobody is.
+    // It fails only if it was set before, which cannot happen.
     let _first = if told { lines.event_format(Correlated::default()).try_init() } else { lines.try_init() };
 }

@@ -85,7 +85,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let prepared = if named {
         assembly.agent.prepare(input, options).await?
     } else {
-        // A conversation of its own, so that somebody can go on with it.
+        // A session of its own, so that it can be continued.
         assembly.agent.prepare_on(input, None, options)?
     };
     let words = Words { log: args.log.words(), file: Some(path.display().to_string()) };

@@ -56,7 +56,7 @@ enum RunsCommand {
     Answer(answer::AnswerArgs),
     /// Go on with a run: after a crash, when it waits, or beyond the limit that cut it
     Resume(resume::ResumeArgs),
-    /// Stop a run, wherever it goes on
+    /// Cancel a run, whichever process drives it
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),

@@ -38,7 +38,7 @@ pub(crate) fn hurry() {
 /// Something will not be shown. A reader that went away is no error.
 pub(crate) fn close() -> Result<(), Unshown> {
     let printer = printer();
-    // Where stderr is gone nobody misses it.
+    // If stderr is closed, the message is dropped.
     let _unread = printer.say_left_out();
     if !printer.drained_within(USUAL) {
         match runtime() {

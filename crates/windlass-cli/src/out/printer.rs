@@ -310,7 +310,7 @@ fn write_to(stream: Stream, text: &[u8]) -> io::Result<()> {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(bytes) => rest = rest.get(bytes..).unwrap_or_default(),
             Err(rustix::io::Errno::INTR) => {}
-            // Somebody who shares the file does not want to wait; this thread does.
+            // The other writer of a shared file must not wait; this thread may.
             Err(rustix::io::Errno::AGAIN) => {
                 let _ready = poll(&mut [PollFd::new(&file, PollFlags::OUT)], None);
             }

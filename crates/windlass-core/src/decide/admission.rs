@@ -134,7 +134,7 @@ impl Decision {
             LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
                 return self.metered(kind, max, call);
             }
-            // 0 rounds or calls: the model is asked all the same, without tools.
+            // With 0 rounds or calls the model is still asked, without tools.
             LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
             // These are checked where the thing that they count is about to happen.
             LimitKind::ToolCalls | LimitKind::Retries | LimitKind::Repetition => false,

@@ -213,7 +213,7 @@ impl Decision {
         if let Phase::Acting(calls) = &self.state.phase { calls } else { &[] }
     }
 
-    /// Starts what may run now; if nothing is left of the turn, the loop goes on.
+    /// Starts the calls that may run now; if the turn has none left, the loop continues.
     pub(super) fn go_on(&mut self) {
         if self.state.stopping() {
             self.after_stop();

@@ -41,7 +41,7 @@ impl Finish {
         };
         match rejected {
             Some(message) => CallOutcome::Rejected { message },
-            // Somebody spoke while the model finished: they are heard before the run ends (E21).
+            // A steering message arrived while the model finished: it enters before the run ends (E21).
             None => CallOutcome::Skipped { reason: "the user has said more".into() },
         }
     }
@@ -193,7 +193,7 @@ impl Decision {
                         self.finish_call(open.call.id, outcome);
                     }
                     if self.asked_for_text() {
-                        // A choice that was ignored or refused is not forced once more: each try would end in two calls.
+                        // A choice that was ignored or refused is not forced again: each attempt would take two calls.
                         self.begin_turn(ToolChoice::None, None);
                     } else {
                         self.force_finish();

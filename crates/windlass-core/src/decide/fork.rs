@@ -17,7 +17,7 @@ impl Decision {
     /// The start of a fork was recorded: what follows from where the base stood.
     pub(super) fn go_on_from_base(&mut self) {
         if self.state.stopping() {
-            // Nobody works any more on what was being stopped elsewhere.
+            // Work that was being stopped elsewhere no longer has a driver.
             self.abandon_turn("the run went on elsewhere while it was being stopped", Usage::default());
             self.settle_started();
             self.close_idle_calls();

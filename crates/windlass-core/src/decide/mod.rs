@@ -32,7 +32,7 @@ const RAW_OUTPUT: &str = "\nraw output: ";
 /// Decides which events follow from an input. The same state and input always give the same events.
 ///
 /// # Errors
-/// The input does not fit (late, double, unknown, malformed): the state stays as it is and the run goes on.
+/// The input is invalid (late, duplicate, unknown, malformed): the state is unchanged and the run continues.
 pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
     decide(state, input).map(|accepted| accepted.events)
 }

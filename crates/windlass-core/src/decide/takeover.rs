@@ -44,7 +44,7 @@ impl Decision {
         }
     }
 
-    /// Goes on with a call that was lost while it ran.
+    /// Settles a call that was lost while it ran.
     pub(super) fn take_up(&mut self, open: &OpenCall) {
         let id = open.call.id.clone();
         if self.state.stopping() {

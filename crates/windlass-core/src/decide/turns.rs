@@ -212,7 +212,7 @@ impl Decision {
         if self.state.conversation.steering.is_empty() {
             self.end(Status::Answered, Some(text.unwrap_or_else(|| "".into())), None);
         } else {
-            // Somebody spoke while the model answered: they are heard before the run ends (E21).
+            // A steering message arrived while the model answered: it enters before the run ends (E21).
             self.next_turn();
         }
     }
@@ -292,7 +292,7 @@ impl Decision {
     /// The closing call did not end within its grace after a deadline.
     pub(super) fn closing_overdue(&mut self) {
         let why = "stopped: the closing call did not end within the grace after the deadline";
-        // Nobody waits for what was paid; the request had gone out (E41).
+        // The usage is unknown, because the request had been sent (E41).
         let input = self.state.estimated_input(self.state.setup.policy.request.purpose, self.state.wire(), 0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached.limit);

@@ -121,7 +121,7 @@ pub struct DelegationStarted {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskOrder {
-    /// The task: it begins, or goes on.
+    /// The task begins or continues.
     #[default]
     Work,
     /// It goes on with the answer to its question, which was put to people here.

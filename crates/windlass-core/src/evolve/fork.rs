@@ -31,7 +31,7 @@ struct NewBeginning {
 }
 
 impl State {
-    /// Goes on with everything of the base but its questions, decisions and wish to stop.
+    /// Copies the base's state except its questions, decisions and cancellation.
     pub(super) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
         // No event of the fork made its deadline: it is the base's.
         self.clock.deadline_seq = 0;
@@ -55,7 +55,7 @@ impl State {
     /// call passes the gate of the new one.
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
         self.questions.open.clear();
-        // Whoever adopts a run does so by hand.
+        // A run is adopted only by a person.
         self.ledger.lost = 0;
         self.go_on_anew(
             policy,
@@ -155,11 +155,11 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         }));
     }
     open.stage = match open.stage {
-        // Another agent's task goes on in the same run; it asks anew what nobody has answered.
+        // Another agent's task continues in the same run, which repeats its unanswered question.
         Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
         Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
-        // It was to begin once more, but has not.
+        // Its retry had not begun.
         Stage::Queued | Stage::Held { .. } => Stage::Queued,
         Stage::Asking
         | Stage::Running { .. }

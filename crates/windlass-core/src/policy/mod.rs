@@ -151,7 +151,7 @@ impl<T> Put<T> for T {
 
 impl Put<BTreeMap<LimitKind, Limit>> for LimitKeys {
     fn put(self, place: &mut BTreeMap<LimitKind, Limit>) {
-        // Those that are not named stay.
+        // Keys that are not named keep their values.
         place.extend(self.0);
     }
 }
@@ -205,7 +205,7 @@ impl Policy {
     /// Sets a limit, in its kept unit; what follows when it is reached stays as it was.
     pub fn set_limit_value(&mut self, kind: LimitKind, max: u64) {
         self.bounds.limits.entry(kind).or_insert(Limit { max, at_limit: None }).max = max;
-        // Whoever says how many model calls there may be wants more than one turn.
+        // A limit on model calls implies more than one turn.
         if kind == LimitKind::ModelCalls {
             self.bounds.turns = Turns::Many;
         }

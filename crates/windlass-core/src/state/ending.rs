@@ -7,12 +7,12 @@ use crate::ledger::Beyond;
 /// Reason for which a run is being ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Ending {
-    /// Nothing: the loop goes on.
+    /// Nothing: the loop continues.
     #[default]
     None,
     /// A limit that was reached.
     Limit(Box<Closing>),
-    /// A request to cancel, perhaps while a limit was doing so: a fork goes on with that.
+    /// A request to cancel, possibly while a limit was ending the run; a fork continues with the limit.
     Cancel(Option<Box<Closing>>),
 }
 

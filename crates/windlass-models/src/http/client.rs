@@ -298,7 +298,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Reads and writes what can be.
     pub(crate) fn drive(&mut self, context: &mut Context<'_>) {
-        // An error reaches whoever waits for the reply or its body.
+        // The error is reported to the caller that waits for the reply or its body.
         self.over = self.over || Pin::new(&mut self.io).poll(context).is_ready();
     }
 

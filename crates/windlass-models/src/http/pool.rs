@@ -80,7 +80,7 @@ impl Pool {
     /// Keeps a connection whose last reply was read to its end.
     pub(crate) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
         let Ok(handle) = Handle::try_current() else { return };
-        // Whoever used it last is not to be woken by it any more.
+        // Its last user must no longer be woken by it.
         if !connection.is_open(&mut Context::from_waker(Waker::noop())) {
             return;
         }

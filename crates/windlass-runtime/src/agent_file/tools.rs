@@ -42,7 +42,7 @@ pub struct McpEntry {
     pub peer: McpPeer,
     /// Prefix of its tools' names, followed by `__`; `None`: the server's name.
     pub prefix: Option<String>,
-    /// Whether the agent goes on without it where it is not there.
+    /// Whether the agent continues without it if it is unavailable.
     pub optional: bool,
     /// Whether the server's hints decide the effect of its tools.
     pub trust: bool,
@@ -235,7 +235,7 @@ with_overrides! {
         env: Option<At<Pairs<At<SecretText>>>>,
         /// Headers for every request to a URL.
         headers: Option<At<Pairs<At<SecretText>>>>,
-        /// Whether the agent goes on without it where it is not there; each run looks for it again.
+        /// Whether the agent continues without it if it is unavailable; each run tries it again.
         #[serde(default)]
         optional: bool,
         /// Whether the server's hints (readOnlyHint, idempotentHint) decide the effect of its tools; without it each tool is

@@ -173,7 +173,7 @@ async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -
     }
     let cut = batches.iter().any(|batch| batch.first <= there && batch.last() > there);
     let more = coming.next().is_some();
-    // What began here goes on here.
+    // A run that began in this log continues as a local one.
     if cut || more && !whole { Err(Error::ImportDiffers { run, seq: there + 1 }) } else { Ok(()) }
 }
 

@@ -37,7 +37,7 @@ pub async fn damaged_runs(log: &dyn Store) -> Result<Vec<DamagedRun>, StoreError
 
 /// The first difference between the fold of a run and its line in the listing.
 fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
-    // A run that goes on has more events by now.
+    // A running run may have more events by now.
     let (found, expected) = (state.version(), summary.version);
     if found < expected {
         return Some(format!("{found} events can be read, expected {expected}"));

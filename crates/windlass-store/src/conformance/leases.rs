@@ -97,7 +97,7 @@ pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> 
     same("a little before it was set", &due(from - CLOCK_JUMP_MS).await?, &false)?;
     same("an hour before it was set", &due(from - hour).await?, &true)?;
     same("at the timer", &due(at).await?, &true)?;
-    // Whoever takes it up sets the timer anew, by the clock as it is.
+    // The next holder sets the timer anew, by the current clock.
     let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
     let (from, at) = (from - hour, at - hour);
     works("a pause", log.park(run, &fence, Some(Wake { from, at })).await)?;

@@ -37,7 +37,7 @@ pub(super) struct Run {
     batches: Vec<Batch>,
     version: u64,
     run_state: RunState,
-    /// When it goes on by itself, if it is suspended.
+    /// Time at which it continues by itself, if it is suspended.
     wake: Option<Wake>,
     hold: Lease,
     inbox: VecDeque<Posted>,

@@ -176,7 +176,7 @@ impl Signals {
                     wake.extend(waiting.map(|waiting| Arc::clone(&waiting.events)));
                 }
                 Change::Posted { run, post } => {
-                    // Otherwise the watcher finds it when somebody begins to wait.
+                    // Otherwise the watcher finds it when the next waiter starts.
                     let wanted = !state.waiting.is_empty() || state.held.contains(&run);
                     if wanted && state.watcher.is_some() {
                         state.posts.entry(run).or_default().insert(post.0);

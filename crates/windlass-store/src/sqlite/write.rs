@@ -66,7 +66,7 @@ pub(super) enum Write {
 pub(super) enum Left {
     /// As before.
     AsItIs,
-    /// Suspended; with a timer, it goes on by itself then.
+    /// Suspended; with a timer, it continues by itself at that time.
     Suspended(Option<Wake>),
 }
 

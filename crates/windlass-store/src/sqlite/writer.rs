@@ -329,7 +329,7 @@ impl ActionKind {
             | StoreError::Failed(_)) => file::unusable(&self.shared.place.path, other.to_string()),
         };
         for job in group {
-            // Nobody may wait for it any more.
+            // Its waiter may be gone.
             drop(job.answer.send(Err(again())));
         }
     }
@@ -388,7 +388,7 @@ impl ActionKind {
         self.shared.signals.committed(changes);
         for (reply, place, answer) in replies {
             drop(place);
-            // Nobody may wait for it any more.
+            // Its waiter may be gone.
             drop(reply.send(answer));
         }
     }

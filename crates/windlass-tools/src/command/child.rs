@@ -197,7 +197,7 @@ impl Group {
     #[cfg(unix)]
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(leader) = self.leader {
-            // An error says that nobody is left.
+            // An error means that no process is left.
             rustix::process::kill_process_group(leader, signal).ok();
         }
     }

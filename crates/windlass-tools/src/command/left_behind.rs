@@ -40,7 +40,7 @@ pub(super) async fn stop(key: &str, grace: Duration) {
             return;
         }
         for process in marked {
-            // An error says that it has gone by itself.
+            // An error means that the process has already exited.
             if late {
                 kill_process(process, Signal::KILL).ok();
             } else if !asked.contains(&process) {

@@ -144,7 +144,7 @@ struct Answer(Arc<AtomicUsize>);
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        // A request that the server itself has cancelled may be answered all the same.
+        // A request that the server itself has cancelled may still be answered.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| waiting.checked_sub(1));
     }
 }

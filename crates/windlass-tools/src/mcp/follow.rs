@@ -70,7 +70,7 @@ async fn listen(peer: Peer<RoleClient>, changed: Arc<Notify>) {
     for _ in 0..MAX_LISTENS {
         match peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
             Ok(mut subscription) => {
-                // Something may have changed while nobody listened, at the start too.
+                // The list may have changed before the subscription, also at the start.
                 changed.notify_one();
                 while let Ok(Some(notification)) = subscription.next().await {
                     if let ServerNotification::ToolListChangedNotification(_) = notification {

@@ -163,7 +163,7 @@ impl Group {
     fn signal(&self, signal: Signal) {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         if !*gone {
-            // An error says that nobody is left.
+            // An error means that no process is left.
             let _ = kill_process_group(self.pid, signal);
         }
     }

@@ -52,7 +52,7 @@ impl McpServer {
     pub fn seek(&self) {
         let there = self.is_alive() || !self.shared.catalog().tools.is_empty();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        // Whoever holds the gate is starting it already.
+        // The holder of the gate is already starting it.
         if there || self.shared.gate.try_lock().is_err() {
             return;
         }

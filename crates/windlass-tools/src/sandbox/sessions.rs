@@ -71,7 +71,7 @@ impl Sessions {
     ) -> Result<Outcome, ToolError> {
         let place = self.place(run)?;
         let mut slot = place.lock().await;
-        // Taken out while it works: whoever drops this call drops the interpreter with it.
+        // Taken out while it works: dropping this call also drops the interpreter.
         let mut interpreter = match self.take(&mut slot) {
             Some(interpreter) => interpreter,
             None => Interpreter::start(&self.settings).await.map_err(ToolError::new)?,

@@ -63,7 +63,7 @@ impl Prompt {
             }
             Self::Terminal { editor, history } => (editor, history),
         };
-        // The editor writes by itself: what was said before stands above its line.
+        // The editor writes directly, so earlier output must be flushed above its line.
         interrupts.or(out::drained()).await?;
         let Some(mut editor) = place.take() else { return Ok(Line::End) };
         let as_it_was = tcgetattr(io::stdin()).ok();

@@ -78,7 +78,7 @@ async fn local(provider: &Provider) -> Finding {
         }
         Err(error) => {
             let (start, variable) = (provider.start, provider.address_variable().unwrap_or("base_url"));
-            // Where somebody has said that there is a server, there should be one.
+            // A server that the configuration names should exist.
             let level = if is_set(variable) { Level::Problem } else { Level::Missing };
             Finding::new(level, what, error.to_string())
                 .todo(format!("start `{start}`, or set {variable}, to use {what}/MODEL"))

@@ -34,7 +34,7 @@ pub(super) struct ForkArgs {
     /// The run's id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
-    /// The event after which the new run goes on
+    /// The event after which the new run continues
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     at: u64,
     /// The agent's file, where it has moved or changed: the new run follows it

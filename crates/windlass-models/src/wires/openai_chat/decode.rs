@@ -158,7 +158,7 @@ pub fn decode(
     decoder.usage = body.usage.or(choice.usage).and_then(usage_of);
     decoder.finished = true;
     deltas.push_back(Delta::Usage(decoder.usage(content_bytes)));
-    // Whoever takes the whole reply checks its length.
+    // The caller that takes the whole reply checks its length.
     let mut assembler = Assembler::new(model.clone()).bounded(u64::MAX);
     for delta in &deltas {
         assembler.push(delta).map_err(|failure| DecodeError::protocol(&*failure.message))?;
