@@ -105,7 +105,7 @@ pub enum Error {
     },
     /// The agent cannot be built: its limit on cost holds for the agents that it hands tasks to, too.
     #[error(
-        "agent `{agent}` has a limit on cost, and delegates to `{delegate}`, where the price of model `{model}` is unknown"
+        "agent `{agent}` has a limit on cost and hands tasks to `{delegate}`, but the price of model `{model}` is unknown"
     )]
     UnknownPriceBelow {
         /// The agent with the limit.

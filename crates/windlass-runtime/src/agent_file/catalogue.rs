@@ -84,7 +84,7 @@ impl<T: Catalogue> Visitor<'_> for Name<T> {
         entry.ok_or_else(|| {
             let names = names::<T>();
             let close = did_you_mean(&nearest(name, names.iter().copied()));
-            let message = format!("Unknown {} `{name}`{close}", T::WHAT);
+            let message = format!("There is no {} `{name}`{close}", T::WHAT);
             E::custom(refusal(T::UNKNOWN, &message, &format!("the {}s are {}", T::WHAT, names.join(", "))))
         })
     }
