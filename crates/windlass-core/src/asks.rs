@@ -2,8 +2,8 @@
 //!
 //! A purpose is one file in `asks/`: it says what its calls are to the loop, what is sent, what follows from a reply, and
 //! what follows once a call has failed for good. Admission, further tries, fallbacks and the switch of wires are the same
-//! for all of them (`decide/admission.rs`, `decide/attempts.rs`). To add a purpose: one file, its line below, its variant
-//! of [`Purpose`], and its arm in [`Purpose::rules`].
+//! for all of them (`decide/admission.rs`, `decide/attempts.rs`). To add a purpose: one file, its `mod` line below, its arm
+//! in [`Purpose::rules`], and its line in the table of [`Purpose`].
 
 mod act;
 mod merge;
@@ -14,14 +14,14 @@ use crate::event::{Purpose, ToolChoice, TurnStarted};
 use crate::ids::{ActionId, CallId, Millis};
 use crate::reply::{ModelFailure, Reply};
 use crate::state::State;
-use crate::view::View;
+use crate::view::Maker;
 
 /// The functions that differ between purposes.
 pub(crate) struct Rules {
     /// Whether the loop waits for it.
     pub(crate) place: Place,
-    /// Builds the request.
-    pub(crate) view: fn(&State, &Ask) -> View,
+    /// The view that makes the request.
+    pub(crate) view: fn(&State) -> &'static Maker,
     /// Decides on a reply.
     pub(crate) replied: fn(&mut Decision, &Ask, Reply),
     /// Decides on a failure that is not retried.

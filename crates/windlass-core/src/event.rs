@@ -160,26 +160,32 @@ facts! {
     RunEnded,
 }
 
-/// The purpose of a model call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// Answer or call tools.
+macro_rules! purposes {
+    ($($(#[$attribute:meta])* $purpose:ident = $name:literal, $about:literal;)+) => {
+        /// The purpose of a model call.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Purpose {
+            $(#[doc = $about] #[serde(rename = $name)] $(#[$attribute])* $purpose,)+
+        }
+
+        impl Purpose {
+            /// The purpose's name, as it is stored and shown.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$purpose => $name,)+
+                }
+            }
+        }
+    };
+}
+
+purposes! {
     #[default]
-    Act,
-    /// Merge a branch's end into its parent.
-    Merge,
+    Act = "act", "Answer or call tools.";
+    Merge = "merge", "Merge a branch's end into its parent.";
 }
 
 impl Purpose {
-    /// The purpose's name, as it is stored and shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Act => "act",
-            Self::Merge => "merge",
-        }
-    }
-
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
     pub(crate) fn is_act(&self) -> bool {
         *self == Self::Act

@@ -6,6 +6,7 @@
 pub use crate::args::{check_args, check_value};
 mod bounds;
 mod checker;
+mod common;
 mod cost;
 mod document;
 mod fault;

@@ -1,9 +1,10 @@
 //! Views: what is sent to a model, made from the state when a call starts.
 //!
 //! Everything that words a request stands here, so that wires encode views and know no preset. A view that shares the
-//! conversation is appended to from turn to turn; one that is built is made anew each time.
+//! conversation is appended to from turn to turn; one that is built is made anew each time. To add a view that policies
+//! can name: its file in `view/`, and its line in the table below.
 
-mod full;
+mod table;
 pub(crate) mod transcript;
 
 use std::borrow::Cow;
@@ -15,12 +16,29 @@ use crate::asks::Ask;
 use crate::event::{Purpose, ToolChoice};
 use crate::fenced::fenced_message;
 use crate::history::History;
+use crate::ids::ActionId;
 use crate::message::Message;
-use crate::policy::{self, CachePoint, Results, Wire};
+use crate::policy::{CachePoint, Results, Wire};
 use crate::state::State;
 use crate::tool::ToolSpec;
 
+use self::table::views;
+
 pub use self::transcript::{SUMMARY_PROMPT, transcript};
+
+views! {
+    Full => full, "Everything.";
+}
+
+/// The functions of a view.
+pub(crate) struct Maker {
+    /// Builds the request.
+    pub(crate) view: fn(&State, &Ask) -> View,
+    /// [`View::bytes`] of a request over that wire now, without building it.
+    pub(crate) bytes: fn(&State, Wire) -> u64,
+    /// How its messages change from one call to the next.
+    pub(crate) growth: Growth,
+}
 
 /// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
@@ -46,14 +64,12 @@ pub struct View {
 pub struct Messages {
     history: History,
     wording: Option<Arc<Results>>,
-    growth: Growth,
 }
 
 /// How a run's views change from one call to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// The next view begins with the messages of this one, unless [`History::edits`] has grown.
-    #[default]
     Appended,
     /// Each view is made anew.
     Built,
@@ -62,23 +78,13 @@ pub enum Growth {
 impl Messages {
     /// The conversation as it is kept.
     fn shared(history: &History, wording: Option<Arc<Results>>) -> Self {
-        Self { history: history.clone(), wording, growth: Growth::Appended }
-    }
-
-    /// Messages that were made for this call.
-    fn built(messages: impl IntoIterator<Item = Arc<Message>>) -> Self {
-        Self { history: messages.into_iter().collect(), wording: None, growth: Growth::Built }
+        Self { history: history.clone(), wording }
     }
 
     /// The same messages as text for a model that knows no calls, in those words.
     #[must_use]
     pub fn worded(self, results: Arc<Results>) -> Self {
         Self { wording: Some(results), ..self }
-    }
-
-    /// How the messages change from one call to the next.
-    pub fn growth(&self) -> Growth {
-        self.growth
     }
 
     /// Whether others are worded in the same way: then what was made of them can be gone on with.
@@ -155,27 +161,22 @@ impl FromIterator<Arc<Message>> for Messages {
 
 impl State {
     /// The request of the model call with this action; `None`: no such call is in progress.
-    pub fn view(&self, action: crate::ActionId) -> Option<View> {
+    pub fn view(&self, action: ActionId) -> Option<View> {
         let ask = self.asked(action)?;
-        Some((ask.purpose.rules().view)(self, ask))
+        Some((self.maker(ask.purpose).view)(self, ask))
+    }
+
+    /// How the request of this action's model call changes from one call to the next; `None`: no such call is in progress.
+    pub fn growth(&self, action: ActionId) -> Option<Growth> {
+        Some(self.maker(self.asked(action)?.purpose).growth)
     }
 
     /// Bytes of text in what a call of that purpose would send now: as [`View::bytes`], without making the view.
     pub(crate) fn view_bytes(&self, purpose: Purpose, wire: Wire) -> u64 {
-        let prompt: u64 = self.setup.prompt.iter().map(|message| message.bytes()).sum();
-        let history = match wire {
-            Wire::Fenced => self.conversation.history.bytes_as_text(),
-            Wire::Auto | Wire::Native => self.conversation.history.bytes(),
-        };
-        match purpose {
-            Purpose::Act | Purpose::Merge => prompt.saturating_add(history),
-        }
+        (self.maker(purpose).bytes)(self, wire)
     }
-}
 
-/// The view that the policy names.
-pub(crate) fn of_policy(state: &State, ask: &Ask) -> View {
-    match state.setup.policy.request.view {
-        policy::View::Full => full::view(state, ask),
+    fn maker(&self, purpose: Purpose) -> &'static Maker {
+        (purpose.rules().view)(self)
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use futures_util::pin_mut;
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Need;
-use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Purpose, Usage};
+use windlass_core::model::{FailureKind, Growth, ModelFailure, Prices, Usage};
 use windlass_core::{ActionId, InputKind, State, Text};
 use windlass_models::{Assembler, Delta, Deltas, Model, ModelRequest, PrefixCell};
 use windlass_threads::LARGE_BYTES;
@@ -51,7 +51,7 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
     let (request, view) = (state.request(action)?, state.view(action)?);
     let mut model = request.model.clone();
     model.temperature = model.temperature.or(state.policy().request.temperature);
-    let prefix = match view.messages.growth() {
+    let prefix = match state.growth(action)? {
         Growth::Appended => prefix.clone(),
         Growth::Built => PrefixCell::default(),
     };
@@ -70,11 +70,11 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
 }
 
 /// About how much a request is to make: much where a text is made of the conversation, else it is copied.
-fn heft(state: &State) -> u64 {
+fn heft(state: &State, action: ActionId) -> u64 {
     let said = state.history().bytes();
-    let said = match state.policy().request.purpose {
-        Purpose::Act => said / READ_OR_WRITTEN,
-        Purpose::Merge => said,
+    let said = match state.growth(action) {
+        Some(Growth::Appended) | None => said / READ_OR_WRITTEN,
+        Some(Growth::Built) => said,
     };
     said.saturating_add(state.tools().len() as u64 * TOOL_BYTES)
 }
@@ -158,7 +158,7 @@ impl ModelWork {
         if cancel.is_cancelled() {
             return (taking, stopped);
         }
-        let heft = heft(&state);
+        let heft = heft(&state, action);
         let begin = move || {
             let asked = request(&state, action, &prefix, heard);
             asked.map(|asked| (sent(&asked), Pieces::begin(model, asked, &choice.name)))

@@ -17,13 +17,14 @@ use windlass_models::mock::MockReplies;
 use windlass_models::resolve::Env;
 use windlass_models::{Model, ModelError, choose_auto, resolve};
 use windlass_store::Store;
+use windlass_tools::builtin::Given;
 use windlass_tools::command::CommandTool;
 #[cfg(feature = "mcp")]
 use windlass_tools::mcp::McpError;
-use windlass_tools::{Tool, ToolSetError, ToolWarning, builtin};
+use windlass_tools::{Tool, ToolSetError, ToolWarning};
 
 use crate::agent::Agent;
-use crate::agent_file::{AgentFile, AgentFileError, Builtin, BuiltinEntry, ModelEntry, ToolEntry};
+use crate::agent_file::{AgentFile, AgentFileError, BuiltinEntry, ModelEntry, ToolEntry};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
@@ -306,15 +307,8 @@ pub fn local_tools(file: &AgentFile) -> Result<Vec<Arc<dyn Tool>>, AssembleError
 }
 
 fn built_in(file: &AgentFile, entry: &BuiltinEntry) -> Result<Arc<dyn Tool>, AssembleError> {
-    let failed = |source| AssembleError::Tool { tool: entry.tool.name().to_owned(), source };
+    let failed = |source| AssembleError::Tool { tool: entry.tool.name.to_owned(), source };
     let folders: Vec<PathBuf> =
         if entry.folders.is_empty() { vec![file.folder.clone()] } else { entry.folders.clone() };
-    Ok(match entry.tool {
-        Builtin::Calculate => Arc::new(builtin::Calculate::new()),
-        Builtin::Now => Arc::new(builtin::Now::new()),
-        Builtin::Ask => Arc::new(builtin::Ask::new()),
-        Builtin::ReadFile => Arc::new(builtin::ReadFile::new(&folders).map_err(failed)?),
-        Builtin::ListFiles => Arc::new(builtin::ListFiles::new(&folders).map_err(failed)?),
-        Builtin::Fetch => Arc::new(builtin::Fetch::new(&entry.hosts).map_err(failed)?),
-    })
+    entry.tool.make(&Given { folders: &folders, hosts: &entry.hosts }).map_err(failed)
 }

@@ -4,4 +4,4 @@ use super::{Place, Rules, act};
 use crate::view::transcript;
 
 pub(super) const RULES: Rules =
-    Rules { place: Place::Turn, view: transcript::view, replied: act::replied, failed: act::failed };
+    Rules { place: Place::Turn, view: |_| &transcript::MAKER, replied: act::replied, failed: act::failed };

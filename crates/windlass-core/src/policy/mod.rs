@@ -5,6 +5,7 @@
 //! its reader, its JSON Schema and its documentation.
 
 pub use crate::reach::Merge;
+pub use crate::view::named::View;
 mod cache;
 mod later;
 mod limit_keys;
@@ -27,7 +28,7 @@ pub(crate) use texts::filled;
 pub use texts::{LogTexts, Texts};
 pub use values::{
     Batch, CallersSystem, Context, Discovery, Hooks, Malformed, Memory, MemoryBounds, Repetition, Stop, Talk,
-    Transport, Turns, View, Watched, Wire,
+    Transport, Turns, Watched, Wire,
 };
 
 use std::collections::BTreeMap;

@@ -21,15 +21,6 @@ pub enum Wire {
     Fenced,
 }
 
-/// Part of the history that a request holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum View {
-    /// Everything.
-    Full,
-}
-
 /// Tools that a request shows. Every tool can be called in either case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use super::bounds;
+use super::common::is_common;
 use super::cost::{Cost, Counter, rate};
 use super::document::{Document, place_of, pointer_to};
 use super::fault::{SchemaFault, UncheckedPattern};
@@ -43,12 +45,49 @@ const PATTERN_BYTES: usize = 64 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Checker {
-    validator: jsonschema::Validator,
+    validator: Validator,
     graph: Graph,
     rate: Option<Cost>,
     /// Number of keywords, with references followed.
     weight: u64,
     unchecked: Vec<UncheckedPattern>,
+}
+
+/// Compiles a schema that is known to be valid.
+type Compile = Box<dyn FnOnce() -> Result<jsonschema::Validator, String> + Send>;
+
+#[derive(Debug)]
+enum Validator {
+    Compiled(jsonschema::Validator),
+    /// Compiled for the first value: the schema's form alone says that it is valid.
+    AtFirstUse(LazyLock<Result<jsonschema::Validator, String>, Compile>),
+}
+
+impl Validator {
+    fn of(schema: &Value) -> Result<Self, SchemaFault> {
+        if !is_common(schema) {
+            return compiled(schema).map(Self::Compiled).map_err(SchemaFault::Invalid);
+        }
+        let schema = schema.clone();
+        Ok(Self::AtFirstUse(LazyLock::new(Box::new(move || compiled(&schema)))))
+    }
+
+    /// The validator, or why the schema is refused after all.
+    fn get(&self) -> Result<&jsonschema::Validator, &str> {
+        match self {
+            Self::Compiled(validator) => Ok(validator),
+            Self::AtFirstUse(made) => LazyLock::force(made).as_ref().map_err(String::as_str),
+        }
+    }
+}
+
+fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(PATTERN_BYTES))
+        .should_validate_formats(false)
+        .build(schema)
+        .map_err(|error| cut(&error))
 }
 
 /// Why a value was not accepted.
@@ -102,12 +141,7 @@ impl Checker {
         let (graph, found) = graph::read(&document)?;
         let weight = bounds::check(&document, &graph, &found)?;
         let lenient = rewritten(&document, &graph, &found);
-        let validator = jsonschema::options()
-            .with_draft(jsonschema::Draft::Draft202012)
-            .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(PATTERN_BYTES))
-            .should_validate_formats(false)
-            .build(lenient.as_ref().unwrap_or(schema))
-            .map_err(|error| SchemaFault::Invalid(cut(&error)))?;
+        let validator = Validator::of(lenient.as_ref().unwrap_or(schema))?;
         let named = found.refused.iter().take(UNCHECKED_NAMED).map(|(node, pattern, refusal)| {
             let place = found.values.get(*node).map(|value| place_within(schema, value, pattern));
             let pattern = (*pattern).to_owned();
@@ -143,14 +177,15 @@ impl Checker {
             return Err(if most < MAX_CHECK_STEPS { Misfit::UsedUp } else { Misfit::TooCostly });
         };
         checks.spend(cost.fits);
-        if self.validator.is_valid(value) {
+        let validator = self.validator.get().map_err(|fault| Misfit::Faults(fault.to_owned()))?;
+        if validator.is_valid(value) {
             return Ok(());
         }
         if cost.faults > most {
             return Err(Misfit::Somewhere);
         }
         checks.spend(cost.faults);
-        Err(Misfit::Faults(self.faults(value)))
+        Err(Misfit::Faults(faults(validator, value)))
     }
 
     /// Upper bound for the steps of checking a value (`None`: more than `most`), and the steps that it took to compute it.
@@ -173,35 +208,41 @@ impl Checker {
         self.cost_within(value, MAX_CHECK_STEPS).0
     }
 
-    /// The faults of a value, in a stable order.
-    fn faults(&self, value: &Value) -> String {
-        let mut errors = self.validator.iter_errors(value);
-        let mut faults: Vec<(String, String)> =
-            errors.by_ref().take(MAX_FAULTS).map(|error| (cut(error.instance_path()), cut(&error))).collect();
-        let left = errors.count();
-        faults.sort();
-        faults.dedup();
-        let more = (faults.len() + left).saturating_sub(FAULTS_SHOWN);
-        let mut shown: Vec<String> = faults
-            .into_iter()
-            .take(FAULTS_SHOWN)
-            .map(|(path, fault)| if path.is_empty() { fault } else { format!("at `{path}`: {fault}") })
-            .collect();
-        if more > 0 {
-            shown.push(format!("and {more} more"));
-        }
-        shown.join("; ")
-    }
-
     /// Number of keywords of the schema once its references are followed.
     pub fn weight(&self) -> u64 {
         self.weight
+    }
+
+    /// Whether its validator can be made.
+    #[cfg(test)]
+    pub(super) fn is_compiled(&self) -> bool {
+        self.validator.get().is_ok()
     }
 
     #[cfg(test)]
     pub(super) fn graph(&self) -> &Graph {
         &self.graph
     }
+}
+
+/// The faults of a value, in a stable order.
+fn faults(validator: &jsonschema::Validator, value: &Value) -> String {
+    let mut errors = validator.iter_errors(value);
+    let mut faults: Vec<(String, String)> =
+        errors.by_ref().take(MAX_FAULTS).map(|error| (cut(error.instance_path()), cut(&error))).collect();
+    let left = errors.count();
+    faults.sort();
+    faults.dedup();
+    let more = (faults.len() + left).saturating_sub(FAULTS_SHOWN);
+    let mut shown: Vec<String> = faults
+        .into_iter()
+        .take(FAULTS_SHOWN)
+        .map(|(path, fault)| if path.is_empty() { fault } else { format!("at `{path}`: {fault}") })
+        .collect();
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("; ")
 }
 
 /// The JSON Pointer of a pattern of a subschema.

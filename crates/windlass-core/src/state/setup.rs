@@ -8,7 +8,7 @@ use crate::choice::ModelChoice;
 use crate::event::AgentRef;
 use crate::ids::{SessionId, Text};
 use crate::message::Message;
-use crate::policy::{Policy, Preset};
+use crate::policy::Policy;
 use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
@@ -35,7 +35,7 @@ impl Default for Setup {
             agent: None,
             session: None,
             trace: None,
-            policy: FIRST.get_or_init(|| Arc::new(Preset::CHAT.policy())).clone(),
+            policy: FIRST.get_or_init(Arc::default).clone(),
             models: Arc::default(),
             prompt: Arc::default(),
             output: None,

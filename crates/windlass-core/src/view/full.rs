@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Messages, View};
+use super::{Growth, Maker, Messages, View};
 use crate::asks::Ask;
 use crate::event::ToolChoice;
 use crate::fenced::fenced_prompt;
@@ -10,6 +10,8 @@ use crate::policy::{Stop, Wire};
 use crate::schema::plain_schema;
 use crate::state::State;
 use crate::tool::ToolSpec;
+
+pub(super) const MAKER: Maker = Maker { view, bytes, growth: Growth::Appended };
 
 pub(super) fn view(state: &State, ask: &Ask) -> View {
     let (setup, policy) = (&state.setup, &state.setup.policy);
@@ -32,6 +34,15 @@ pub(super) fn view(state: &State, ask: &Ask) -> View {
         choice,
         output_form: output_form.map(|schema| Arc::new(plain_schema(schema))),
         cache_points: policy.request.cache.0.clone(),
-        bytes: state.view_bytes(ask.purpose, wire),
+        bytes: bytes(state, wire),
     }
+}
+
+pub(super) fn bytes(state: &State, wire: Wire) -> u64 {
+    let prompt: u64 = state.setup.prompt.iter().map(|message| message.bytes()).sum();
+    let history = match wire {
+        Wire::Fenced => state.conversation.history.bytes_as_text(),
+        Wire::Auto | Wire::Native => state.conversation.history.bytes(),
+    };
+    prompt.saturating_add(history)
 }

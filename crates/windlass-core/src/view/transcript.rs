@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Messages, View, full};
+use super::{Growth, Maker, View, full};
 use crate::asks::Ask;
 use crate::history::History;
 use crate::message::Message;
@@ -14,10 +14,13 @@ use crate::steps::Steps;
 pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
                                   taken, and the final result.";
 
-/// The whole conversation as one message: made anew each time, so no prefix of it is kept.
-pub(crate) fn view(state: &State, ask: &Ask) -> View {
+/// Made anew each time, so no prefix of it is kept.
+pub(crate) const MAKER: Maker = Maker { view, bytes: full::bytes, growth: Growth::Built };
+
+/// The whole conversation as one message.
+fn view(state: &State, ask: &Ask) -> View {
     let message = Arc::new(transcript(&state.conversation.history));
-    View { messages: Messages::built([message]), ..full::view(state, ask) }
+    View { messages: [message].into_iter().collect(), ..full::view(state, ask) }
 }
 
 /// The conversation so far, line by line, and after it what the last message says.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use windlass_core::policy::Preset;
 use windlass_models::mock;
 use windlass_models::resolve::Env;
 
@@ -37,7 +38,7 @@ fn document(env: Env<'_>) -> Result<Value, AgentFileError> {
     if let Some(name) = ["AGENT_SUB_AGENTS", "PEER_AGENTS"].into_iter().find(|name| given(name).is_some()) {
         return Err(AgentFileError::NetworkAgents { name });
     }
-    let mut settings = Map::from_iter([("preset".to_owned(), json!("text"))]);
+    let mut settings = Map::from_iter([("preset".to_owned(), json!(Preset::of_containers().name))]);
     if let Some(steps) = number(env, "AGENTIC_LOOP_MAX_STEPS")? {
         settings.insert("max_steps".to_owned(), json!(steps));
     }

@@ -51,7 +51,7 @@ pub use reading::ModelNames;
 pub use schema::schema;
 pub use services::{BuiltinService, ServiceEntry};
 pub use timeouts::TimeoutSettings;
-pub use tools::{Builtin, BuiltinEntry, CommandEntry, McpEntry, McpPeer, ToolEntry};
+pub use tools::{BuiltinEntry, CommandEntry, McpEntry, McpPeer, ToolEntry};
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ impl AgentFile {
             .iter()
             .flat_map(|entry| match entry {
                 ToolEntry::Builtin(tool) => {
-                    vec![(tool.tool.name().to_owned(), tool.overrides.prefix.clone(), "builtin", tool.place)]
+                    vec![(tool.tool.name.to_owned(), tool.overrides.prefix.clone(), "builtin", tool.place)]
                 }
                 ToolEntry::Command(tool) => {
                     vec![(tool.name.clone(), tool.overrides.prefix.clone(), "command", tool.place)]

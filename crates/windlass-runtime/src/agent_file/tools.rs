@@ -8,6 +8,7 @@ use serde_json::Value;
 use windlass_core::secret::Secret;
 use windlass_core::text::nearest;
 use windlass_core::tool::Effect;
+use windlass_tools::builtin::{Builtin, Takes};
 use windlass_tools::command::{CommandSettings, CommandTool, passes_gate};
 use windlass_tools::{ToolOverrides, ToolSetError};
 
@@ -86,23 +87,6 @@ pub struct BuiltinEntry {
     pub place: Place,
 }
 
-/// The built-in tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Builtin {
-    /// Calculates.
-    Calculate,
-    /// Tells the time.
-    Now,
-    /// Reads a file.
-    ReadFile,
-    /// Lists files.
-    ListFiles,
-    /// Fetches a URL.
-    Fetch,
-    /// Asks a person.
-    Ask,
-}
-
 /// A program that is a tool. Nothing goes through a shell.
 #[derive(Clone, Debug)]
 pub struct CommandEntry {
@@ -139,23 +123,6 @@ impl CommandEntry {
             dashes: self.dashes,
             ..CommandSettings::default()
         }
-    }
-}
-
-impl Builtin {
-    /// All, with their names.
-    pub const NAMES: [(&'static str, Self); 6] = [
-        ("calculate", Self::Calculate),
-        ("now", Self::Now),
-        ("read_file", Self::ReadFile),
-        ("list_files", Self::ListFiles),
-        ("fetch", Self::Fetch),
-        ("ask", Self::Ask),
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.into_iter().find(|(_, tool)| *tool == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -341,34 +308,30 @@ impl Catalogue for BuiltinChoice {
     const DEFINITIONS: [&'static str; 2] = ["builtin", "builtinOptions"];
 
     type Entry = Builtin;
-    const NAMES: &'static [(&'static str, Builtin)] = &Builtin::NAMES;
+    const NAMES: &'static [(&'static str, Builtin)] = Builtin::NAMES;
 
     fn options(tool: Builtin, generator: &mut SchemaGenerator) -> Schema {
-        match tool {
-            Builtin::ReadFile | Builtin::ListFiles => generator.subschema_for::<OrNothing<FolderOptions>>(),
-            Builtin::Fetch => generator.subschema_for::<OrNothing<HostOptions>>(),
-            Builtin::Calculate | Builtin::Now | Builtin::Ask => {
-                generator.subschema_for::<OrNothing<PlainOptions>>()
-            }
+        match tool.takes {
+            Takes::Folders => generator.subschema_for::<OrNothing<FolderOptions>>(),
+            Takes::Hosts => generator.subschema_for::<OrNothing<HostOptions>>(),
+            Takes::Nothing => generator.subschema_for::<OrNothing<PlainOptions>>(),
         }
     }
 
     fn read<'de, A: VariantAccess<'de>>(tool: Builtin, options: A) -> Result<Self, A::Error> {
         let (mut folders, mut hosts) = (Vec::new(), Vec::new());
-        let overrides = match tool {
-            Builtin::ReadFile | Builtin::ListFiles => {
+        let overrides = match tool.takes {
+            Takes::Folders => {
                 let OrNothing(options) = options.newtype_variant::<OrNothing<FolderOptions>>()?;
                 folders.clone_from(&options.folders);
                 options.overrides()
             }
-            Builtin::Fetch => {
+            Takes::Hosts => {
                 let OrNothing(options) = options.newtype_variant::<OrNothing<HostOptions>>()?;
                 hosts.clone_from(&options.hosts);
                 options.overrides()
             }
-            Builtin::Calculate | Builtin::Now | Builtin::Ask => {
-                options.newtype_variant::<OrNothing<PlainOptions>>()?.0.overrides()
-            }
+            Takes::Nothing => options.newtype_variant::<OrNothing<PlainOptions>>()?.0.overrides(),
         };
         Ok(Self { tool, folders, hosts, overrides })
     }

@@ -36,7 +36,7 @@ pub(super) struct Run {
     number: RunNumber,
     batches: Vec<Batch>,
     version: u64,
-    run_state: RunState,
+    state: RunState,
     /// Time at which it continues by itself, if it is suspended.
     wake: Option<Wake>,
     hold: Lease,
@@ -117,7 +117,7 @@ impl Runs {
                 }
                 there.batches.push(batch);
                 there.version += version;
-                there.run_state = run_state;
+                there.state = run_state;
                 there.hold.held = run_state == RunState::Running;
                 if ended {
                     there.inbox.clear();
@@ -161,7 +161,7 @@ impl Runs {
         if from <= there.version {
             return Ok(Next::Batches(there.read(from, max)));
         }
-        if matches!(there.run_state, RunState::Ended(_)) {
+        if matches!(there.state, RunState::Ended(_)) {
             return Ok(Next::Ended);
         }
         Ok(Next::Wait(Arc::clone(there.followers.get_or_insert_default()).notified_owned()))
@@ -237,7 +237,7 @@ impl Runs {
         let there = self.get_mut(run)?;
         if there.hold.fence == *fence && there.hold.held {
             there.hold.held = false;
-            there.run_state = RunState::Suspended;
+            there.state = RunState::Suspended;
             there.wake = wake;
         }
         Ok(())
@@ -308,7 +308,7 @@ impl Runs {
             return false;
         }
         self.based.remove(&base);
-        let ended = self.get(base).is_ok_and(|there| matches!(there.run_state, RunState::Ended(_)));
+        let ended = self.get(base).is_ok_and(|there| matches!(there.state, RunState::Ended(_)));
         ended && !self.ended.contains(&base)
     }
 
@@ -327,7 +327,7 @@ impl Run {
             number,
             version: first.last(),
             batches: vec![first],
-            run_state,
+            state: run_state,
             wake: None,
             hold: Lease { fence, held: run_state == RunState::Running, dead: false },
             inbox: VecDeque::new(),
@@ -386,7 +386,7 @@ impl Run {
         let began = first.map_or(0, |event| event.at);
         filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
             && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
-            && filter.status.as_ref().is_none_or(|status| self.run_state.name() == status.as_ref())
+            && filter.status.as_ref().is_none_or(|status| self.state.name() == status.as_ref())
             && filter.parent.is_none_or(|parent| opening.parent == Some(parent))
             && filter.since.is_none_or(|since| began >= since)
             && filter.until.is_none_or(|until| began < until)
@@ -395,7 +395,7 @@ impl Run {
     }
 
     fn is_due(&self, now: Millis) -> bool {
-        match self.run_state {
+        match self.state {
             RunState::Running => true,
             RunState::Suspended => {
                 let set_back = |wake: Wake| wake.from > now.saturating_add(CLOCK_JUMP_MS);
@@ -415,12 +415,12 @@ impl Run {
             agent: opening.agent,
             session: opening.session,
             parent: opening.parent,
-            run_state: self.run_state,
+            run_state: self.state,
             version: self.version,
             started_at: first.map_or(0, |event| event.at),
             updated_at: last.map_or(0, |event| event.at),
             title: opening.title,
-            wake_at: self.wake.filter(|_| self.run_state == RunState::Suspended).map(|wake| wake.at),
+            wake_at: self.wake.filter(|_| self.state == RunState::Suspended).map(|wake| wake.at),
             holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),
         }
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use windlass_core::ToolSpec;
 use windlass_core::model::ModelChoice;
 use windlass_runtime::agent_file::{
-    AgentFile, Builtin, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
+    AgentFile, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
 use windlass_runtime::{Agent, AgentBuilder, AgentDelegate, Branch, Delegate, local_tools, with_tools};
 use windlass_tools::Tool;
-use windlass_tools::builtin::Now;
+use windlass_tools::builtin::{Now, Takes};
 
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
@@ -259,7 +259,7 @@ impl Cast<'_> {
 /// Whether an agent's file has a tool of that name.
 fn names(file: &AgentFile, tool: &str) -> bool {
     file.tools.iter().any(|entry| match entry {
-        ToolEntry::Builtin(entry) => entry.tool.name() == tool,
+        ToolEntry::Builtin(entry) => entry.tool.name == tool,
         ToolEntry::Command(entry) => entry.name == tool,
         ToolEntry::Mcp(entry) => tool.starts_with(&format!("{}__", entry.name)),
         ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
@@ -277,13 +277,13 @@ fn own_tools(
     let tools = local_tools(file).map_err(|error| refusal(&error))?;
     let own = tools.into_iter().zip(file.tools.iter().filter(local)).map(|(tool, entry)| {
         if let ToolEntry::Builtin(entry) = entry {
-            match entry.tool {
-                Builtin::Calculate | Builtin::Ask => counted(tool, script),
-                Builtin::Now => {
+            match entry.tool.takes {
+                Takes::Nothing if entry.tool == Now::BUILTIN => {
                     let now = ScriptedNow { now: Now::new(), environment: environment.clone() };
                     counted(entry.overrides.apply(Arc::new(now)), script)
                 }
-                Builtin::ReadFile | Builtin::ListFiles | Builtin::Fetch => absent(&*tool, script),
+                Takes::Nothing => counted(tool, script),
+                Takes::Folders | Takes::Hosts => absent(&*tool, script),
             }
         } else {
             absent(&*tool, script)
@@ -309,7 +309,7 @@ fn double(
 ) -> ScriptedToolDouble {
     let mut spec: ToolSpec = tool.spec();
     let overrides = file.tools.iter().find_map(|entry| match entry {
-        ToolEntry::Builtin(entry) if entry.tool.name() == tool.name => Some(&entry.overrides),
+        ToolEntry::Builtin(entry) if entry.tool.name == tool.name => Some(&entry.overrides),
         ToolEntry::Command(entry) if entry.name == tool.name => Some(&entry.overrides),
         ToolEntry::Service(entry) if entry.tool_names().contains(&tool.name) => Some(&entry.overrides),
         ToolEntry::Mcp(entry) if tool.name.starts_with(&format!("{}__", entry.name)) => {

@@ -1,10 +1,13 @@
 //! The built-in `ask`: a question to a person.
 
+use std::sync::Arc;
+
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::ToolSpec;
 use windlass_core::tool::ToolKind;
 
+use super::{Builtin, Takes};
 use crate::function::Properties;
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -23,6 +26,10 @@ impl Default for Ask {
 }
 
 impl Ask {
+    /// The tool by its name.
+    pub const BUILTIN: Builtin =
+        Builtin { name: "ask", takes: Takes::Nothing, make: |_| Ok(Arc::new(Ask::new())) };
+
     /// The tool.
     pub fn new() -> Self {
         let mut properties = Properties::new();

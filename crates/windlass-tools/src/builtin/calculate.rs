@@ -3,10 +3,13 @@
 mod number;
 mod parse;
 
+use std::sync::Arc;
+
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::ToolSpec;
 
+use super::{Builtin, Takes};
 use crate::function::{Args, Properties};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
@@ -40,6 +43,10 @@ impl Default for Calculate {
 }
 
 impl Calculate {
+    /// The tool by its name.
+    pub const BUILTIN: Builtin =
+        Builtin { name: "calculate", takes: Takes::Nothing, make: |_| Ok(Arc::new(Calculate::new())) };
+
     /// The tool.
     pub fn new() -> Self {
         let mut properties = Properties::new();

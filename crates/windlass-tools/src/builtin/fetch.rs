@@ -13,6 +13,7 @@ use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use windlass_core::ToolSpec;
 
+use super::{Builtin, Takes};
 use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::function::{Args, Properties};
@@ -74,6 +75,10 @@ impl std::fmt::Debug for Fetch {
 }
 
 impl Fetch {
+    /// The tool by its name.
+    pub const BUILTIN: Builtin =
+        Builtin { name: "fetch", takes: Takes::Hosts, make: |given| Ok(Arc::new(Fetch::new(given.hosts)?)) };
+
     /// The tool for these hosts; none means any public one.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The built-in `list_files`: what is in a folder.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::fs::{Dir, FileType};
 use futures_core::future::BoxFuture;
@@ -9,6 +10,7 @@ use windlass_core::ToolSpec;
 use windlass_core::text::covers;
 
 use super::folders::{Folders, told};
+use super::{Builtin, Takes};
 use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::function::{Args, Properties, blocking};
@@ -38,6 +40,13 @@ pub struct ListFiles {
 }
 
 impl ListFiles {
+    /// The tool by its name.
+    pub const BUILTIN: Builtin = Builtin {
+        name: "list_files",
+        takes: Takes::Folders,
+        make: |given| Ok(Arc::new(ListFiles::new(given.folders)?)),
+    };
+
     /// The tool for these folders, of which there is at least one.
     ///
     /// # Errors

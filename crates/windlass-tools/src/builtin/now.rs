@@ -1,11 +1,14 @@
 //! The built-in `now`: the time of the machine.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, FixedOffset, Local, SecondsFormat, Utc};
 use futures_core::future::BoxFuture;
 use serde_json::{Value, json};
 use windlass_core::ToolSpec;
 use windlass_core::event::Millis;
 
+use super::{Builtin, Takes};
 use crate::function::Properties;
 use crate::tool::{Tool, ToolContext, ToolResult};
 
@@ -23,6 +26,10 @@ impl Default for Now {
 }
 
 impl Now {
+    /// The tool by its name.
+    pub const BUILTIN: Builtin =
+        Builtin { name: "now", takes: Takes::Nothing, make: |_| Ok(Arc::new(Now::new())) };
+
     /// The tool.
     pub fn new() -> Self {
         let description =

@@ -2,12 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde_json::Value;
 use windlass_core::ToolSpec;
 
 use super::folders::{Folders, open_file, told};
+use super::{Builtin, Takes};
 use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::function::{Args, Properties, blocking};
@@ -32,6 +34,13 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
+    /// The tool by its name.
+    pub const BUILTIN: Builtin = Builtin {
+        name: "read_file",
+        takes: Takes::Folders,
+        make: |given| Ok(Arc::new(ReadFile::new(given.folders)?)),
+    };
+
     /// The tool for these folders, of which there is at least one.
     ///
     /// # Errors

@@ -94,7 +94,7 @@ fn left(question: &QuestionId, holder: &str) {
     match holder {
         "" => out::note(format_args!("the answer to {question} is stored until the run is resumed")),
         holder => {
-            out::note(format_args!("the answer to {question} is stored for {holder}, which holds the run"))
+            out::note(format_args!("the answer to {question} is stored for {holder}, which holds the run"));
         }
     }
 }

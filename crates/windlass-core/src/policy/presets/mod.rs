@@ -1,11 +1,6 @@
 //! Presets: each is a full set of values for the slots of the loop, in a file of its own.
 //!
-//! Nothing behind this folder asks which preset it was. To add one: its file, its `mod` line, and its place in
-//! [`Preset::ALL`].
-
-mod chat;
-mod text;
-mod typed;
+//! Nothing behind this folder asks which preset it was. To add one: its file, and its line in the table below.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,6 +13,24 @@ use super::{LimitKind, LogTexts, Policy, Transport, Wire};
 use crate::event::Purpose;
 use crate::nearest::nearest;
 use crate::settings::refusal;
+
+/// `NAME in module;` for each preset: its file is `module.rs`, and gives [`Preset`] the constant `NAME`.
+macro_rules! presets {
+    ($($name:ident in $module:ident;)+) => {
+        $(mod $module;)+
+
+        impl Preset {
+            /// All presets.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+        }
+    };
+}
+
+presets! {
+    CHAT in chat;
+    TEXT in text;
+    TYPED in typed;
+}
 
 /// A loop by name.
 #[derive(Clone, Copy)]
@@ -37,9 +50,6 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// All presets.
-    pub const ALL: &'static [Self] = &[Self::CHAT, Self::TEXT, Self::TYPED];
-
     /// The preset of that name or alias.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|preset| preset.names().contains(&name))
@@ -48,6 +58,11 @@ impl Preset {
     /// The preset of an agent that names none.
     pub fn usual(with_output: bool) -> Self {
         if with_output { Self::TYPED } else { Self::CHAT }
+    }
+
+    /// The preset of an agent that the variables of its container describe.
+    pub fn of_containers() -> Self {
+        Self::TEXT
     }
 
     /// Its name and its alias.

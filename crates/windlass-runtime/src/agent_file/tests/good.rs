@@ -3,8 +3,9 @@ use windlass_core::Message;
 use windlass_core::policy::{AtLimit, LimitKind, Preset};
 use windlass_core::secret::mask;
 use windlass_core::tool::Effect;
+use windlass_tools::builtin::Now;
 
-use super::super::{Builtin, DelegateEntry, Instructions, McpPeer, ToolEntry};
+use super::super::{DelegateEntry, Instructions, McpPeer, ToolEntry};
 use super::{env, good, parse};
 use crate::agent_file::{AgentFile, ModelNames};
 use windlass_core::policy::Merge;
@@ -217,7 +218,7 @@ fn overrides_stand_beside_a_tool_or_inside_and_the_inner_one_wins() {
         let ToolEntry::Builtin(tool) = &agent.tools[at] else { panic!("{:?}", agent.tools[at]) };
         tool.clone()
     };
-    assert_eq!((builtin(1).tool, builtin(1).overrides.timeout_ms), (Builtin::Now, Some(9)));
+    assert_eq!((builtin(1).tool, builtin(1).overrides.timeout_ms), (Now::BUILTIN, Some(9)));
     assert_eq!((builtin(2).hosts, builtin(2).overrides.timeout_ms), (vec!["a".to_owned()], Some(3)));
     assert_eq!(builtin(2).overrides.approve, Some(true));
 }

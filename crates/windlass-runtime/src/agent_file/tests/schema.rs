@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use windlass_core::policy::Preset;
+use windlass_tools::builtin::Builtin;
 
 use super::super::{AgentFileError, schema};
 use super::good::DESIGN;
@@ -89,22 +90,6 @@ const MAPS: &[(&str, &[&str])] = &[
     ("tools: [ { mcp: { name: a, command: [b], ZZZ: 1 } } ]", &["#/$defs/mcp"]),
     ("tools: [ { mcp: { name: a, url: b, ZZZ: 1 } } ]", &["#/$defs/mcp"]),
     ("tools: [ { command: { name: a, run: [b], ZZZ: 1 } } ]", &["#/$defs/command"]),
-    (
-        "tools: [ { builtin: { now: { ZZZ: 1 } } } ]",
-        &[
-            "#/$defs/builtinOptions/properties/calculate/oneOf/1",
-            "#/$defs/builtinOptions/properties/now/oneOf/1",
-            "#/$defs/builtinOptions/properties/ask/oneOf/1",
-        ],
-    ),
-    (
-        "tools: [ { builtin: { read_file: { ZZZ: 1 } } } ]",
-        &[
-            "#/$defs/builtinOptions/properties/read_file/oneOf/1",
-            "#/$defs/builtinOptions/properties/list_files/oneOf/1",
-        ],
-    ),
-    ("tools: [ { builtin: { fetch: { ZZZ: 1 } } } ]", &["#/$defs/builtinOptions/properties/fetch/oneOf/1"]),
     ("agents: [ { name: a, a2a: b, ZZZ: 1 } ]", &["#/$defs/delegate"]),
     ("agents: [ { name: a, branch: { instructions: b }, ZZZ: 1 } ]", &["#/$defs/delegate"]),
     ("agents: [ { name: a, branch: { instructions: b, ZZZ: 1 } } ]", &["#/$defs/branch"]),
@@ -113,7 +98,7 @@ const MAPS: &[(&str, &[&str])] = &[
     ("code: { ZZZ: 1 }", &["#/properties/code"]),
 ];
 
-/// These, and those of a branch, which has the keys of a file.
+/// These, the options of built-in tools, and the maps of a branch, which has the keys of a file.
 fn maps() -> Vec<(String, Vec<String>)> {
     let own = |place: &&&str| place.starts_with("#/properties/");
     let in_branch =
@@ -125,7 +110,11 @@ fn maps() -> Vec<(String, Vec<String>)> {
     let in_file = MAPS
         .iter()
         .map(|(text, places)| ((*text).to_owned(), places.iter().map(ToString::to_string).collect()));
-    in_file.chain(in_branch).collect()
+    let builtins = Builtin::NAMES.iter().map(|(name, _)| {
+        let place = format!("#/$defs/builtinOptions/properties/{name}/oneOf/1");
+        (format!("tools: [ {{ builtin: {{ {name}: {{ ZZZ: 1 }} }} }} ]"), vec![place])
+    });
+    in_file.chain(in_branch).chain(builtins).collect()
 }
 
 #[test]
