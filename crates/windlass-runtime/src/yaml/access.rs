@@ -62,7 +62,7 @@ impl<'n> MapAccess<'n> for Entries<'n, '_> {
 fn read_key<'n, K: DeserializeSeed<'n>>(key: &'n Key, path: &Path<'_>, seed: K) -> Result<K::Value, Fault> {
     let name: StrDeserializer<'_, Fault> = key.name.as_str().into_deserializer();
     seed.deserialize(name)
-        .map_err(|fault: Fault| fault.of_key().at(key.place(), path, || format!("{:?}", key.name)))
+        .map_err(|fault: Fault| fault.of_key().at(key.place(), path, &|| format!("{:?}", key.name)))
 }
 
 /// An enum that is written as one word.

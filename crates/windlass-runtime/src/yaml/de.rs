@@ -115,7 +115,7 @@ impl Error for Fault {
 }
 
 impl Fault {
-    pub(super) fn at(self, place: Place, path: &Path<'_>, found: impl FnOnce() -> String) -> Self {
+    pub(super) fn at(self, place: Place, path: &Path<'_>, found: &dyn Fn() -> String) -> Self {
         let path = || path.text();
         let (path, problem) = match self {
             Self::Placed(_) => return self,
@@ -153,7 +153,7 @@ impl Fault {
     }
 
     fn into_error(self) -> YamlError {
-        let placed = self.at(Place { line: 1, column: 1 }, &Path::Root(""), String::new);
+        let placed = self.at(Place { line: 1, column: 1 }, &Path::Root(""), &String::new);
         if let Self::Placed(error) = placed {
             return *error;
         }
@@ -194,7 +194,7 @@ impl<'n, 'p> Reader<'n, 'p> {
     pub(super) fn placed<T>(self, read: impl FnOnce(Self) -> Result<T, Fault>) -> Result<T, Fault> {
         let (node, path, secret) = (self.node, self.path, self.secret);
         let found = || if secret { node.kind().to_owned() } else { node.describe() };
-        read(self).map_err(|fault| fault.at(node.place(), path, found))
+        read(self).map_err(|fault| fault.at(node.place(), path, &found))
     }
 
     fn any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Fault> {
