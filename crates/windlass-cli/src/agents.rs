@@ -66,7 +66,7 @@ impl Found {
     }
 }
 
-/// The agent of a run: from the file that was named, else from the one that it was started from.
+/// The agent of a run: from the given file, or else from the file that the run was started with.
 pub(crate) async fn of_run(
     state: &State,
     with: Option<&Path>,
@@ -86,7 +86,7 @@ pub(crate) async fn of_run(
     Ok(Found { agent: assembly.agent, path, named: with.is_some(), warnings: assembly.warnings })
 }
 
-/// An agent whose data somebody wants to look at: it is not remembered as one that runs go on with.
+/// An agent for reading its data; it is not recorded for later `resume` commands.
 pub(crate) async fn to_look_at(
     path: &Path,
     run: RunId,
@@ -99,8 +99,8 @@ pub(crate) async fn to_look_at(
 
 fn unknown_file(state: &State) -> Failure {
     let name = state.agent().map_or_else(|| "?".to_owned(), |agent| agent.name.to_string());
-    Failure::new(Exit::BadFile, format!("the file of agent `{name}` is not known here"))
-        .hint("name it with `--with FILE`")
+    Failure::new(Exit::BadFile, format!("the file of agent `{name}` is unknown"))
+        .hint("give it with `--with FILE`")
 }
 
 /// The names of the models that a run was started with.

@@ -29,7 +29,7 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
         (QuestionKind::Limit(_), "conclude") => Ok(Answer::Conclude(filled("a text")?)),
         (QuestionKind::Limit(_), "raise") => {
             let number = filled("a number")?;
-            number.trim().parse().map(Answer::Raise).map_err(|_| format!("`{number}` is no number"))
+            number.trim().parse().map(Answer::Raise).map_err(|_| format!("`{number}` is not a number"))
         }
         _ => Err(format!("found {:?}, expected {}", words.join(" "), forms(kind).join(" or "))),
     }
@@ -38,8 +38,8 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
 fn arguments(text: &str) -> Result<Answer, String> {
     match serde_json::from_str(text) {
         Ok(args @ serde_json::Value::Object(_)) => Ok(Answer::ApproveWith { args }),
-        Ok(_) => Err(format!("the arguments are no JSON object: {text}")),
-        Err(error) => Err(format!("the arguments are no JSON: {error}")),
+        Ok(_) => Err(format!("the arguments are not a JSON object: {text}")),
+        Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn commands(run: windlass_core::RunId, log: &str, question: &OpenQues
             vec![quoted(question.suggestions.first().map_or("your answer", |first| first))]
         }
         QuestionKind::Outcome => {
-            vec!["result 'what it gave'".to_owned(), "run_again".to_owned(), "unknown".to_owned()]
+            vec!["result 'ITS RESULT'".to_owned(), "run_again".to_owned(), "unknown".to_owned()]
         }
         QuestionKind::Limit(_) => vec!["conclude 'your text'".to_owned(), "raise N".to_owned()],
     };

@@ -15,26 +15,26 @@ use crate::answers;
 use crate::out::{self, Stream, Style};
 use crate::stdin::{self, Stdin};
 
-/// Somebody at a terminal, who is asked one question at a time.
+/// An interactive terminal, where the user is asked one question at a time.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     stdin: Mutex<Stdin>,
-    /// Somebody wants to ask: whoever only listens makes room.
+    /// A question is waiting: a listener must release the terminal.
     wanted: Notify,
     left: AtomicBool,
 }
 
-/// What a line that was typed means.
+/// Meaning of a typed line.
 enum Typed {
     Answer(Answer),
     /// Not now: the run is suspended.
     Later,
-    /// It means nothing; this is what was expected.
+    /// Invalid; holds what was expected.
     Unclear(String),
 }
 
 impl Terminal {
-    /// The terminal, if somebody sits there who can be asked.
+    /// The terminal, if it is interactive.
     pub(crate) fn open() -> Option<Arc<Self>> {
         stdin::somebody().then(|| {
             let (stdin, wanted, left) = (Mutex::new(Stdin::new()), Notify::new(), AtomicBool::new(false));
@@ -42,12 +42,12 @@ impl Terminal {
         })
     }
 
-    /// Whoever left a question for later is there for the next run.
+    /// Resets the state after the user left a question open: the next run may ask again.
     pub(crate) fn come_back(&self) {
         self.left.store(false, Ordering::Relaxed);
     }
 
-    /// What is typed while nothing is asked; `None` once no more can come. Nothing is lost if this is dropped.
+    /// The next line typed while no question is asked; `None` at the end of input. Cancel-safe.
     pub(crate) async fn overheard(&self) -> Option<String> {
         loop {
             let mut stdin = self.stdin.lock().await;
@@ -73,7 +73,7 @@ impl Terminal {
         stdin.forget();
         show(question);
         loop {
-            // A terminal that cannot be read is nobody.
+            // A terminal that cannot be read counts as not interactive.
             let Some(line) = line_after("> ", &mut stdin).await.unwrap_or(None) else { break };
             match typed(question, line.trim(), &mut stdin).await {
                 Ok(Typed::Answer(answer)) => return Some(answer),
@@ -111,7 +111,7 @@ impl People for Terminal {
 
 fn show(question: &OpenQuestion) {
     if out::within_line() {
-        // As above: nobody reads stdout.
+        // As above: stdout has no reader.
         let _unseen = out::answer("\n");
     }
     // The question says what is to run, wherever it comes from: its call may be one of an agent below.
@@ -123,7 +123,7 @@ fn show(question: &OpenQuestion) {
     out::say_styled(&[(Style::Dim, choices(question.kind))]);
 }
 
-/// The line of a prompt, as long as nobody has ended it.
+/// The line of a prompt that has not been ended yet.
 struct Unanswered(bool);
 
 impl Drop for Unanswered {
@@ -147,7 +147,7 @@ async fn line_after(prompt: &str, stdin: &mut Stdin) -> io::Result<Option<String
 fn choices(kind: QuestionKind) -> &'static str {
     match kind {
         QuestionKind::Approval => "[y]es, [n]o, [n]o REASON, [e]dit the arguments, [l]ater",
-        QuestionKind::Clarify => "type the answer (a number takes a suggestion); Ctrl-D: later",
+        QuestionKind::Clarify => "type the answer, or the number of a suggestion; Ctrl-D: later",
         QuestionKind::Outcome => "[r]esult TEXT, [a]gain, [u]nknown, [l]ater",
         QuestionKind::Limit(_) => "[c]onclude TEXT, [r]aise N, [l]ater",
     }

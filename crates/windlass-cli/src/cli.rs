@@ -39,7 +39,7 @@ Environment:
   TRACEPARENT      the span that the command belongs to
   NO_COLOR         no colours";
 
-/// Runs agents: a language model calls tools, sees their results and goes on until there is an answer.
+/// Runs agents: a language model calls tools, sees their results and continues until it answers.
 /// Every turn that was taken is kept.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = HELP, max_term_width = 100)]

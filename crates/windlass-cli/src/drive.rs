@@ -1,4 +1,4 @@
-//! Brings a run to its end before somebody's eyes, and says how it ended.
+//! Drives a run in the foreground and reports its end.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
 
-/// What is needed to say which command goes on with a run.
+/// The arguments needed to suggest a command that continues a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
     /// ` --log FILE`, or nothing.
@@ -25,8 +25,8 @@ pub(crate) struct Words {
     pub(crate) file: Option<String>,
 }
 
-/// Drives the run until it has ended or waits for somebody. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it
-/// down, to be resumed. A second signal leaves it as its last durable event left it.
+/// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it down, to
+/// be resumed. A second signal leaves it at its last durable event.
 pub(crate) async fn drive(
     prepared: Prepared,
     view: &mut View,
@@ -48,7 +48,7 @@ pub(crate) async fn drive(
             }
         }
     };
-    match (ended.standing(), stopped.get()) {
+    match (ended.run_state(), stopped.get()) {
         (RunState::Running, Some(stopped)) => return Err(left(run, words, stopped.exit())),
         // It waits for an answer as before; the process ends as it was told to.
         (RunState::Suspended, Some(Interrupt::Leave(exit))) => {
@@ -56,7 +56,7 @@ pub(crate) async fn drive(
         }
         _ => {}
     }
-    // The run has ended; what is left of it is shown to whoever still reads.
+    // The run has ended; the rest of it is shown to the remaining readers.
     let most = async {
         if stopped.get().is_some() {
             tokio::time::sleep(out::UNREAD).await;
@@ -72,13 +72,13 @@ pub(crate) async fn drive(
         }
     }
     if let Some(told @ Interrupt::Leave(_)) = stopped.get() {
-        // The run came to its end first: whoever would go on after it is told.
+        // The run ended first: its followers are notified.
         interrupts.put_back(told);
     }
     Ok(ended)
 }
 
-/// Shows what comes, as fast as somebody reads it. Facts are all shown; pieces that come faster are left out.
+/// Shows updates as fast as the reader takes them. All facts are shown; streamed pieces may be dropped.
 async fn shown(mut updates: Updates, view: &mut View) {
     while let Some(update) = updates.next().await {
         out::room(Stream::Out).await;
@@ -88,8 +88,8 @@ async fn shown(mut updates: Updates, view: &mut View) {
 
 fn unread(run: RunId, words: &Words, exit: Exit) -> Failure {
     out::hurry();
-    Failure::new(exit, format!("run {run} has ended, but not all of it was read"))
-        .hint(format!("`windlass runs show{} {run}` shows it", words.log))
+    Failure::new(exit, format!("run {run} has ended, but its output was not read to the end"))
+        .hint(format!("`windlass runs show{} {run}` shows all of it", words.log))
 }
 
 /// As [`drive`]; what is typed meanwhile steers the run.
@@ -116,7 +116,7 @@ pub(crate) async fn drive_and_listen(
     match select(pin!(drive(prepared, view, interrupts, words)), listen).await {
         Either::Left((run, _)) => run,
         // It never ends by itself.
-        Either::Right(((), _)) => Err(Failure::new(Exit::Internal, "the terminal went away")),
+        Either::Right(((), _)) => Err(Failure::new(Exit::Internal, "the terminal was closed")),
     }
 }
 
@@ -142,14 +142,14 @@ async fn stop(
 }
 
 fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
-    Failure::new(exit, format!("run {run} was left before it had ended"))
-        .hint(format!("`windlass runs resume{} {run}` goes on with it", words.log))
+    Failure::new(exit, format!("run {run} was left before its end"))
+        .hint(format!("`windlass runs resume{} {run}` continues it", words.log))
 }
 
-/// What the end of a run means for the process: an exit code, and words if it is not 0.
+/// Maps the end of a run to an exit code, and a failure message if it is not 0.
 pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
     let id = run.id();
-    match run.standing() {
+    match run.run_state() {
         RunState::Ended(status) => {
             let exit = exit_of(status);
             if exit == Exit::Good { Ok(exit) } else { Err(ended(run, status, exit, words)) }
@@ -165,10 +165,10 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
         Status::Limit(limit) => {
             let max = run.state().policy().limit(limit);
             let reached = max.map(|max| format!(" ({})", limit.show(max))).unwrap_or_default();
-            let failure = Failure::new(exit, format!("run {id} was cut by its limit {limit}{reached}"));
+            let failure = Failure::new(exit, format!("run {id} stopped at its limit {limit}{reached}"));
             match higher(limit, max) {
                 Some(number) => failure.hint(format!(
-                    "`windlass runs resume{} {id} --limit {limit}={number}` goes on; nothing is done again",
+                    "`windlass runs resume{} {id} --limit {limit}={number}` continues it without repeating work",
                     words.log
                 )),
                 None => failure.maybe_hint(session(run, words)),
@@ -184,7 +184,7 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
                 None => failure,
             };
             let of_model = kind == windlass_core::event::FailKind::Model;
-            let doctor = of_model.then_some("`windlass doctor` says which models can be reached");
+            let doctor = of_model.then_some("`windlass doctor` shows which models are reachable");
             failure
                 .maybe_hint(doctor.map(str::to_owned))
                 .hint(format!("`windlass runs show{} -e {id}` shows what happened", words.log))
@@ -204,15 +204,12 @@ fn higher(limit: LimitKind, max: Option<u64>) -> Option<String> {
     }
 }
 
-/// How the conversation goes on with another run.
+/// The command that continues the conversation.
 fn session(run: &Run, words: &Words) -> Option<String> {
     let session = run.state().session()?;
     let file = words.file.as_deref().map_or_else(|| "FILE".to_owned(), quoted);
     let session = quoted(session.as_str());
-    Some(format!(
-        "`windlass run{} {file} --session {session} 'go on'` goes on with the conversation",
-        words.log
-    ))
+    Some(format!("`windlass run{} {file} --session {session} 'go on'` continues the conversation", words.log))
 }
 
 fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {

@@ -1,4 +1,4 @@
-//! What is said when something goes wrong: one `error:` line, its causes, hints, and an exit code.
+//! Error output: one `error:` line, its causes, hints, and an exit code.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -14,7 +14,7 @@ use windlass_testing::fixture::FixtureError;
 
 use crate::out::{self, Style};
 
-/// How the process ends. The numbers are part of the command line's contract.
+/// Exit codes. The numbers are part of the command line's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Answered, concluded, or asked back; or the command did what it was told.
@@ -29,11 +29,11 @@ pub(crate) enum Exit {
     Unavailable = 69,
     /// The log or Windlass itself failed.
     Internal = 70,
-    /// The run waits for somebody.
+    /// The run is suspended.
     Suspended = 75,
     /// A limit cut the run.
     Limit = 124,
-    /// Somebody stopped it.
+    /// The user cancelled it.
     Cancelled = 130,
     /// SIGHUP ended the process.
     HungUp = 129,
@@ -104,7 +104,7 @@ impl Failure {
         failure
     }
 
-    /// Nothing to say: whoever read our output went away.
+    /// Without a message: the reader of our output has gone away.
     fn closed() -> Self {
         Self::new(Exit::Good, "")
     }
@@ -120,7 +120,7 @@ impl Failure {
         self
     }
 
-    /// What to do about it. The same advice is given once.
+    /// Adds a hint. Equal hints are shown once.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         let hint = masked(hint);
         if !self.hints.contains(&hint) {
@@ -136,7 +136,7 @@ impl Failure {
         }
     }
 
-    /// What went wrong, alone.
+    /// The error message without causes and hints.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::home;
 
-/// What stands where an agent's file would, in messages and in the notes that `windlass runs resume` reads.
+/// Replaces the agent file's name in messages and in the notes that `windlass runs resume` reads.
 pub(crate) const NAME: &str = "--from-env";
 
-/// Whether that stands for the environment.
+/// Whether the path denotes the environment.
 pub(crate) fn is(path: &Path) -> bool {
     path == Path::new(NAME)
 }

@@ -1,4 +1,4 @@
-//! Where Windlass keeps its files, and which log a command speaks of.
+//! Location of Windlass's files, and the log that a command uses.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(home) = set("WINDLASS_HOME") {
         return std::path::absolute(&home).map_err(|error| {
-            Failure::new(Exit::Internal, format!("WINDLASS_HOME ({}) cannot be used", home.display()))
+            Failure::new(Exit::Internal, format!("cannot use WINDLASS_HOME ({})", home.display()))
                 .cause(error.to_string())
         });
     }
@@ -27,12 +27,12 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
     data.or_else(|| set("HOME").map(|home| home.join(".local/share")))
         .map(|data| data.join("windlass"))
         .ok_or_else(|| {
-            Failure::new(Exit::Internal, "there is no place for Windlass's files: HOME is not set")
+            Failure::new(Exit::Internal, "cannot locate Windlass's files: HOME is not set")
                 .hint("set WINDLASS_HOME to a folder, or name a log with --log")
         })
 }
 
-/// Which log.
+/// The log to use.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LogArgs {
     /// The log to use [default: log.db in WINDLASS_HOME]
@@ -98,7 +98,7 @@ impl LogArgs {
         if path.exists() { self.open_at(&path).map(Some) } else { Ok(None) }
     }
 
-    /// What a command that somebody is told to type needs for this log, with a space before it.
+    /// The arguments for this log in suggested commands, with a leading space.
     pub(crate) fn words(&self) -> String {
         self.log
             .as_ref()

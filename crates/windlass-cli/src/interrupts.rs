@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::failure::{Exit, Failure};
 use crate::out;
 
-/// What a signal asks for.
+/// Request of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupt {
     /// Ctrl-C (SIGINT): the run is cancelled.
@@ -19,7 +19,7 @@ pub(crate) enum Interrupt {
 }
 
 impl Interrupt {
-    /// How a process ends that it stops.
+    /// Exit code of a process that it stops.
     pub(crate) fn exit(self) -> Exit {
         match self {
             Self::Cancel => Exit::Cancelled,
@@ -27,7 +27,7 @@ impl Interrupt {
         }
     }
 
-    /// What is said where there is no run.
+    /// Failure of a command that is interrupted without a run.
     pub(crate) fn failure(self) -> Failure {
         match self {
             Self::Cancel => Failure::new(Exit::Cancelled, "cancelled"),
@@ -74,7 +74,7 @@ impl Interrupts {
         poll_fn(|context| self.poll(context)).await
     }
 
-    /// Has a signal come once more that nobody has acted on.
+    /// Queues a signal again that was not acted on.
     pub(crate) fn put_back(&mut self, interrupt: Interrupt) {
         self.kept = Some(interrupt);
     }
@@ -98,7 +98,7 @@ impl Interrupts {
     }
 }
 
-/// The signals that this process was started to ignore, a bit each (proc(5): `SigIgn`). None where nobody can say.
+/// The signals that this process was started to ignore, one bit each (proc(5): `SigIgn`). Zero where that is unknown.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

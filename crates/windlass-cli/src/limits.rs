@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Exit, Failure};
 
-/// How many file descriptors must be free at the start: the runtime takes 5 and panics without them, a log 3 for each of
+/// Number of file descriptors that must be free at the start: the runtime takes 5 and panics without them, a log 3 for each of
 /// its first connections.
 const FREE_DESCRIPTORS: usize = 12;
 

@@ -1,7 +1,7 @@
 //! The command line of Windlass.
 //!
-//! `cli` owns the words, `commands` has one file a command, `drive` brings a run to its end before somebody's eyes,
-//! `failure` owns what is said when something goes wrong, and with which exit code.
+//! `cli` owns the texts, `commands` has one file per command, `drive` drives a run in the foreground, `failure` owns error
+//! output and exit codes.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

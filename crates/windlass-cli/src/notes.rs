@@ -1,4 +1,4 @@
-//! Which file an agent came from: a run knows its agent by name and digest only.
+//! The file that an agent came from: a run knows its agent only by name and digest.
 //!
 //! The notes are a convenience: without them a run needs `--with FILE` to go on.
 
@@ -13,17 +13,17 @@ use windlass_core::event::AgentRef;
 
 use crate::overrides::Overrides;
 
-/// How many agents are remembered; the ones that were not used for longest are forgotten.
+/// Maximum number of agents remembered; the least recently used are forgotten.
 const MAX_NOTES: usize = 1_000;
 /// The most bytes of notes that are read.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Where an agent came from.
+/// Origin of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Note {
     /// Its file.
     pub(crate) path: PathBuf,
-    /// What the command line said over it.
+    /// The command line's overrides.
     #[serde(flatten)]
     pub(crate) overrides: Overrides,
     /// When it was last used, in milliseconds since the Unix epoch.
@@ -40,7 +40,7 @@ pub(crate) fn remember(home: &Path, agent: &AgentRef, note: Note) {
         return;
     }
     if let Err(error) = add(home, agent, note) {
-        tracing::warn!("the agent's file is not remembered: {error}");
+        tracing::warn!("cannot remember the agent's file: {error}");
     }
 }
 
@@ -66,7 +66,7 @@ fn add(home: &Path, agent: &AgentRef, note: Note) -> std::io::Result<()> {
     write(home, &notes)
 }
 
-/// Where this very agent came from.
+/// Origin of this very agent.
 pub(crate) fn recall(home: &Path, agent: &AgentRef) -> Option<Note> {
     read(home).remove(&key(agent))
 }

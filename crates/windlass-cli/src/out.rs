@@ -1,5 +1,5 @@
-//! The only way to stdout and stderr: never panics, never depends on colour, lets no text steer the terminal, and keeps
-//! nobody waiting who drives a run (see [`printer`](mod@printer)).
+//! The only way to stdout and stderr: never panics, never depends on colour, removes control sequences, and never blocks a
+//! process that drives a run (see [`printer`](mod@printer)).
 //!
 //! Everything but [`exact`], [`json`] and an [`answer`] for a pipe goes through [`plain`](fn@plain). Clippy refuses `print!` and the
 //! standard streams in the rest of the crate (`clippy.toml`, `main.rs`).
@@ -24,7 +24,7 @@ use plain::{in_json, on_one_line};
 pub(crate) use printer::{Stream, left_out, never_wait};
 use printer::{Weight, is_live, printer};
 
-/// How long a panic waits to be written: a tenth of a second.
+/// Time to wait for a panic's message to be written: a tenth of a second.
 const PANIC_WAIT: Duration = Duration::from_millis(100);
 
 /// Whether the last thing on stdout was a piece of a line.
@@ -64,8 +64,7 @@ pub(crate) fn exact(json: &str) -> io::Result<()> {
     whole(Stream::Out, &format!("{json}\n"))
 }
 
-/// A line on stderr. If nobody can read it, nobody misses it: it is left out where stderr is not read while a run is
-/// driven.
+/// A line on stderr. It is dropped if stderr is not read while a run is driven.
 pub(crate) fn note(text: impl fmt::Display) {
     note_styled(&[(Style::Plain, &text.to_string())]);
 }
@@ -89,7 +88,7 @@ pub(crate) fn say_styled(parts: &[(Style, &str)]) {
     let _unread = whole(Stream::Err, &styled(parts));
 }
 
-/// Text on stderr that somebody goes on with on the same line.
+/// Text on stderr without a line end: the user's input follows.
 pub(crate) fn prompt(text: &str) {
     let _unseen = whole(Stream::Err, &plain(text));
 }
@@ -109,18 +108,18 @@ pub(crate) fn has_room(stream: Stream) -> bool {
     printer().has_room(stream)
 }
 
-/// Ends once that stream takes more: whoever drives a run waits here before it shows more of it.
+/// Waits until the stream takes more. A process that drives a run waits here before it shows more of the run.
 pub(crate) async fn room(stream: Stream) {
     printer().room(stream).await;
 }
 
-/// Ends once everything is written: before somebody else writes to the terminal.
+/// Waits until everything is written: needed before other code writes to the terminal.
 pub(crate) async fn drained() {
     printer().drained().await;
 }
 
-/// Log lines on stderr, each on one line and without secrets, since parts that know of no secrets log, too. They are left
-/// out while nobody reads them.
+/// Log lines on stderr, each on one line and with secrets masked, because libraries without knowledge of secrets log, too. They
+/// are dropped while stderr is not read.
 #[derive(Debug)]
 pub(crate) struct LogLines;
 
@@ -136,7 +135,7 @@ impl io::Write for LogLines {
     }
 }
 
-/// Panics are told through the printer, too: the usual hook waits for whoever reads stderr.
+/// Prints panics through the printer, too: the default hook would block on a slow reader.
 pub(crate) fn hook_panics() {
     std::panic::set_hook(Box::new(|panic| {
         note(mask(&panic.to_string()));
@@ -148,18 +147,18 @@ pub(crate) fn hook_panics() {
     }));
 }
 
-/// What a piece of text is, for terminals with colours.
+/// Role of a piece of text, for terminals with colours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Style {
     /// Nothing special.
     Plain,
     /// Beside the point.
     Dim,
-    /// What something is called.
+    /// A name.
     Bold,
     /// Something went wrong.
     Error,
-    /// What to do about it.
+    /// Advice.
     Hint,
 }
 
@@ -198,13 +197,13 @@ fn colours() -> bool {
     })
 }
 
-/// Whether somebody may look at stdout right now.
+/// Whether stdout is a terminal.
 pub(crate) fn stdout_is_terminal() -> bool {
     static TERMINAL: OnceLock<bool> = OnceLock::new();
     *TERMINAL.get_or_init(|| io::stdout().is_terminal())
 }
 
-/// Whether somebody may look at stderr right now.
+/// Whether stderr is a terminal.
 pub(crate) fn stderr_is_terminal() -> bool {
     static TERMINAL: OnceLock<bool> = OnceLock::new();
     *TERMINAL.get_or_init(|| io::stderr().is_terminal())

@@ -1,4 +1,4 @@
-//! What the command line says over an agent file.
+//! Command-line overrides of an agent file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use windlass_core::text::nearest;
 use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
 use windlass_runtime::yaml::Place;
 
-/// What the command line says over an agent file.
+/// Command-line overrides of an agent file.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Overrides {
@@ -31,11 +31,11 @@ pub(crate) struct Overrides {
     pub(crate) agents: Vec<(String, PathBuf)>,
 }
 
-/// Reads `NAME=FILE`. The path is made absolute: whoever resumes the run may stand elsewhere.
+/// Reads `NAME=FILE`. The path is made absolute, because the run may be resumed from another directory.
 fn delegate(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, file)) if file.starts_with("http://") || file.starts_with("https://") => {
-            Err(format!("`{name}` is an agent on the network: that is not available in this version"))
+            Err(format!("`{name}` is a remote agent; remote agents are not available in this version"))
         }
         Some((name, file)) if !name.is_empty() && !file.is_empty() => {
             Ok((name.to_owned(), crate::home::absolute(Path::new(file))))
@@ -54,12 +54,12 @@ pub(crate) fn limit(text: &str) -> Result<(LimitKind, f64), String> {
     let kind = LimitKind::from_name(name).ok_or_else(|| {
         let close = nearest(name, names);
         let hint = if close.is_empty() { names.join(", ") } else { close.join(" or ") };
-        format!("there is no limit `{name}`; did you mean {hint}?")
+        format!("unknown limit `{name}`; did you mean {hint}?")
     })?;
-    let number: f64 = number.trim().parse().map_err(|_| format!("`{number}` is no number"))?;
+    let number: f64 = number.trim().parse().map_err(|_| format!("`{number}` is not a number"))?;
     match kind.keep(number) {
         Some(_) => Ok((kind, number)),
-        None => Err(format!("`{number}` cannot be the limit `{name}`: expected a number from 0")),
+        None => Err(format!("`{number}` is not a valid limit `{name}`: expected 0 or more")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Lines from stdin, without a thread that waits for them: a question may be withdrawn while nobody types.
+//! Reads lines from stdin without a blocked thread: a question may be withdrawn before an answer is typed.
 
 use std::io::{self, IsTerminal, Read, Stdin as StdStdin};
 use std::os::fd::AsFd;
@@ -62,7 +62,7 @@ impl Stdin {
         }
     }
 
-    /// Forgets what was typed before a question was put: nobody could mean it as the answer.
+    /// Discards input typed before a question was shown: it cannot be the answer.
     pub(crate) fn forget(&mut self) {
         if io::stdin().is_terminal() {
             self.read.clear();
@@ -103,7 +103,7 @@ pub(crate) fn whole() -> io::Result<String> {
     Ok(text)
 }
 
-/// Whether somebody sits at a terminal who can be asked.
+/// Whether an interactive user can be asked.
 pub(crate) fn somebody() -> bool {
     io::stdin().is_terminal() && out::stderr_is_terminal()
 }

@@ -22,10 +22,10 @@ use windlass_core::secret::mask_url_parts;
 pub(crate) use lines::Correlated;
 use sending::Sending;
 
-/// How long the end of a command waits for the last spans to be taken: five seconds.
+/// Time to wait at a command's end for the last spans to be sent: five seconds.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// What is exported as long as this lives, and a little longer: its end waits for the rest.
+/// The exporters. Dropping it waits for the last exports.
 pub(crate) struct Telemetry {
     spans: SdkTracerProvider,
     metrics: SdkMeterProvider,
@@ -71,7 +71,7 @@ impl Telemetry {
         Ok(Self { spans, metrics })
     }
 
-    /// What the command belongs to: the span that `TRACEPARENT` names, if it names one.
+    /// The parent span from `TRACEPARENT`, if set.
     pub(crate) fn above() -> Context {
         let names = ["TRACEPARENT", "TRACESTATE"];
         let fields =
@@ -98,7 +98,7 @@ impl Drop for Telemetry {
         windlass_runtime::set_telemetry(false);
         let ends = [self.spans.shutdown_with_timeout(FLUSH), self.metrics.shutdown_with_timeout(FLUSH)];
         if let Some(error) = ends.into_iter().find_map(Result::err) {
-            tracing::warn!("the last telemetry was not taken: {error}");
+            tracing::warn!("the last telemetry could not be exported: {error}");
         }
     }
 }

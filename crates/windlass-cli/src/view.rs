@@ -1,4 +1,4 @@
-//! What is shown of a run while it goes on: for people ([`Plain`]) or for programs ([`json`]).
+//! Output about a run in progress: for people ([`Plain`]) or for programs ([`json`]).
 
 pub(crate) mod differences;
 pub(crate) mod json;
@@ -18,7 +18,7 @@ use crate::out;
 
 pub(crate) use plain::{Detail, Plain};
 
-/// How a run is shown.
+/// Output options of a run.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct ViewArgs {
     /// One JSON object an event or update on stdout
@@ -89,7 +89,7 @@ impl View {
         }
     }
 
-    /// The run began earlier: this is what was said so far.
+    /// Shows the earlier conversation of a resumed run.
     pub(crate) fn recall(&mut self, state: &State) {
         if let Self::Plain(plain) = self {
             plain.recall(state);
@@ -104,7 +104,7 @@ impl View {
         self
     }
 
-    /// The run goes on elsewhere: its questions are shown, too.
+    /// Another process drives the run: its questions are shown, too.
     pub(crate) fn watch(&mut self, state: &State) {
         self.recall(state);
         if let Self::Plain(plain) = self {
@@ -112,7 +112,7 @@ impl View {
         }
     }
 
-    /// Whether nobody reads stdout any more.
+    /// Whether stdout has been closed by its reader.
     pub(crate) fn is_broken(&self) -> bool {
         match self {
             Self::Plain(plain) => plain.paper.broken.is_some(),
@@ -127,7 +127,7 @@ impl View {
         }
     }
 
-    /// What kept us from showing everything, if it was more than a reader who went away.
+    /// The output error, unless it only is a reader that went away.
     pub(crate) fn close(self) -> Result<(), Failure> {
         let broken = match self {
             Self::Plain(plain) => plain.close(),

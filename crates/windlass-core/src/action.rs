@@ -19,7 +19,7 @@ use crate::tool::ToolSpec;
 pub struct Action {
     /// Its identity: stays the same as long as the same work is wanted.
     pub id: ActionId,
-    /// What to do.
+    /// The work to do.
     pub work: ActionKind,
 }
 
@@ -28,14 +28,14 @@ pub struct Action {
 pub enum ActionKind {
     /// Ask the model ([`State::request`](crate::State::request)); ends with [`InputKind::Replied`] or [`InputKind::ModelFailed`].
     CallModel {
-        /// What the call is for.
+        /// Purpose of the call.
         purpose: Purpose,
     },
     /// Run a tool ([`State::open_call`](crate::State::open_call)); ends with [`InputKind::CallEnded`].
     RunTool {
         /// The call.
         call: CallId,
-        /// Which try this is, from 1.
+        /// Number of this attempt, from 1.
         attempt: u32,
     },
     /// Let another agent do a task; ends with [`InputKind::Delegated`], or with a question of it ([`InputKind::DelegateAsks`]).
@@ -44,7 +44,7 @@ pub enum ActionKind {
         call: CallId,
         /// The run that does it: the same one after a take-over.
         run: RunId,
-        /// What it is to do now.
+        /// The order for the child run.
         order: TaskOrder,
     },
     /// Find out whether a call happened before a crash; ends with [`InputKind::Checked`].
@@ -72,7 +72,7 @@ pub enum ActionKind {
 pub struct Input {
     /// When it came.
     pub at: Millis,
-    /// What came.
+    /// The input.
     pub what: InputKind,
 }
 
@@ -124,18 +124,18 @@ pub enum InputKind {
     Start(Box<RunStarted>),
     /// A holder takes the run over: offered first after a restart.
     Resumed {
-        /// Who.
+        /// Identity of the new holder.
         holder: Text,
         /// The lease's fencing number.
         epoch: u64,
-        /// Who lets the run go on.
+        /// The authority that resumes the run.
         #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
         by: ResumedBy,
     },
-    /// A holder takes the run over whose tools have changed while nobody held it. They are known before anything begins again:
-    /// what was allowed runs only as it was.
+    /// A new holder takes over a run whose tools changed while it had no holder. The tools are recorded before any work
+    /// restarts, so an approval holds only for an unchanged call.
     ResumedWithTools {
-        /// Who.
+        /// Identity of the new holder.
         holder: Text,
         /// The lease's fencing number.
         epoch: u64,
@@ -144,22 +144,22 @@ pub enum InputKind {
         /// All seals from now on; `None`: as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seals: Option<Arc<Seals>>,
-        /// Who lets the run go on.
+        /// The authority that resumes the run.
         #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
         by: ResumedBy,
     },
     /// Another agent takes over a run that came from elsewhere: what it works with is that agent's from here on, and every
     /// open call passes its gate anew.
     Adopted {
-        /// Who.
+        /// Identity of the new holder.
         holder: Text,
         /// The lease's fencing number.
         epoch: u64,
-        /// The agent that goes on with the run.
+        /// The agent that continues the run.
         agent: AgentRef,
         /// Its policy, tools, models and instructions.
         adjusted: Box<Adjusted>,
-        /// Who lets the run go on.
+        /// The authority that resumes the run.
         #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
         by: ResumedBy,
     },
@@ -176,36 +176,36 @@ pub enum InputKind {
         action: ActionId,
         /// The reply.
         reply: Box<Reply>,
-        /// What is wrong with its output, for the model.
+        /// Feedback to the model: why the output is not accepted.
         objection: Text,
     },
     /// A model call failed.
     ModelFailed {
         /// The action.
         action: ActionId,
-        /// How.
+        /// The failure.
         failure: Box<ModelFailure>,
-        /// How much of the retry wait's random part to take, in thousandths (0 to 1000): randomness comes from outside.
+        /// Random part of the retry delay, in thousandths (0 to 1000). Randomness is an input to the core.
         jitter: u16,
     },
     /// A call ended, or was stopped.
     CallEnded {
         /// The action.
         action: ActionId,
-        /// How.
+        /// The outcome.
         outcome: CallOutcome,
     },
     /// Another agent has done its task, or could not.
     Delegated {
         /// The action.
         action: ActionId,
-        /// How it ended.
+        /// The outcome.
         outcome: CallOutcome,
         /// Tokens that it used.
         usage: Usage,
-        /// What that cost, in pico-dollars; `None`: unknown.
+        /// Cost in pico-dollars; `None`: unknown.
         cost: Option<u64>,
-        /// What stays reserved for model calls that were lost there with their process.
+        /// The child run's reservations for model calls that were lost with their process.
         #[serde(default, skip_serializing_if = "Amount::is_zero")]
         reserved: Amount,
     },
@@ -215,7 +215,7 @@ pub enum InputKind {
         action: ActionId,
         /// The question's id in its own run.
         question: QuestionId,
-        /// What kind of answer is wanted.
+        /// Kind of answer expected.
         kind: QuestionKind,
         /// The question in words.
         text: Text,
@@ -226,14 +226,14 @@ pub enum InputKind {
     Checked {
         /// The action.
         action: ActionId,
-        /// What it knows.
+        /// Result of the check.
         found: Found,
     },
     /// The hook has seen a step.
     Stepped {
         /// The action.
         action: ActionId,
-        /// What it changes.
+        /// The changes that the hook makes.
         edits: Box<StepEdits>,
     },
     /// A person answered.
@@ -243,12 +243,12 @@ pub enum InputKind {
         /// The answer.
         answer: Answer,
     },
-    /// Somebody says something to the running agent.
+    /// A message to the running agent.
     Steer {
-        /// What.
+        /// The message.
         text: Text,
     },
-    /// Somebody asks the run to stop.
+    /// A request to cancel the run.
     Cancel {
         /// Why, or who.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -16,24 +16,24 @@ use crate::reply::{ModelFailure, Reply};
 use crate::state::State;
 use crate::view::Maker;
 
-/// What a purpose does where the others do something else.
+/// The functions that differ between purposes.
 pub(crate) struct Rules {
     /// Whether the loop waits for it.
     pub(crate) place: Place,
-    /// Which view is sent.
+    /// The view that makes the request.
     pub(crate) view: fn(&State) -> &'static Maker,
-    /// What follows from a reply.
+    /// Decides on a reply.
     pub(crate) replied: fn(&mut Decision, &Ask, Reply),
-    /// What follows from a failure after which the call is not tried again.
+    /// Decides on a failure that is not retried.
     pub(crate) failed: fn(&mut Decision, &Ask, ModelFailure),
 }
 
-/// What a call is to the loop.
+/// Role of a call in the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A step of it: nothing else is decided until it has ended, and a new one begins a turn.
     Turn,
-    /// It goes on beside the loop's other work.
+    /// It runs concurrently with the loop's other work.
     Aside,
 }
 
@@ -60,12 +60,12 @@ pub(crate) struct Ask {
     pub(crate) choice: ToolChoice,
     /// When its next try begins; `None`: a try is going on.
     pub(crate) retry_at: Option<Millis>,
-    /// What the try that is going on has reserved.
+    /// Reservation of the current attempt.
     pub(crate) reserved: Reservation,
 }
 
 impl Ask {
-    /// The try of this call that is going on or waits, once more.
+    /// The current or delayed attempt of this call, as it is begun again.
     pub(crate) fn again(&self) -> TurnStarted {
         TurnStarted {
             turn: self.turn,
@@ -114,7 +114,7 @@ impl Asks {
         self.iter().find(|ask| ask.seq == seq)
     }
 
-    /// Those of which a try is going on.
+    /// The asks with an attempt in progress.
     pub(crate) fn asked(&self) -> impl Iterator<Item = &Ask> {
         self.iter().filter(|ask| ask.retry_at.is_none())
     }
@@ -139,7 +139,7 @@ impl Asks {
         Some(self.0.remove(place))
     }
 
-    /// Those that wait are not tried again.
+    /// Drops the pending retries.
     pub(crate) fn give_up_waiting(&mut self) {
         self.0.retain(|ask| ask.retry_at.is_none());
     }

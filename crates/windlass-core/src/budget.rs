@@ -85,9 +85,9 @@ pub struct Need {
 /// The reservation of a model call that is going on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reservation {
-    /// What a call that is lost with its process keeps reserved: nobody can say what it used.
+    /// Amount that stays reserved if the call is lost with its process: its usage is then unknown.
     pub sure: Amount,
-    /// What it may use beyond that, where its model names no `max_tokens`.
+    /// Possible further usage if the model has no `max_tokens`.
     open: Amount,
 }
 
@@ -103,14 +103,14 @@ impl Reservation {
 pub struct Short {
     /// Of which limit.
     pub limit: LimitKind,
-    /// How much the call needs, in the limit's kept unit.
+    /// Amount that the call needs, in the limit's stored unit.
     pub needed: u64,
-    /// How much is left.
+    /// Amount that is left.
     pub left: u64,
 }
 
 impl Need {
-    /// What a call of that model may use with an input of so many tokens.
+    /// Upper bound for a call of `model` with `input` tokens.
     pub(crate) fn of(input: u64, model: &ModelChoice) -> Self {
         let prices: Prices = model.prices.unwrap_or_default();
         let sure = Amount::priced(input, model.max_tokens.unwrap_or(0), prices);
@@ -123,13 +123,14 @@ impl Need {
         Self::default()
     }
 
-    /// How much of a limit must be left for the call to begin. The size of an input is an estimate in tokens: a call whose reply
-    /// has no bound either begins as long as any tokens are left, and what it overshoots is reported.
+    /// Amount of a limit that must be left for the call to begin. The input size is estimated in tokens. A call without a bound
+    /// on its reply begins as long as any tokens are left; an overshoot is reported.
     pub(crate) fn needed(&self, limit: LimitKind) -> u64 {
         if self.open.is_some() && limit != LimitKind::CostUsd { 0 } else { self.sure.of(limit) }
     }
 
-    /// What the call reserves of what is left, if it fits. A limit that is used up lets no call begin, however small.
+    /// Reservation for the call, if it fits into what is left. No call begins once a limit is used up, however small the call
+    /// is.
     ///
     /// # Errors
     /// The limit that has too little left.
@@ -144,7 +145,7 @@ impl Need {
         Ok(self.reserve(left))
     }
 
-    /// What the call reserves, whether or not it fits.
+    /// Reservation for the call, whether or not it fits.
     pub(crate) fn reserve(&self, left: &Budget) -> Reservation {
         let Some(price) = self.open else { return Reservation { sure: self.sure, open: Amount::default() } };
         let left = left.less(&self.sure);
@@ -160,9 +161,9 @@ impl Need {
 pub struct Account {
     /// The limits.
     most: Budget,
-    /// What was used, or was lost with its process.
+    /// Usage, including calls lost with their process.
     used: Amount,
-    /// What the calls that are going on have reserved.
+    /// Reservations of calls in progress.
     going: Amount,
 }
 

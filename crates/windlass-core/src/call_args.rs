@@ -19,7 +19,7 @@ use crate::ids::Text;
 pub struct Span(pub usize, pub usize);
 
 impl Span {
-    /// Where a part stands in a text that it was taken from.
+    /// Locates `part` within `whole`; `part` must be a slice of it.
     pub(crate) fn of(part: &str, whole: &str) -> Option<Self> {
         let from = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
         let span = Self(from, from.checked_add(part.len())?);
@@ -32,7 +32,7 @@ impl Span {
     }
 }
 
-/// How arguments are written in a text.
+/// Notation of arguments in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Notation {
@@ -72,7 +72,7 @@ enum Kind {
     Stored(Place),
 }
 
-/// Where arguments stand in a text, and how they are written there.
+/// Position and notation of arguments in a text.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
     place: Span,

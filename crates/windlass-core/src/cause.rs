@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::action::{Found, HookEnd, InputKind, StepEdits};
 use crate::event::{Event, Fact, InputRequested, RunEnded};
 
-/// Which input caused the events of an append.
+/// The input that caused the events of an append.
 ///
 /// An action is named by the number of the event that freed it ([`ActionId::seq`](crate::ActionId::seq)): its run is the append's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub enum Cause {
     DelegateAsks {
         /// The delegation.
         action: u64,
-        /// The question, if nobody was asked it because the run is being stopped.
+        /// The question that was dropped because the run is being stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unasked: Option<Box<InputRequested>>,
     },
@@ -69,7 +69,7 @@ pub enum Cause {
     Stepped {
         /// The hook.
         action: u64,
-        /// How the hook has ended the run, if the run's end holds its output or error.
+        /// How the hook ended the run, if the end's event holds its output or error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         end: Option<StepEnd>,
         /// The edits that no event holds: splices or branches that were refused, and an output that the run does not have.
@@ -103,7 +103,7 @@ pub enum CheckResult {
     Unsure,
 }
 
-/// How a hook ended a run: a [`HookEnd`] whose value stands in the events.
+/// A [`HookEnd`] whose value is stored in the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepEnd {
@@ -216,7 +216,7 @@ fn may_be_unmade(edits: &StepEdits) -> Option<Box<StepEdits>> {
     (unmade != StepEdits::default()).then(|| Box::new(unmade))
 }
 
-/// The edits without those that the events hold, and how the hook has ended the run, if they hold that.
+/// Splits off the edits that the events already hold, and the hook's end if they hold it.
 fn unmade_of(mut edits: Box<StepEdits>, events: &[Event]) -> (Option<StepEnd>, Option<Box<StepEdits>>) {
     let mut ended = None;
     for event in events {

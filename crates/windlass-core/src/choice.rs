@@ -1,4 +1,4 @@
-//! What a run is given beside its messages: the models that it may ask, their prices, and what it takes over.
+//! Inputs of a run beside its messages: the models that it may use, their prices, and usage carried over.
 
 use std::collections::BTreeMap;
 
@@ -32,20 +32,20 @@ pub struct ModelChoice {
     /// Nucleus sampling: the share of probability that tokens are taken from; `None`: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// How much tokens that came already are held back, from -2 to 2; `None`: the provider's default.
+    /// Presence penalty, from -2 to 2; `None`: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
-    /// How much the model is to reason: `low`, `medium`, `high`, or what else its provider takes.
+    /// Reasoning effort: `low`, `medium`, `high`, or another value that the provider accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Text>,
-    /// What the provider is to keep with the request, for whoever looks at its logs.
+    /// Metadata that the provider stores with the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<Text, Text>,
     /// List prices; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
-    /// How calls are written to and read from it where the policy leaves that open (`wire: auto`): set once it has refused
-    /// tools, so that nobody asks again.
+    /// Wire for calls of this model where the policy leaves it open (`wire: auto`). Set once the model has refused tools, so
+    /// that later calls do not try them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
 }
@@ -95,7 +95,7 @@ pub struct Carried {
     /// The cost as it stood, in pico-dollars, for limits on cost.
     #[serde(default)]
     pub cost: u64,
-    /// What was reserved for model calls that were lost with their process, for limits on tokens and cost.
+    /// Reservations for model calls that were lost with their process. They count against limits on tokens and cost.
     #[serde(default, skip_serializing_if = "Amount::is_zero")]
     pub reserved: Amount,
     /// The time as it stood, in milliseconds, for a limit on seconds.

@@ -1,5 +1,5 @@
-//! Discovery of tools: models that have many tools are shown only the one that finds the others (acorn's
-//! `tool_discovery`). What was found is described in the result; all tools can be called at any time.
+//! Tool discovery: the model sees only a search tool (acorn's `tool_discovery`). Its result describes the tools found; every
+//! tool can be called at any time.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -13,9 +13,9 @@ use crate::tool::{ToolKind, ToolSpec};
 
 /// The name of the tool that finds tools.
 pub const SEARCH_TOOLS: &str = "search_tools";
-/// How many tools one call of [`SEARCH_TOOLS`] gives where it does not say (acorn).
+/// Default number of tools in a [`SEARCH_TOOLS`] result (acorn).
 pub const SEARCH_USUAL: u64 = 5;
-/// What is said where nothing was found (acorn).
+/// Result of a search without matches (acorn).
 const NOTHING: &str = "No tools found matching your query. Try different keywords.";
 /// Shorter words are not looked at, in bytes (acorn).
 const SHORTEST_WORD: usize = 2;
@@ -23,7 +23,7 @@ const SHORTEST_WORD: usize = 2;
 const MOST_QUERY: usize = 1_024;
 /// The most bytes of a tool's description that are looked at.
 const MOST_ABOUT: usize = 2_048;
-/// How many steps one search may take to compare words with one another. Of the tools beyond, only equal words count.
+/// Maximum number of comparison steps per search. Past it, a tool matches only by equal words.
 const MOST_STEPS: usize = 8_000_000;
 /// The steps that a pair of words takes beside the bytes of both.
 const STEPS_A_PAIR: usize = 16;
@@ -51,8 +51,8 @@ pub fn search_tools() -> &'static ToolSpec {
     })
 }
 
-/// What a call of [`SEARCH_TOOLS`] gives: the tools that can be called and fit the query, the best first, those that
-/// fit as well by name; or that there is none.
+/// Result text of a [`SEARCH_TOOLS`] call: the callable tools that match the query, best first and ties by name, or a note that
+/// none match.
 pub fn found_tools(tools: &[ToolSpec], args: &Value) -> String {
     let query = args.get("query").and_then(Value::as_str).unwrap_or_default();
     let limit = match args.get("limit") {
@@ -84,9 +84,8 @@ fn words(text: &str, most: usize) -> BTreeSet<String> {
     words.filter(|word| word.len() >= SHORTEST_WORD).map(str::to_owned).collect()
 }
 
-/// How well a tool fits, in halves: two for each word in common, one for each pair of other words of which one is part
-/// of the other; and for words of the name four more if they are equal, two if one is part of the other. `left`: how many
-/// steps there still are to compare words.
+/// Score of a tool, in halves: two for each common word and one for each pair of words of which one contains the other; for
+/// words of the name, four more for equality and two more for containment. `left` is the number of comparison steps left.
 fn score(query: &BTreeSet<String>, tool: &ToolSpec, left: &mut usize) -> u64 {
     let name = words(&tool.name, MOST_ABOUT);
     let all: BTreeSet<String> = name.union(&words(&tool.description, MOST_ABOUT)).cloned().collect();
@@ -148,8 +147,8 @@ impl State {
     }
 }
 
-/// What is shown where tools are to be searched for, in acorn's order: the search, the finish, then those that are
-/// no tools to search for.
+/// Tools in the request when discovery is on, in acorn's order: the search tool, the finish tool, then the tools that discovery
+/// does not cover.
 fn shown(tools: &[ToolSpec]) -> Vec<ToolSpec> {
     let rank = |tool: &ToolSpec| match tool.kind {
         ToolKind::Search => Some(0),

@@ -37,7 +37,7 @@ pub use crate::start::{AgentRef, Base, ResumedBy, RunInput, RunResumed, RunStart
 pub struct Event {
     /// When it was accepted, in the time of the input that caused it.
     pub at: Millis,
-    /// What happened.
+    /// The recorded fact.
     #[serde(flatten)]
     pub fact: Fact,
 }
@@ -141,9 +141,9 @@ facts! {
     InputRequested(InputRequested),
     /// A question was answered.
     InputReceived(InputReceived),
-    /// Somebody said something to the running agent; it enters at the next turn.
+    /// A message to the running agent was accepted; it enters the conversation at the next turn.
     Steered(Steered),
-    /// What the run works with changed while it was on: its tools, models or instructions.
+    /// The run's tools, models or instructions changed while it was running.
     Adjusted(Adjusted),
     /// A hook changed the conversation.
     HistoryEdited(HistoryEdited),
@@ -155,7 +155,7 @@ facts! {
     LimitReached(LimitReached),
     /// A limit was raised by a person.
     LimitRaised(LimitRaised),
-    /// Somebody asked the run to stop.
+    /// Cancellation was requested.
     CancelRequested(CancelRequested),
     /// The run's one end.
     RunEnded(RunEnded),
@@ -193,7 +193,7 @@ impl Purpose {
     }
 }
 
-/// Which calls a request lets the model make.
+/// Calls that a request allows the model to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
@@ -213,24 +213,24 @@ pub enum ToolChoice {
 pub struct TurnStarted {
     /// The turn's number within the run, from 1; a repeat after a failure keeps it.
     pub turn: u32,
-    /// What the call is for.
+    /// Purpose of the call.
     #[serde(default)]
     pub purpose: Purpose,
     /// The tool call that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<CallId>,
-    /// Which of the run's models is asked, from 0.
+    /// Index of the model in the run's list, from 0.
     #[serde(default)]
     pub model: u32,
-    /// Which try this is with this model, from 1.
+    /// Number of this attempt with this model, from 1.
     pub attempt: u32,
-    /// Whether this try is made once more, because the process died during it.
+    /// Whether this repeats an attempt that was lost with its process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// Which calls are allowed.
+    /// Allowed calls.
     #[serde(default)]
     pub choice: ToolChoice,
-    /// What the model is told before it.
+    /// Note to the model, sent with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,
 }
@@ -248,11 +248,11 @@ pub struct TurnCompleted {
     pub calls: Vec<ToolCall>,
     /// Why the model stopped.
     pub stop: StopReason,
-    /// What the provider counted.
+    /// Usage as the provider counted it.
     pub usage: Usage,
-    /// Which model answered.
+    /// Name of the model that answered.
     pub model: Text,
-    /// What the agent's own check has against the output of this reply, which fits the schema.
+    /// Objection of the agent's own check to the output of this reply, which fits the schema.
     pub objection: Option<Text>,
 }
 
@@ -261,13 +261,13 @@ pub struct TurnCompleted {
 pub struct TurnFailed {
     /// The turn's number.
     pub turn: u32,
-    /// What the call was for.
+    /// Purpose of the call.
     #[serde(default, skip_serializing_if = "Purpose::is_act")]
     pub purpose: Purpose,
     /// The tool call that it was about, if it was about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<CallId>,
-    /// What failed.
+    /// The failure.
     pub failure: ModelFailure,
     /// When it is tried again, with the same model or the next; `None`: not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -282,7 +282,7 @@ pub struct TurnFailed {
 pub struct InputRequested {
     /// The question's id.
     pub question: QuestionId,
-    /// What kind of answer is wanted.
+    /// Kind of answer expected.
     pub kind: QuestionKind,
     /// The call that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -309,7 +309,7 @@ pub struct InputReceived {
 /// See [`Fact::Steered`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Steered {
-    /// What was said.
+    /// The message.
     pub text: Text,
 }
 
@@ -331,7 +331,7 @@ pub struct Adjusted {
     /// All seals from here on; `None`: as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seals: Option<Arc<Seals>>,
-    /// The agent that goes on from here with a run from elsewhere; `None`: as before.
+    /// The agent that continues an imported run; `None`: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRef>,
 }
@@ -341,10 +341,10 @@ pub struct Adjusted {
 pub struct Splice {
     /// The place of the first message that goes, or before which others come, from 0.
     pub at: u64,
-    /// How many messages go.
+    /// Number of messages removed.
     #[serde(default)]
     pub remove: u64,
-    /// What comes in their place.
+    /// Messages inserted in their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub insert: Vec<Arc<Message>>,
 }
@@ -377,7 +377,7 @@ pub enum Rejection {
 pub struct OutputRejected {
     /// Why.
     pub reason: Rejection,
-    /// What the model is told: in a message of its own, or as the result of `call`.
+    /// Note to the model: a message of its own, or the result of `call`.
     pub note: Text,
     /// The call of the finish tool that was not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -387,21 +387,21 @@ pub struct OutputRejected {
 /// See [`Fact::LimitReached`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitReached {
-    /// Which limit.
+    /// The limit.
     pub limit: LimitKind,
     /// Its value, in the limit's unit ([`LimitKind::unit`]).
     pub max: u64,
     /// The value reached, in the same unit: of tokens and cost what was used, and what is reserved.
     pub reached: u64,
-    /// How much of that is reserved for model calls that were lost with their process, and no usage.
+    /// Part of it that is reserved for model calls lost with their process; it is no usage.
     #[serde(default, skip_serializing_if = "is_none")]
     pub reserved: u64,
-    /// How much the next model call would have reserved, where what is left was too little for it.
+    /// Amount that the next model call would have reserved, if too little was left for it.
     #[serde(default, skip_serializing_if = "is_none")]
     pub needed: u64,
-    /// What follows.
+    /// Outcome under the policy.
     pub then: AtLimit,
-    /// What the model is told before its closing call, if it gets one.
+    /// Note to the model before its closing call, if it gets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Text>,
 }
@@ -414,7 +414,7 @@ fn is_none(number: &u64) -> bool {
 /// See [`Fact::LimitRaised`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitRaised {
-    /// Which limit.
+    /// The limit.
     pub limit: LimitKind,
     /// Its new value, in the limit's unit.
     pub max: u64,
@@ -431,7 +431,7 @@ pub struct CancelRequested {
 /// See [`Fact::RunEnded`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEnded {
-    /// How it ended.
+    /// Final status.
     pub status: Status,
     /// The answer, or the preset's text for this end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -439,7 +439,7 @@ pub struct RunEnded {
     /// The typed output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What went wrong, for `failed`.
+    /// The error, for `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Text>,
     /// Tokens used by the whole run.

@@ -1,4 +1,5 @@
-//! `evolve`: folds one fact into the state. It cannot fail, decides nothing, and costs the same whatever came before.
+//! `evolve`: folds one fact into the state. It cannot fail, decides nothing, and its cost does not depend on the length of the
+//! history.
 
 mod fork;
 mod start;
@@ -164,7 +165,7 @@ impl State {
         self.phase = Phase::Asking;
     }
 
-    /// What was said to the running agent enters the conversation.
+    /// Moves steering messages into the conversation.
     fn hear(&mut self) {
         for text in std::mem::take(&mut self.conversation.steering) {
             self.conversation.history.push(Arc::new(Message::user(text)));
@@ -230,7 +231,7 @@ impl State {
         self.phase = Phase::Acting(open);
     }
 
-    /// How often this call came in a row, this time included.
+    /// Counts consecutive equal calls, this one included.
     fn count_repeat(&mut self, name: &Text, args: &CallArgs) -> u32 {
         let exempt = self.tool(name).is_some_and(|tool| tool.poll);
         let same = |last: &&Repeated| !exempt && last.name == *name && same_args(&last.args, args);
@@ -347,7 +348,8 @@ impl State {
         self.commit_round();
     }
 
-    /// Once all calls of a turn have ended, their results enter the conversation: in call order, whatever the order of ends.
+    /// Moves the results of a turn into the conversation once all its calls have ended: in call order, whatever the order in
+    /// which they ended.
     fn commit_round(&mut self) {
         let cut = self.ending != Ending::None;
         let Phase::Acting(calls) = &mut self.phase else { return };

@@ -38,7 +38,7 @@ const AGENT_WINS: &str = "Where this contradicts the instructions above, follow 
 
 /// The fault of a block that names no tool.
 const NO_NAME: &str = "Tool execution failed: Tool name not specified";
-/// The fault of a block that hands nothing over, or to nobody.
+/// Fault of a delegation block without an agent or a task.
 const NO_TARGET: &str = "Invalid delegation: missing 'agent' or 'task'";
 
 /// Whether what a block with this fault says could be read at all.
@@ -159,7 +159,7 @@ pub(crate) fn blocks_in(text: &Text, steps: &Steps) -> Vec<ReadCall> {
     calls
 }
 
-/// At most so many blocks of a part of a text, and what stands between them: what follows the last of them is text.
+/// Splits part of a text into at most `most` blocks and the text between them. Text after the last block stays text.
 fn take_blocks<'t>(
     (text, part): (&Text, &'t str),
     fence: &str,

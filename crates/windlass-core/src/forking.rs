@@ -1,4 +1,4 @@
-//! Forks: what a run that goes on from within another one must know of it.
+//! Forks: the facts of the base run that a fork needs.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,14 @@ use crate::open_call::{OpenCall, Stage};
 use crate::outcome::CallOutcome;
 use crate::state::{Phase, State};
 
-/// What a fork must know of its base beside the state there: what the base had begun by then or began later.
+/// Facts of the base that a fork needs beside the state at its version: the work that the base had begun by then or began
+/// later.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fork {
     /// The calls of the turn that was going on which the base run has started, at any time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<StartedCall>,
-    /// What is said to the agent as it goes on.
+    /// Message to the agent as it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub say: Option<Text>,
 }
@@ -28,10 +29,10 @@ pub struct StartedCall {
     /// The run in which another agent does it, if it was handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<RunId>,
-    /// What that run was lent.
+    /// Budget lent to that run.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub lent: Budget,
-    /// How it ended, if it came to an end of its own; `None`: nobody knows whether it happened.
+    /// Outcome, if the call ended by itself; `None`: unknown whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
 }

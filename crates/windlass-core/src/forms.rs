@@ -20,7 +20,7 @@ use crate::tool::ToolSpec;
 
 /// The most calls that one reply's text may hold.
 const MOST_CALLS: usize = 64;
-/// How deep values of a `name(arg=…)` form may nest.
+/// Maximum nesting depth of values in a `name(arg=…)` form.
 const MOST_DEPTH: usize = 32;
 
 /// A call as a wire gave it, or its text form.
@@ -29,11 +29,11 @@ pub(crate) struct ReadCall {
     pub(crate) id: Option<Text>,
     pub(crate) name: Text,
     pub(crate) args: CallArgs,
-    /// Where it stands in the text that it was read from.
+    /// Position in the text that it was read from.
     pub(crate) place: Option<Span>,
-    /// What it calls.
+    /// Target of the call.
     pub(crate) target: CallTarget,
-    /// What is wrong with it, where it could not be read.
+    /// Parse error, if it could not be read.
     pub(crate) fault: Option<Text>,
 }
 
@@ -229,7 +229,7 @@ struct Args<'t> {
 }
 
 impl<'t> Args<'t> {
-    /// Begins a member. `None`: there is one of that name.
+    /// Begins a member. `None`: the name is a duplicate.
     fn key(&mut self, name: &'t str) -> Option<&mut String> {
         if !self.keys.insert(name) {
             return None;

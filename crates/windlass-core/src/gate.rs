@@ -1,4 +1,4 @@
-//! What the approval of a call is bound to.
+//! The gate: the digest that an approval of a call is bound to.
 
 use serde_json::json;
 
@@ -35,8 +35,8 @@ impl Gate {
 }
 
 impl State {
-    /// What an approval of the call would be bound to now. Timeouts are no part of it, nor whether an agent can be
-    /// reached: they change nothing about what is done.
+    /// The gate that an approval of the call would be bound to now. It excludes timeouts and the availability of agents,
+    /// because neither changes what the call does.
     pub(crate) fn gate(&self, open: &OpenCall) -> Gate {
         let mut parts: Vec<(Text, Text)> = Vec::new();
         let mut part = |name: &str, value: &[u8]| parts.push((name.into(), digest([value])));

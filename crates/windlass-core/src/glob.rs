@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::steps::{Shape, doubling};
 
-    /// What the words say, without a thought for steps.
+    /// Naive matching without a step limit.
     fn plainly(pattern: &[char], name: &[char]) -> bool {
         match (pattern, name) {
             ([], []) => true,

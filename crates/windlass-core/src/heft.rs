@@ -1,4 +1,4 @@
-//! How much there is to look at in an input or a fact: long work is done where nobody waits for it.
+//! Size estimates of inputs and facts, by which drivers move long work off the thread of the event loop.
 
 use serde_json::Value;
 
@@ -12,15 +12,15 @@ use crate::reply::Reply;
 use crate::state::State;
 use crate::tool::ToolSpec;
 
-/// What a call of a reply counts beside its own bytes: it is looked at more often than they are.
+/// Weight of a reply's call beside its own bytes: a call is read several times.
 const CALL: u64 = 256;
-/// What a part of a result counts beside its own bytes.
+/// Weight of a result's part beside its own bytes.
 const PART: u64 = 64;
-/// What the description of a tool counts.
+/// Weight of a tool's description.
 const TOOL: u64 = 512;
 
 impl InputKind {
-    /// About how many bytes of text it brings, of whoever it comes from.
+    /// Approximate size of the input's text, in bytes.
     pub fn heft(&self) -> u64 {
         match self {
             Self::Start(start) => of_start(start),
@@ -67,7 +67,7 @@ impl Reply {
 }
 
 impl Fact {
-    /// About how many bytes of text it holds: whoever keeps it writes them.
+    /// Approximate size of the fact's text, in bytes.
     pub fn heft(&self) -> u64 {
         let optional = |text: &Option<Text>| text.as_ref().map_or(0, |text| text.len() as u64);
         let tools = |tools: &[ToolSpec]| tools.len() as u64 * TOOL;

@@ -6,12 +6,12 @@ use crate::event::Splice;
 use crate::ids::CallId;
 use crate::message::Message;
 
-/// A conversation. Cloning costs O(1), adding a message O(1), whatever came before.
+/// A conversation. Cloning it and appending a message cost O(1).
 #[derive(Clone, Debug, Default)]
 pub struct History {
     messages: rpds::VectorSync<Arc<Message>>,
     bytes: u64,
-    /// How many of them are calls that stand in a text, too.
+    /// Bytes of calls that are contained in a text, too.
     again: u64,
     edits: u64,
 }
@@ -32,12 +32,12 @@ impl History {
         self.bytes
     }
 
-    /// Bytes of text in all messages where calls go out as text: those that stand in one are there once.
+    /// Bytes of text in all messages when calls are sent as text; a call that is contained in a text is counted once.
     pub(crate) fn bytes_as_text(&self) -> u64 {
         self.bytes.saturating_sub(self.again)
     }
 
-    /// How often earlier messages were changed. As long as this stays, a longer history begins with a shorter one.
+    /// Number of edits of earlier messages. While it is unchanged, the messages are only appended to.
     pub fn edits(&self) -> u64 {
         self.edits
     }
@@ -69,7 +69,7 @@ impl History {
         }
     }
 
-    /// What a provider would refuse in this conversation: a result without its call, a call without its result.
+    /// First violation that a provider would refuse: a result without its call, or a call without its result.
     pub fn fault(&self) -> Option<String> {
         let mut open: Vec<&CallId> = Vec::new();
         for message in self.iter() {

@@ -7,7 +7,7 @@ use crate::outcome::Status;
 use crate::policy::LimitKind;
 use crate::question::QuestionKind;
 
-/// An input that does not fit the run's state. The state is as before, and the run goes on.
+/// An input that is invalid in the run's state. The state is unchanged, and the run continues.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidInput {
@@ -28,13 +28,13 @@ pub enum InvalidInput {
     Ended {
         /// The run.
         run: RunId,
-        /// How.
+        /// Final status of the run.
         status: Status,
-        /// What came.
+        /// Kind of the input.
         found: &'static str,
     },
     /// The action is not going on: its result is late, came twice, or belongs to nothing.
-    #[error("action {} of run {} is not going on, expected {}", .found.seq, .found.run, open_actions(.expected))]
+    #[error("action {} of run {} is not in progress, expected {}", .found.seq, .found.run, open_actions(.expected))]
     UnknownAction {
         /// The action of the input.
         found: ActionId,
@@ -64,13 +64,13 @@ pub enum InvalidInput {
         question: QuestionId,
         /// Its kind.
         kind: QuestionKind,
-        /// What the answer was.
+        /// Kind of the answer.
         found: &'static str,
     },
     /// The edited arguments do not fit the tool's schema.
     #[error("{message}")]
     BadArguments {
-        /// What is wrong and where.
+        /// Validation errors with their places.
         message: String,
     },
     /// The limit must be raised above what was reached.
@@ -85,28 +85,28 @@ pub enum InvalidInput {
     },
     /// The limit is raised above what the run that handed over the task has lent.
     #[error(
-        "the limit {limit} of this run is at most {lent}, which the run above has lent it, found {found}"
+        "the limit {limit} of this run must be at most {lent}, the amount lent by its parent run, found {found}"
     )]
     BeyondBudget {
         /// The limit.
         limit: LimitKind,
-        /// What was lent, as people write it.
+        /// The loan, formatted.
         lent: String,
         /// The value given.
         found: String,
     },
-    /// There is nothing that a fork could go on with.
-    #[error("run {run} has nothing to go on with there: it has not begun, or it has ended")]
+    /// The base holds nothing to continue.
+    #[error("run {run} cannot be forked there: it has not begun, or it has ended")]
     NothingToFork {
         /// The base, or the run itself if it has none.
         run: RunId,
     },
     /// The run is being stopped.
-    #[error("run {run} is being stopped, found {found}")]
+    #[error("run {run} is being stopped and does not accept {found}")]
     Stopping {
         /// The run.
         run: RunId,
-        /// What came.
+        /// Kind of the input.
         found: &'static str,
     },
 }
@@ -114,14 +114,14 @@ pub enum InvalidInput {
 fn open_actions(open: &[ActionId]) -> String {
     let numbers: Vec<_> = open.iter().map(|action| action.seq.to_string()).collect();
     match open.first() {
-        None => "nothing at all: nothing is going on".to_owned(),
+        None => "nothing: no work is in progress".to_owned(),
         Some(first) => format!("action {} of run {}", numbers.join(" or "), first.run),
     }
 }
 
 fn open_questions(open: &[QuestionId]) -> String {
     if open.is_empty() {
-        return "no answer at all: no question is open".to_owned();
+        return "no answer: no question is open".to_owned();
     }
     let names: Vec<_> = open.iter().map(QuestionId::as_str).collect();
     format!("an answer to {}", names.join(" or "))
@@ -150,17 +150,17 @@ impl InvalidInput {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => {
-                Some("`windlass runs show RUN` lists the open questions and the answers that fit".to_owned())
+                Some("`windlass runs show RUN` lists the open questions and their possible answers".to_owned())
             }
             Self::Ended { .. } => Some(
-                "start a new run of the session; a run that a limit cut goes on with `windlass runs resume`"
+                "start a new run of the session; a run that ended at a limit continues with `windlass runs resume`"
                     .to_owned(),
             ),
             Self::NothingToFork { .. } => {
-                Some("name an earlier event, or give an input to begin anew after the end".to_owned())
+                Some("name an earlier event, or give an input to start anew after the end".to_owned())
             }
             Self::NotRaised { .. } => Some("name a higher number, or conclude".to_owned()),
-            Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the run above".to_owned()),
+            Self::BeyondBudget { .. } => Some("conclude, or raise the limit of the parent run".to_owned()),
             Self::NotStarted { .. }
             | Self::AlreadyStarted { .. }
             | Self::UnknownAction { .. }

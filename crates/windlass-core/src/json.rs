@@ -24,7 +24,8 @@ fn read_in_steps(json: &str, steps: &Steps) -> Result<Value, String> {
     serde_json::from_str(json).map_err(|error| format!("not valid JSON: {error}"))
 }
 
-/// How many values a JSON text may hold: one more than its commas, colons and opening brackets outside of texts.
+/// Upper bound for the number of values in a JSON text: one more than its commas, colons and opening brackets outside of
+/// strings.
 fn values_in(json: &str, steps: &Steps) -> usize {
     steps.add(json.len());
     let (mut values, mut within, mut escaped) = (1, false, false);

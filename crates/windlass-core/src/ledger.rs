@@ -1,9 +1,9 @@
 //! The ledger: what a run's model calls have used, what calls that were lost may have used, and whether one more fits.
 //!
-//! Every model call is admitted before it begins, whatever it is for (`decide/admission.rs` is the one door). A *reservation*
-//! ([`Need`]) is what an attempt may use, at the list price of the model that is asked. It counts while the call is going on;
-//! one whose process died keeps it for good. What is *lent* to other runs counts until they have ended (`budget.rs`).
-//! Reservations and loans are no usage: they count for limits and nothing else.
+//! Every model call is admitted before it begins, whatever its purpose, by `decide/admission.rs`. A *reservation* ([`Need`]) is
+//! the upper bound of an attempt at the list price of its model. It counts while the call is in progress, and for good if its
+//! process died. A *loan* to a child run counts until that run has ended (`budget.rs`). Reservations and loans count against
+//! limits but are no usage.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ use crate::state::State;
 /// Estimated bytes of a token: a rule of thumb that needs no tokenizer.
 pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
-/// How many attempts at one model call may be lost with their process, with nothing between, before the run is left alone
-/// until a person lets it go on.
+/// Maximum number of consecutive attempts at one model call that may be lost with their process. After that only a person can
+/// resume the run.
 pub const LOST_ATTEMPTS: u32 = 5;
 
 /// The limits that the ledger counts.
@@ -63,7 +63,7 @@ impl Amount {
         }
     }
 
-    /// What of it a limit counts, in the limit's kept unit.
+    /// Amount that a limit counts, in the limit's stored unit.
     pub fn of(&self, kind: LimitKind) -> u64 {
         match kind {
             LimitKind::Tokens => self.input.saturating_add(self.output),
@@ -98,35 +98,34 @@ pub struct Counters {
     pub retries: u64,
 }
 
-/// What a run has used and reserved.
+/// Usage and reservations of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ledger {
-    /// What is counted by number.
+    /// Usage as counts.
     pub(crate) counters: Counters,
     /// Tokens that this run has used.
     pub(crate) usage: Usage,
-    /// What they cost, as far as prices are known.
+    /// Cost of that usage, as far as prices are known.
     cost: u64,
     /// Tokens that were used and whose price is unknown.
     unpriced: u64,
-    /// What the runs used that this one goes on from.
+    /// Usage carried over from the runs that this one continues.
     carried: Usage,
     carried_cost: u64,
-    /// Reserved for attempts that were lost with their process, here, in the runs that this one goes on from, and in those that
-    /// did tasks of it.
+    /// Reservations for attempts lost with their process: in this run, in the runs that it continues, and in its child runs.
     reserved: Amount,
-    /// What the run was lent by the one that handed it its task: its limits are no higher.
+    /// Budget lent by the parent run; it caps this run's limits.
     pub(crate) budget: Budget,
-    /// How many attempts at the current model call were lost in a row, since a person last let the run go on.
+    /// Consecutive lost attempts at the current model call since a person last resumed the run.
     pub(crate) lost: u32,
 }
 
-/// What a closing call may use beyond the limit that it closes.
+/// Allowance of a closing call beyond the limit that it closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Beyond {
-    /// What was used when it began.
+    /// Usage when the closing call began.
     pub(crate) before: Amount,
-    /// What its first attempt reserves: all its attempts together stay within that.
+    /// Reservation of its first attempt; all its attempts together stay within it.
     pub(crate) most: Amount,
 }
 
@@ -151,13 +150,13 @@ impl Ledger {
         self.reserved = self.reserved.plus(finished.reserved);
     }
 
-    /// An attempt was lost with its process: nobody can say what it used.
+    /// Records an attempt that was lost with its process. Its usage is unknown, so its reservation stays.
     fn lose(&mut self, reservation: Amount) {
         self.reserved = self.reserved.plus(reservation);
         self.lost = self.lost.saturating_add(1);
     }
 
-    /// Takes over what the run used that this one goes on from.
+    /// Adds the usage carried over from the run that this one continues.
     pub(crate) fn carry(&mut self, carried: &Carried) {
         self.counters = carried.counters;
         self.carried = carried.usage;
@@ -165,23 +164,23 @@ impl Ledger {
         self.reserved = carried.reserved;
     }
 
-    /// What was used, by this run and those that it goes on from.
+    /// Usage of this run and of the runs that it continues.
     pub(crate) fn spent(&self) -> Amount {
         let own = Amount { input: self.usage.input, output: self.usage.output, cost: self.cost };
         own.plus(Amount { input: self.carried.input, output: self.carried.output, cost: self.carried_cost })
     }
 
-    /// What was used or may have been: what limits count.
+    /// Usage plus reservations for lost attempts: the amount that limits count.
     pub(crate) fn committed(&self) -> Amount {
         self.spent().plus(self.reserved)
     }
 
-    /// What is reserved for attempts that were lost.
+    /// Reservations for lost attempts.
     pub(crate) fn reserved(&self) -> Amount {
         self.reserved
     }
 
-    /// What this run cost; `None` where a price is unknown.
+    /// Cost of this run; `None` if a price is unknown.
     pub(crate) fn cost(&self) -> Option<u64> {
         (self.unpriced == 0).then_some(self.cost)
     }
@@ -193,7 +192,7 @@ impl Ledger {
         since.saturating_add(needed.of(kind)) <= beyond.most.of(kind)
     }
 
-    /// What a run takes over that goes on from this one: usage, cost, reservations.
+    /// Usage, cost and reservations that a continuing run carries over.
     pub(crate) fn carried_on(&self) -> (Usage, u64, Amount) {
         let mut usage = self.usage;
         usage.add(&self.carried);
@@ -207,12 +206,12 @@ impl State {
         self.view_bytes(purpose, wire).saturating_add(more) / BYTES_A_TOKEN
     }
 
-    /// What a call of a model may use; `more` bytes of text enter with it.
+    /// Upper bound for a call of `model`; `more` is the number of bytes of text that enter with it.
     pub(crate) fn need(&self, purpose: Purpose, model: &ModelChoice, more: u64) -> Need {
         Need::of(self.estimated_input(purpose, self.setup.policy.wire_of(model), more), model)
     }
 
-    /// How much of a limit is used, reserved or lent, with what a ledger holds: what a call that begins does not count itself.
+    /// Amount of a limit that is used, reserved or lent, given `ledger`. A call that begins does not count itself.
     pub(crate) fn committed(&self, kind: LimitKind, ledger: &Ledger, next: Option<&TurnStarted>) -> u64 {
         let own = |ask: &&Ask| next.is_none_or(|next| ask.purpose != next.purpose || ask.about != next.about);
         let going = self.asks.asked().filter(own).map(|ask| ask.reserved.total().of(kind));
@@ -231,7 +230,7 @@ impl State {
         self.asked(action).map(|ask| ask.reserved)
     }
 
-    /// What is left of the run's limits on tokens and cost.
+    /// Remaining part of the run's limits on tokens and cost.
     pub(crate) fn left(&self, next: Option<&TurnStarted>) -> Budget {
         Budget::of(None, |kind| {
             let max = self.setup.policy.limit(kind)?;
@@ -239,7 +238,7 @@ impl State {
         })
     }
 
-    /// What a model call reserves that begins now, its request being the conversation as it stands.
+    /// Reservation of a model call that begins now with the current conversation.
     pub(crate) fn reserve(&self, turn: &TurnStarted) -> Reservation {
         let model = self.setup.models.get(turn.model as usize);
         let need = model.map_or_else(Need::unknown, |model| self.need(turn.purpose, model, 0));
@@ -256,7 +255,7 @@ impl State {
         }
     }
 
-    /// What a closing call may use beyond the limit that begins now, its request being the conversation as it stands.
+    /// Allowance of a closing call that begins now with the current conversation.
     pub(crate) fn beyond(&self, model: u32) -> Beyond {
         let asked = self.setup.models.get(model as usize);
         let need =
@@ -279,13 +278,13 @@ impl State {
         self.ledger.budget.less(&self.used_or_lost())
     }
 
-    /// What the run has used, or what may have been used by calls that were lost before, with what it goes on from.
+    /// Usage and reservations for lost calls, those of the continued runs included, without the call in progress.
     pub fn used_before(&self) -> Amount {
         self.ledger.committed()
     }
 
-    /// What the run has used or may have used, with what it goes on from: its usage, what is reserved for lost calls, and what
-    /// a call that is going on would keep reserved if its process died now.
+    /// Usage and reservations for lost calls, those of the continued runs included, plus the reservation that the call in
+    /// progress would leave if its process died now.
     pub fn used_or_lost(&self) -> Amount {
         self.ledger.spent().plus(self.reserved_if_lost())
     }
@@ -295,8 +294,8 @@ impl State {
         self.asks.asked().fold(self.ledger.reserved, |sum, ask| sum.plus(ask.reserved.sure))
     }
 
-    /// Where more was used than a limit on tokens or cost allows: the limit, and what was used, in its kept unit. Calls of models
-    /// without `max_tokens`, and the one closing call, may go beyond.
+    /// The limits on tokens and cost that were exceeded: the limit, its value, and the usage in its stored unit. Calls of
+    /// models without `max_tokens`, and the one closing call, may exceed them.
     pub fn overshoots(&self) -> impl Iterator<Item = (LimitKind, u64, u64)> + '_ {
         METERED.into_iter().filter_map(|kind| {
             let (max, used) = (self.setup.policy.limit(kind)?, self.ledger.spent().of(kind));
@@ -314,20 +313,19 @@ impl State {
         }
     }
 
-    /// What is reserved for attempts at model calls that were lost with their process: it counts for limits, and is no
-    /// part of the usage.
+    /// Reservations for attempts at model calls that were lost with their process. They count against limits and are no usage.
     pub fn reserved(&self) -> Amount {
         self.ledger.reserved()
     }
 
-    /// How many attempts at one model call were lost in a row if the process that drives the run is gone now: the one that
-    /// was going on is lost, too.
+    /// Consecutive attempts at one model call that were lost if the process that drives the run is gone now, the one in
+    /// progress included.
     pub fn lost_attempts(&self) -> u32 {
         if self.asks.asked().next().is_some() { self.ledger.lost.saturating_add(1) } else { 0 }
     }
 
-    /// Whether so many attempts at one model call were lost in a row that only a person should let the run go on. It looks
-    /// at runs that nobody drives.
+    /// Whether so many consecutive attempts at one model call were lost that only a person should resume the run. Meant for
+    /// runs without a driver.
     pub fn is_given_up(&self) -> bool {
         self.lost_attempts() >= LOST_ATTEMPTS
     }

@@ -6,8 +6,8 @@
 //! - [`evolve()`] folds one event into the [`State`];
 //! - [`pending()`] gives the whole set of [`Action`]s that should be going on in that state.
 //!
-//! The loop is these three in a row. A driver adds the log and the work: it appends the events before anybody sees them,
-//! starts the actions that are new, stops those that are gone, and offers the end of each one as the next input.
+//! These three functions form the loop. A driver adds the log and the work: it appends the events before they take effect
+//! outside, starts new actions, stops removed ones, and passes the end of each action back as the next input.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -79,7 +79,7 @@
 //!  LimitAsked        ── Answered ──▶ Calling (the limit is raised) or Ended
 //! ```
 //!
-//! [`InputKind::Steer`] is taken in every state in which the loop goes on, and leads to no other one. An input that does not
+//! [`InputKind::Steer`] is accepted in every state in which the loop runs, and does not change it. An input that does not
 //! fit its state is an [`InvalidInput`]: its sender gets it, and the run stays as it is.
 //!
 //! # Where to read on
@@ -183,7 +183,7 @@ pub mod run {
     pub use crate::state::{Branched, OpenQuestion, Request};
 }
 
-/// What models are asked and reply.
+/// Requests to models and their replies.
 pub mod model {
     pub use crate::choice::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices};
     pub use crate::event::{Purpose, ToolChoice};

@@ -16,9 +16,9 @@ pub enum Message {
         /// The instructions.
         text: Text,
     },
-    /// What a person (or the program in their stead) says.
+    /// A message of the user, a person or a program.
     User {
-        /// What was said.
+        /// Content of the message.
         content: Content,
     },
     /// A task that another agent hands over; models see it as a user message (KAOS' role `task-delegation`).
@@ -26,7 +26,7 @@ pub enum Message {
         /// The task.
         content: Content,
     },
-    /// What the model said: text, reasoning and tool calls, any of them absent.
+    /// The model's reply: text, reasoning and tool calls, each optional.
     Assistant(AssistantMessage),
     /// The one result of one tool call.
     Tool(ToolMessage),
@@ -57,7 +57,7 @@ pub struct ToolMessage {
     pub failed: bool,
 }
 
-/// What a call in a form of its own is for.
+/// Target of a call in a text form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallTarget {
@@ -84,16 +84,16 @@ pub struct ToolCall {
     pub name: Text,
     /// The arguments, as the JSON text that the model wrote (it need not parse: that is a malformed call).
     pub args: CallArgs,
-    /// Where the call stands in the text of the reply, or in its reasoning, if it was read from there.
+    /// Position of the call in the reply's text or reasoning, if it was read from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Span>,
     /// The provider's own id, where it differs from ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<Text>,
-    /// What it calls.
+    /// Target of the call.
     #[serde(default, skip_serializing_if = "CallTarget::is_tool")]
     pub target: CallTarget,
-    /// What is wrong with it, where its text form could not be read.
+    /// Parse error, if its text form could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Text>,
 }
@@ -158,7 +158,7 @@ pub struct Media {
     /// A name for people, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
-    /// Where the bytes are.
+    /// Location of the bytes.
     pub source: MediaSource,
 }
 
@@ -168,7 +168,7 @@ pub struct Media {
 pub enum MediaSource {
     /// In place, in base64 (RFC 4648, 4).
     Base64(Text),
-    /// At an address that the provider fetches itself.
+    /// A URL that the provider fetches itself.
     Url(Text),
     /// In the log's content-addressed store, in the base64 form.
     Stored(Ref),
@@ -270,7 +270,7 @@ impl Message {
         }
     }
 
-    /// How many of these bytes are calls that stand in the text, too: they go out once more only where calls go out natively.
+    /// Bytes of calls that the text contains, too. They are sent twice only where calls are sent natively.
     pub(crate) fn bytes_again(&self) -> u64 {
         let Self::Assistant(message) = self else { return 0 };
         if !message.has_calls_in_text() {

@@ -8,7 +8,7 @@ use crate::state::State;
 /// A line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// How much it matters.
+    /// Severity.
     pub level: LogLevel,
     /// The line.
     pub text: String,

@@ -1,15 +1,15 @@
 //! "Did you mean": the nearest of a set of names.
 //!
-//! The names that are looked for come from models, those that there are partly from tool servers. To compare two names
-//! takes as many steps as the product of their lengths, so long names are cut, and a search has a budget.
+//! The wanted names come from models, the known ones partly from tool servers. Comparing two names takes as many steps as the
+//! product of their lengths, so long names are cut and a search has a budget.
 
-/// How many names are given at most.
+/// Maximum number of suggestions.
 const MOST: usize = 3;
 /// The similarity (Jaro-Winkler, 0 to 1) from which two names are close.
 const CLOSE: f64 = 0.8;
-/// How many bytes of a name are compared. Names of tools have at most 64.
+/// Maximum number of bytes of a name that are compared. Tool names have at most 64.
 const COMPARED_BYTES: usize = 128;
-/// How many steps of comparing one search may take, or those of one reply together.
+/// Maximum number of comparison steps for one search, or for all searches of one reply.
 const MOST_STEPS: usize = 2_000_000;
 
 /// The steps that may still be taken to compare names.
@@ -24,8 +24,7 @@ impl Default for Comparing {
     }
 }
 
-/// At most three names that are close to the given one, the nearest first. Among very many names only the first ones
-/// are compared.
+/// Returns up to three names close to `name`, nearest first. Of very many names only the first ones are compared.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     let ranked = Comparing::default().ranked(name, names);
     let close = ranked.into_iter().take_while(|(similarity, _)| *similarity >= CLOSE);
@@ -33,8 +32,8 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
 }
 
 impl Comparing {
-    /// The close names; where there are none, the three that are least far: somebody who asks for a tool that does not
-    /// exist must learn of one that does. With no steps left, the first ones that there are.
+    /// Returns the close names, or the three least distant ones if none is close, so that a call of an unknown tool always
+    /// learns of an existing one. With no steps left it returns the first names.
     pub(crate) fn nearest_or_any<'n>(
         &mut self,
         name: &str,

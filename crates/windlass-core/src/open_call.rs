@@ -27,15 +27,15 @@ pub struct OpenCall {
     pub(crate) failed: u32,
     pub(crate) repeat: u32,
     pub(crate) note: Option<Text>,
-    /// What a person has allowed: the call runs as long as nothing of it changes.
+    /// The gate that a person approved: the call runs only while it matches.
     pub(crate) allowed: Option<Arc<Gate>>,
-    /// The run whose key the call has: the one that first started it.
+    /// The run that first started the call; its id is part of the idempotency key.
     pub(crate) key_run: Option<RunId>,
-    /// What the base of a fork has made of it.
+    /// State of the call in the base of a fork.
     pub(crate) in_base: Option<Arc<InBase>>,
-    /// What the run was lent that another agent does it in.
+    /// Budget lent to the child run that does the call.
     pub(crate) lent: Budget,
-    /// What it means, where its tool reaches others by name.
+    /// Target and arguments, if the tool reaches others by name.
     pub(crate) reached: Option<Reached>,
     /// The place in a log before the step that it belongs to.
     pub(crate) asked_at: (RunId, u64),
@@ -61,7 +61,7 @@ impl Origin {
     }
 }
 
-/// What the base of a fork has made of a call.
+/// State of a call in the base of a fork.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InBase {
     /// The run that first started it.
@@ -70,14 +70,14 @@ pub(crate) struct InBase {
     pub(crate) edited: Option<Text>,
     /// The run that another agent does it in, if it was handed over.
     pub(crate) child: Option<RunId>,
-    /// What that run was lent.
+    /// Budget lent to that run.
     pub(crate) lent: Budget,
-    /// How it ended; `None`: nobody knows.
+    /// Outcome; `None`: unknown.
     pub(crate) outcome: Option<CallOutcome>,
 }
 
 impl OpenCall {
-    /// What the base has made of this very call, with these arguments.
+    /// State in the base, if the base has made this very call with these arguments.
     pub(crate) fn known(&self) -> Option<&InBase> {
         self.in_base.as_deref().filter(|known| known.edited == self.edited)
     }
@@ -92,17 +92,17 @@ impl OpenCall {
         self.key_run.or_else(|| self.known().map(|known| known.run)).unwrap_or(own)
     }
 
-    /// What a person is asked about just now, or has allowed.
+    /// The gate that a person is asked about or has approved.
     pub(crate) fn asked_with(&self) -> Option<&Gate> {
         if let Stage::Held { gate } = &self.stage { Some(gate) } else { self.allowed.as_deref() }
     }
 
-    /// What the run was lent that another agent does the call in.
+    /// Budget lent to the child run that does the call.
     pub fn lent(&self) -> &Budget {
         &self.lent
     }
 
-    /// Where another agent does the call and has asked something: its run, and the question there.
+    /// The child run that does this call and its open question, if it has asked one.
     pub fn asks(&self) -> Option<(RunId, &QuestionId)> {
         let Stage::DelegateAsks { run, question } = &self.stage else { return None };
         Some((*run, question))
@@ -121,7 +121,7 @@ impl OpenCall {
     }
 }
 
-/// Who is asked whether a call in doubt happened.
+/// The party that settles whether a call in doubt happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// The tool's own check.
@@ -130,7 +130,7 @@ pub(crate) enum Asked {
     Person,
 }
 
-/// How far a call has come.
+/// Stage of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stage {
     /// Nothing stands against it: it runs as soon as there is room.
@@ -179,7 +179,8 @@ impl State {
         })
     }
 
-    /// What is lent to runs that have not brought their result. Those that draw on this run's account draw each call there.
+    /// Budgets lent to child runs without a result yet. Child runs that draw on this run's account record each call there
+    /// instead.
     pub(crate) fn loans(&self) -> impl Iterator<Item = &Budget> {
         let lent = |open: &&OpenCall| {
             matches!(open.stage, Stage::Delegated { .. } | Stage::DelegateAsks { .. })

@@ -1,4 +1,4 @@
-//! How things end: the status of a run, the outcome of a call.
+//! Status of a run and outcome of a call.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Status {
     Clarification,
     /// A limit cut the loop.
     Limit(LimitKind),
-    /// Somebody asked it to stop.
+    /// Cancellation was requested.
     Cancelled,
     /// It cannot go on.
     Failed(FailKind),
@@ -130,7 +130,7 @@ pub enum CallOutcome {
         /// The error's kind (a type name, a code), if the tool gave one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Text>,
-        /// What went wrong.
+        /// The error.
         message: Text,
     },
     /// It did not end within its time.
@@ -140,15 +140,15 @@ pub enum CallOutcome {
     },
     /// Its arguments are no JSON, or break the tool's schema.
     Malformed {
-        /// What is wrong and where.
+        /// Validation errors with their places.
         message: Text,
     },
     /// A call of the finish tool whose output does not fit: the model is asked to call it again.
     Rejected {
-        /// What is wrong and where.
+        /// Validation errors with their places.
         message: Text,
     },
-    /// There is no such tool, or it is not offered.
+    /// The tool does not exist or is not offered.
     UnknownTool {
         /// Tools with the nearest names.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -159,7 +159,7 @@ pub enum CallOutcome {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
-        /// Who forbade it.
+        /// The party that denied it.
         #[serde(default, skip_serializing_if = "DeniedBy::is_person")]
         by: DeniedBy,
     },
@@ -172,7 +172,7 @@ pub enum CallOutcome {
     Interrupted,
     /// It was to stop before it ended, ignored that, and was left behind or killed.
     Abandoned,
-    /// It had started when the process died, and nobody knows whether it happened.
+    /// It had started when the process died; whether it happened is unknown.
     Unknown,
 }
 
@@ -183,7 +183,7 @@ pub enum DeniedBy {
     /// A person who was asked.
     #[default]
     Person,
-    /// The policy, which asks nobody.
+    /// The policy, without a question to a person.
     Policy,
 }
 

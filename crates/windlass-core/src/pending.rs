@@ -59,8 +59,8 @@ pub fn pending(state: &State) -> Vec<Action> {
     actions
 }
 
-/// What a run that is being stopped wants: the runs of other agents that nobody works on any more are brought to their
-/// end, so that none stays open and all that they used is counted.
+/// The actions of a run that is being stopped: child runs without a driver are ended, so that none stays open and all their
+/// usage is counted.
 fn stops(state: &State) -> impl Iterator<Item = Action> {
     state.open_calls().filter_map(|open| {
         let Stage::Delegated { seq, run, order: TaskOrder::Stop } = &open.stage else { return None };

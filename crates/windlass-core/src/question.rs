@@ -73,7 +73,7 @@ pub enum Answer {
     Result(Text),
     /// The call did not happen, or may happen twice: run it again.
     RunAgain,
-    /// Nobody knows; the model is told so.
+    /// Unknown; the model is told so.
     Unknown,
     /// End the run with this text.
     Conclude(Text),

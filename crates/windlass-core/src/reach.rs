@@ -30,7 +30,7 @@ const NAME: &str = "name";
 /// The argument that says how a branch's end comes back.
 const MERGE: &str = "merge";
 
-/// How a branch's end comes back to the run that it left.
+/// How a branch's result is merged into the parent run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -42,14 +42,14 @@ pub enum Merge {
     Summarize,
 }
 
-/// What a call of such a tool means.
+/// Target and merge mode of a call by name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reached {
-    /// Which one.
+    /// Name of the target.
     pub(crate) name: Text,
     /// Its arguments, as JSON text.
     pub(crate) args: Text,
-    /// How a branch's end comes back, if the call says so.
+    /// Merge mode, if the call names one.
     pub(crate) merge: Option<Merge>,
 }
 
@@ -117,13 +117,13 @@ impl OpenCall {
         self.reached.is_some()
     }
 
-    /// How the branch that it starts comes back, if the call says so.
+    /// Merge mode of the branch that the call starts, if the call names one.
     pub fn merge(&self) -> Option<Merge> {
         self.reached.as_ref().and_then(|reached| reached.merge)
     }
 
-    /// Where the conversation stood before the step that it belongs to: a run, and how many of its events. A branch
-    /// that it starts goes on from there.
+    /// Position of the conversation before the step that the call belongs to, as a run and its number of events. A branch
+    /// started by the call continues from there.
     pub fn asked_at(&self) -> (RunId, u64) {
         self.asked_at
     }
@@ -135,7 +135,7 @@ impl OpenCall {
 }
 
 impl State {
-    /// What a call runs: its tool, or what it reaches by name. `None`: the run has no such tool (any more).
+    /// The tool that a call runs: its own, or the target that it names. `None`: the run no longer has it.
     pub fn target(&self, open: &OpenCall) -> Option<&ToolSpec> {
         let tool = self.tool(&open.call.name)?;
         match &open.reached {
@@ -144,7 +144,7 @@ impl State {
         }
     }
 
-    /// What a call means, if its tool reaches others by name. A hook reaches branches that no model is offered, too.
+    /// Target of a call whose tool reaches others by name. A hook also reaches branches that are not offered to the model.
     pub(crate) fn reach(&self, call: &ToolCall, origin: Origin) -> Option<Reached> {
         let tool = self.tool(&call.name).filter(|tool| tool.kind.reaches())?;
         let Value::Object(mut args) = read(&call.args).ok()? else { return None };

@@ -18,9 +18,9 @@ use crate::state::State;
 pub struct Difference {
     /// The number of the first event that differs, within its run.
     pub seq: u64,
-    /// What the log has there; `None`: the append is over.
+    /// The event in the log; `None`: the append has ended.
     pub expected: Option<Event>,
-    /// What follows now; `None`: nothing more.
+    /// The event computed; `None`: none is left.
     pub found: Option<Event>,
     /// Why nothing follows: no input can be made of cause and events, or the input is refused.
     pub reason: Option<String>,
@@ -197,7 +197,7 @@ fn outcome(first: &Event) -> Option<CallOutcome> {
     None
 }
 
-/// The edits of a hook: those that the append's events hold, and those that were not made.
+/// The edits of a hook: those stored in the append's events, and those that were not made.
 fn edits(ended: Option<StepEnd>, unmade: Option<&StepEdits>, events: &[Event]) -> StepEdits {
     let mut edits = unmade.cloned().unwrap_or_default();
     for event in events {

@@ -1,4 +1,4 @@
-//! What a model call brings back: a whole reply, or a failure sorted by what can be done about it.
+//! The result of a model call: a whole reply, or a failure classified by its remedy.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct Reply {
     pub calls: Vec<ReplyCall>,
     /// Why the model stopped.
     pub stop: StopReason,
-    /// What the provider counted.
+    /// Usage as the provider counted it.
     pub usage: Usage,
     /// The model that answered, by the name that was asked for.
     pub model: Text,
@@ -97,20 +97,20 @@ impl Usage {
 /// A model call that gave no reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelFailure {
-    /// What kind of failure it is: decides whether a retry or another model can help.
+    /// Kind of failure: decides whether a retry or another model can help.
     pub kind: FailureKind,
     /// The HTTP status, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The provider's own words, or ours where it said nothing. Secrets are masked already.
     pub message: Text,
-    /// How long the provider asks us to wait, in milliseconds (`Retry-After`, RFC 9110, 10.2.3).
+    /// Delay that the provider asks for, in milliseconds (`Retry-After`, RFC 9110, 10.2.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// The part of the request that the server refuses, if its words name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuses: Option<Refusal>,
-    /// What was paid all the same (a stream that broke after its usage came).
+    /// Usage that was charged in spite of the failure (the stream broke after its usage was sent).
     #[serde(default)]
     pub usage: Usage,
     /// The model that was asked.

@@ -1,4 +1,4 @@
-//! How the end of a call is put to the model.
+//! Renders the outcome of a call for the model.
 
 use serde::Serialize as _;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::open_call::OpenCall;
 use crate::outcome::{CallOutcome, DeniedBy};
 use crate::policy::{Policy, Results, filled};
 
-/// How many bytes of an unknown tool's name are shown to the model that called it.
+/// Maximum number of bytes of an unknown tool's name that are shown to the model that called it.
 const SHOWN_NAME: usize = 200;
 
 /// The tool message of a call.
@@ -113,7 +113,7 @@ fn failure_message(results: &Results, open: &OpenCall, outcome: &CallOutcome) ->
     )
 }
 
-/// What the conversation gains from a branch that a hook asked for (acorn).
+/// The message added for a branch that a hook asked for (acorn).
 pub(crate) fn branch_message(policy: &Policy, open: &OpenCall, outcome: CallOutcome) -> Message {
     const BEFORE: &str = "[Branch Result]\n";
     let said = tool_message(policy, open, outcome);
@@ -159,7 +159,7 @@ fn spaced_json(value: &Value) -> String {
     }
 }
 
-/// What went wrong, before it takes the form of its template.
+/// The error text before its template is applied.
 fn failure_text(name: &str, outcome: &CallOutcome) -> String {
     match outcome {
         CallOutcome::Ok { content } => content.text().into_owned(),

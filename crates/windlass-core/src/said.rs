@@ -1,4 +1,4 @@
-//! What a model said: its text is stored once, and of the calls in it where they stand.
+//! A model's reply in the log: its text is stored once, and calls within it as positions.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -37,7 +37,7 @@ fn beside(text: Option<&Text>, calls: &[ToolCall]) -> Option<Text> {
 }
 
 impl AssistantMessage {
-    /// The text beside the calls: without those that were read from it. `None`: there is none.
+    /// The text without the calls that were read from it; `None` if nothing is left.
     pub fn beside_calls(&self) -> Option<Text> {
         beside(self.text.as_ref(), &self.calls)
     }
@@ -50,7 +50,7 @@ impl AssistantMessage {
 }
 
 impl TurnCompleted {
-    /// The text beside the calls: without those that were read from it. `None`: there is none.
+    /// The text without the calls that were read from it; `None` if nothing is left.
     pub fn beside_calls(&self) -> Option<Text> {
         beside(self.text.as_ref(), &self.calls)
     }

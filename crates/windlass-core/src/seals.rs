@@ -15,7 +15,7 @@ use crate::state::{State, hex};
 /// The seals of all tools of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seals {
-    /// What every digest begins with: random, so that nobody can look a value up by its digest in another log.
+    /// Random prefix of every digest: prevents a lookup of a value by its digest in another log.
     pub salt: Text,
     /// The seals, one entry for all tools whose parts are equal. Tools without parts have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

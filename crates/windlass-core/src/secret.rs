@@ -15,13 +15,13 @@ pub use masker::{Masker, SECRET_MARGIN, mask, mask_and_cut, mask_json};
 pub use stream::StreamMask;
 pub use url::{looks_like_a_key, mask_url_parts};
 
-/// What stands where a secret stood.
+/// Replacement for a secret.
 const MASK: &str = "***";
 
 /// A key or password. It cannot be serialised, and its `Debug` and `Display` forms print `***`.
 ///
-/// A secret that was made is known to the process's [`Masker`] from then on: whatever a tool, a model or a server says of it
-/// is masked before it is stored or shown. So a new source of credentials has nothing else to do.
+/// The process's [`Masker`] knows every secret from its creation on and masks it in all output of tools, models and servers
+/// before that is stored or shown. A new source of credentials only has to create a `Secret`.
 ///
 /// ```
 /// use windlass_core::secret::{Secret, mask};

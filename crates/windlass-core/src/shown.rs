@@ -25,8 +25,7 @@ pub fn shown_value(value: &Value) -> String {
     out.text
 }
 
-/// The arguments of a call as people see them: the value that runs, whatever text the model wrote. What is no JSON is shown
-/// as a text.
+/// The arguments of a call for people: the parsed value, not the model's text. Invalid JSON is shown as a string.
 pub fn shown_args(args: &str) -> String {
     shown_value(&parse_args(given_args(args)).unwrap_or_else(|_| args.into()))
 }
@@ -45,7 +44,7 @@ pub fn shown_name(name: &str) -> String {
 #[derive(Default)]
 struct Shown {
     text: String,
-    /// How many characters `text` has.
+    /// Length of `text` in characters.
     length: usize,
 }
 

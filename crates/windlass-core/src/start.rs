@@ -1,4 +1,4 @@
-//! How a run begins, and how it is taken over: the data of [`Fact::RunStarted`](crate::Fact::RunStarted) and
+//! Start and take-over of a run: the data of [`Fact::RunStarted`](crate::Fact::RunStarted) and
 //! [`Fact::RunResumed`](crate::Fact::RunResumed).
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::seals::Seals;
 use crate::tool::ToolSpec;
 
-/// Which agent a run belongs to: enough to refuse a changed one.
+/// Reference to the agent of a run: enough to detect that the agent has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRef {
     /// The agent's name.
@@ -55,7 +55,7 @@ impl AgentRef {
 pub struct Base {
     /// The run.
     pub run: RunId,
-    /// How many of its events belong to the base.
+    /// Number of its events that belong to the base.
     pub version: u64,
     /// The digest of the base's conversation there ([`State::digest`](crate::State::digest)).
     pub digest: Text,
@@ -67,9 +67,9 @@ pub struct Base {
 pub enum RunInput {
     /// New messages, added to the base's conversation.
     Messages(Vec<Arc<Message>>),
-    /// No new message: a run that ended at a limit goes on with other limits; its counters go on too.
+    /// No new message: continues a run that ended at a limit, with other limits and the counters carried over.
     Continue(Carried),
-    /// No new start: the run goes on from where its base stood, in the middle of whatever that did.
+    /// A fork: the run continues from its base's state, with the base's work in progress.
     Fork(Fork),
 }
 
@@ -101,13 +101,13 @@ pub struct RunStarted {
     /// The run that delegated to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<RunId>,
-    /// What the run was lent by that run: its limits on tokens and cost are no higher.
+    /// Budget lent by that run; it caps this run's limits.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
-    /// Where the conversation goes on from.
+    /// The base that the conversation continues from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
-    /// What the run starts from.
+    /// Input of the run.
     pub input: RunInput,
     /// The messages that stand before the conversation: the rendered instructions and worked examples.
     pub prompt: Arc<Vec<Arc<Message>>>,
@@ -123,8 +123,8 @@ pub struct RunStarted {
     /// The seals of the tools: what approvals are bound to beside the tools' descriptions. `None`: nothing is sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seals: Option<Arc<Seals>>,
-    /// The span that tells of the run, where somebody watches: W3C Trace Context's `traceparent`. Of no consequence for
-    /// what the run does; a take-over in another process goes on with the same trace.
+    /// Span of the run for tracing, as W3C Trace Context's `traceparent`. It does not affect the run; a take-over in another
+    /// process continues the same trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Text>,
 }
@@ -132,16 +132,16 @@ pub struct RunStarted {
 /// See [`Fact::RunResumed`](crate::Fact::RunResumed).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
-    /// Who took the run over.
+    /// Identity of the new holder.
     pub holder: Text,
     /// The lease's fencing number.
     pub epoch: u64,
-    /// By how many milliseconds the clock that took the run over lay behind the run's latest time: it was set back since, or
-    /// the one before was ahead. The run goes on from its latest time. `None`: no more than
+    /// Milliseconds by which the new holder's clock lags behind the run's latest time: it was set back, or the previous
+    /// holder's clock was ahead. The run continues from its latest time. `None`: no more than
     /// [`CLOCK_JUMP_MS`](crate::event::CLOCK_JUMP_MS).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_behind_ms: Option<crate::ids::Millis>,
-    /// Who let the run go on.
+    /// The authority that resumed the run.
     #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
     pub by: ResumedBy,
 }

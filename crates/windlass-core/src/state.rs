@@ -54,11 +54,11 @@ pub struct State {
     pub(crate) ledger: Ledger,
     pub(crate) questions: Questions,
     pub(crate) ending: Ending,
-    /// The base, until the start says what of it goes on.
+    /// The base, until the start selects the parts that continue.
     pub(crate) below: Option<Arc<State>>,
 }
 
-/// Where a run stands within its loop.
+/// Phase of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Phase {
     /// Nothing has happened yet.
@@ -78,7 +78,7 @@ pub(crate) enum Phase {
 /// The state of a run as a whole, as listings show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// There is work to do, whether or not somebody drives the run.
+    /// Work is left, whether or not the run has a driver.
     Running,
     /// It waits for a person, a peer or a timer.
     Suspended,
@@ -249,7 +249,7 @@ impl State {
     }
 
     /// The state of the run as a whole: running, suspended or ended.
-    pub fn standing(&self) -> RunState {
+    pub fn run_state(&self) -> RunState {
         if let Some(end) = self.ended() {
             return RunState::Ended(end.status);
         }
@@ -287,7 +287,7 @@ impl State {
         Some(Request { model, purpose: ask.purpose, turn: ask.turn })
     }
 
-    /// How calls go to the model that is asked now, or will be next, and come from it.
+    /// The wire of the current or next model.
     pub fn wire(&self) -> Wire {
         let asked = self.turns_ask().filter(|ask| ask.retry_at.is_none()).map_or(0, |ask| ask.model);
         self.setup
@@ -318,7 +318,7 @@ impl State {
         hex(&hash.finalize())
     }
 
-    /// What a run takes over that goes on where this one was cut by a limit.
+    /// Usage that a run carries over when it continues this one after a limit.
     pub fn carried(&self) -> Carried {
         let (usage, cost, reserved) = self.ledger.carried_on();
         Carried {
@@ -368,7 +368,7 @@ impl State {
 pub struct Request<'s> {
     /// The model and its settings.
     pub model: &'s ModelChoice,
-    /// What the call is for.
+    /// Purpose of the call.
     pub purpose: Purpose,
     /// The turn's number.
     pub turn: u32,

@@ -1,13 +1,13 @@
 //! Counts what a reader of foreign text looks at.
 //!
-//! Replies, tool results, files and requests come from others, so a reader's cost must be linear in its input whatever
-//! the input means. Each such reader has a [`Steps`]: every byte that it looks at, and every byte or value that it
-//! makes, is one step. Tests compare the count of an input with that of one twice as long ([`doubling`]); they count
-//! steps and not time, so they hold on a busy machine too.
+//! Replies, tool results, files and requests are untrusted, so a reader's cost must be linear in its input. Each reader has a
+//! [`Steps`] counter: every byte that it reads and every byte or value that it produces is one step. Tests compare the count
+//! for an input with the count for one twice as long ([`doubling`]); they count steps instead of time, so they also hold on a
+//! busy machine.
 
 use std::cell::Cell;
 
-/// How much more an input of twice the length may cost.
+/// Maximum growth of the cost when the input's length doubles.
 const MOST_GROWTH: f64 = 2.5;
 /// The steps that do not depend on the length: a look at the first byte, an empty list.
 const FIXED_STEPS: u64 = 64;
@@ -64,12 +64,12 @@ impl<'t, 's> Scan<'t, 's> {
         self.steps
     }
 
-    /// What has not been read.
+    /// The unread rest.
     pub(crate) fn rest(&self) -> &'t str {
         self.rest
     }
 
-    /// What was read since this was what had not been read.
+    /// The text read since `before` was the rest.
     pub(crate) fn since(&self, before: &'t str) -> &'t str {
         before.get(..before.len().saturating_sub(self.rest.len())).unwrap_or_default()
     }
@@ -100,7 +100,7 @@ impl<'t, 's> Scan<'t, 's> {
         self.pass_while(char::is_whitespace);
     }
 
-    /// Passes over that text, if it is what comes next.
+    /// Consumes `wanted` if it comes next.
     pub(crate) fn take(&mut self, wanted: &str) -> bool {
         self.steps.add(wanted.len());
         let rest = self.rest.strip_prefix(wanted);
@@ -108,8 +108,7 @@ impl<'t, 's> Scan<'t, 's> {
         rest.is_some()
     }
 
-    /// What stands before the next place of that text; goes on behind it. `None`: it does not come, and nothing is
-    /// passed over.
+    /// Returns the text before the next `wanted` and consumes both. `None`: `wanted` does not occur, and nothing is consumed.
     pub(crate) fn until(&mut self, wanted: &str) -> Option<&'t str> {
         let Some((before, after)) = self.rest.split_once(wanted) else {
             self.steps.add(self.rest.len());

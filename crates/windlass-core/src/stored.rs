@@ -21,11 +21,11 @@ pub const SPILL_BYTES: u64 = 65_536;
 pub const READ_RESULT: &str = "read_result";
 /// The most bytes that one call of [`READ_RESULT`] gives.
 pub const READ_MOST: u64 = 32_768;
-/// How many bytes one call of [`READ_RESULT`] gives where it does not say.
+/// Default number of bytes that a [`READ_RESULT`] call returns.
 pub const READ_USUAL: u64 = 8_192;
 /// The most bytes of a payload's beginning that stand in its place, and the most of its end.
 const SHOWN: u64 = 4_096;
-/// How many digits of the digest make a handle: 64 bits, within one conversation.
+/// Number of digest digits in a handle: 64 bits, unique within one conversation.
 const HANDLE_DIGITS: usize = 16;
 
 /// A payload that was stored first and goes through the core by name only.
@@ -33,7 +33,7 @@ const HANDLE_DIGITS: usize = 16;
 pub struct Ref {
     /// SHA-256 of the bytes, in lower-case hexadecimal.
     pub sha256: Text,
-    /// How many bytes there are.
+    /// Length in bytes.
     pub bytes: u64,
     /// The beginning, as models see it.
     pub head: Text,
@@ -42,13 +42,13 @@ pub struct Ref {
 }
 
 impl Ref {
-    /// What stands for a text that is stored under that digest, where payloads above `spill_bytes` are stored.
+    /// Placeholder for a text that is stored under `sha256` because it exceeds `spill_bytes`.
     pub fn to_text(sha256: Text, text: &str, spill_bytes: u64) -> Self {
         let (head, tail) = ends(text, spill_bytes);
         Self { sha256, bytes: text.len() as u64, head: head.into(), tail: tail.into() }
     }
 
-    /// What stands for data that no model reads as text.
+    /// Placeholder for data that models cannot read as text.
     pub fn to_data(sha256: Text, bytes: u64) -> Self {
         Self { sha256, bytes, head: "".into(), tail: "".into() }
     }
@@ -70,7 +70,7 @@ impl Ref {
     }
 }
 
-/// The beginning and the end of a text that stand for it; whole characters.
+/// The beginning and end of a stored text that its placeholder shows, cut at character boundaries.
 fn ends(text: &str, spill_bytes: u64) -> (&str, &str) {
     let each = usize::try_from(SHOWN.min(spill_bytes / 2)).unwrap_or_default().min(text.len() / 2);
     let head = text.get(..text.floor_char_boundary(each)).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Content {
 }
 
 impl Message {
-    /// What was said or brought, where it may hold stored payloads.
+    /// Content of the fact that may hold stored payloads.
     pub fn content(&self) -> Option<&Content> {
         match self {
             Self::User { content } | Self::TaskDelegation { content } => Some(content),
@@ -148,7 +148,7 @@ impl Message {
 }
 
 impl Fact {
-    /// Which call this fact ends, and how.
+    /// The call that this fact ends, and its outcome.
     pub(crate) fn call_end(&self) -> Option<(&CallId, &CallOutcome)> {
         if let Self::CallFinished(finished) = self {
             Some((&finished.call, &finished.outcome))

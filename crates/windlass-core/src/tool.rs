@@ -1,4 +1,4 @@
-//! What the core knows of a tool: its description as data. Running it is the edge's work.
+//! Descriptions of tools, as data. The runtime runs them.
 
 pub use crate::discovery::{SEARCH_TOOLS, SEARCH_USUAL, found_tools, search_tools};
 pub use crate::reach::{BRANCH_ERROR, BRANCH_TOOL, PARENT_TOOL};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::ids::Text;
 use crate::schema::{Checker, SchemaFault, plain_schema};
 
-/// What running a tool twice would do; decides what happens to a call that had started when the process died.
+/// Effect of running a tool twice; decides what happens to a call that was running when the process died.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "effect")]
@@ -21,8 +21,8 @@ pub enum Effect {
     ReadOnly,
     /// A repeat with the same idempotency key has no further effect: may run again.
     Idempotent,
-    /// Each run has an effect of its own: after a crash its `check` settles it, else a person is asked. The default:
-    /// nobody has said that a repeat does no harm.
+    /// Each run has an effect of its own. After a crash its `check` settles the call, or else a person does. The default,
+    /// because a repeat is not known to be harmless.
     #[default]
     Once,
 }
@@ -59,11 +59,11 @@ impl ToolKind {
     }
 }
 
-/// How the arguments of a finish tool are the output.
+/// How the arguments of a finish tool form the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputForm {
-    /// There is no output.
+    /// No output.
     None,
     /// They are the output.
     Object,
@@ -81,21 +81,21 @@ pub const OUTPUT_FIELD: &str = "output";
 pub struct ToolSpec {
     /// The name that the model calls it by.
     pub name: Text,
-    /// What it does, for the model.
+    /// Description for the model.
     #[serde(default)]
     pub description: Text,
     /// JSON Schema 2020-12 of the arguments: an object.
     pub parameters: Arc<Value>,
-    /// What running it twice would do.
+    /// Effect of running it twice.
     #[serde(default)]
     pub effect: Effect,
     /// How a call is carried out.
     #[serde(default)]
     pub kind: ToolKind,
-    /// How long one try may take, in milliseconds; `None`: the agent's `timeouts.tool_ms`.
+    /// Timeout of one attempt, in milliseconds; `None`: the agent's `timeouts.tool_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How often a failed call is tried again; `None`: the policy's `retries`.
+    /// Maximum number of retries of a failed call; `None`: the policy's `retries`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
     /// Whether a person must allow each call, beside the policy's `approve` patterns.
@@ -110,10 +110,10 @@ pub struct ToolSpec {
     /// Whether it can be asked, after a crash, if a call of it happened (effect `once`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_check: bool,
-    /// What calls of it reach by name.
+    /// Targets that its calls reach by name.
     #[serde(default, skip_serializing_if = "is_none")]
     pub reaches: Arc<Vec<Self>>,
-    /// Where it comes from, for messages about clashing names: `builtin`, `command`, `mcp files`, ….
+    /// Source of the tool, for messages about name clashes: `builtin`, `command`, `mcp files`, ….
     #[serde(default)]
     pub origin: Text,
     /// The schema as it was taken in, made at the first use.
@@ -124,7 +124,7 @@ pub struct ToolSpec {
     before: Option<Arc<Checked>>,
 }
 
-/// What became of a schema when it was taken in.
+/// Result of compiling a schema.
 #[derive(Debug)]
 struct Checked {
     parameters: Arc<Value>,
@@ -220,7 +220,7 @@ impl ToolSpec {
         }
     }
 
-    /// What checks arguments: the schema is taken in at the first use, once for all clones that keep it.
+    /// Checker of the arguments. The schema is compiled at the first use, once for all clones.
     ///
     /// # Errors
     /// The schema is no JSON Schema, or costs too much.

@@ -1,4 +1,4 @@
-//! Characters that nobody sees, or that steer how others are drawn.
+//! Invisible characters and characters that change how others are displayed.
 
 /// Unicode's `Default_Ignorable_Code_Point`s, its format characters (`Cf`), and its separators of lines and paragraphs, in
 /// order. A test compares them with the Unicode tables of the pattern engine.
@@ -30,8 +30,8 @@ const UNSEEN: [(char, char); 25] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether nobody sees a character: it is to be ignored where it is not supported, formats others, or ends a line or
-/// paragraph. Control characters are not among them.
+/// Whether a character is invisible: default-ignorable, a format character, or a line or paragraph separator. Control
+/// characters are excluded.
 pub fn is_unseen(char: char) -> bool {
     let after = UNSEEN.partition_point(|(first, _)| *first <= char);
     after.checked_sub(1).and_then(|at| UNSEEN.get(at)).is_some_and(|(_, last)| char <= *last)

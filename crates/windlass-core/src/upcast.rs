@@ -13,7 +13,7 @@ use crate::event::Fact;
 /// Brings the body of a fact of that kind, or a cause ([`CAUSE`]), from one schema version to the next, in place.
 type Step = fn(kind: &str, body: &mut Value);
 
-/// What a step is told as the kind of a cause.
+/// Name under which an upcast step receives a cause.
 const CAUSE: &str = "Cause";
 
 /// The steps: the first one leads from version 1 to version 2, and so on.

@@ -30,30 +30,30 @@ views! {
     Full => full, "Everything.";
 }
 
-/// How a view is made.
+/// The functions of a view.
 pub(crate) struct Maker {
-    /// What a call sends.
+    /// Builds the request.
     pub(crate) view: fn(&State, &Ask) -> View,
-    /// [`View::bytes`] of what a call by that wire would send now, without making the view.
+    /// [`View::bytes`] of a request over that wire now, without building it.
     pub(crate) bytes: fn(&State, Wire) -> u64,
-    /// How its messages go on from one call to the next.
+    /// How its messages change from one call to the next.
     pub(crate) growth: Growth,
 }
 
-/// What is sent to a model. Cheap to clone: everything large is shared with the run's state.
+/// A request to a model. Cheap to clone: everything large is shared with the run's state.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The messages before the conversation: instructions and worked examples.
     pub prompt: Arc<Vec<Arc<Message>>>,
     /// The conversation as it goes out.
     pub messages: Messages,
-    /// All tools; those that are not `offered` are left out, and with [`ToolChoice::None`] all of them.
+    /// All tools. A request leaves out tools that are not `offered`, and every tool under [`ToolChoice::None`].
     pub tools: Arc<Vec<ToolSpec>>,
-    /// Which calls the model may make.
+    /// Calls that the model may make.
     pub choice: ToolChoice,
     /// The JSON Schema that a reply in text must fit.
     pub output_form: Option<Arc<Value>>,
-    /// Which messages carry a marker for the provider's cache, where its wire knows them.
+    /// Messages that carry a marker for the provider's cache, if its wire supports markers.
     pub cache_points: Vec<CachePoint>,
     /// Bytes of text in prompt and messages: the base of token estimates.
     pub bytes: u64,
@@ -66,7 +66,7 @@ pub struct Messages {
     wording: Option<Arc<Results>>,
 }
 
-/// How the messages of a run's views go on from one call to the next.
+/// How a run's views change from one call to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// The next view begins with the messages of this one, unless [`History::edits`] has grown.
@@ -97,7 +97,7 @@ impl Messages {
         Self { history: History::default(), ..self.clone() }
     }
 
-    /// How often they were edited: an edit makes messages anew that were there already.
+    /// Number of edits: an edit replaces earlier messages.
     pub fn edits(&self) -> u64 {
         self.history.edits()
     }
@@ -127,7 +127,7 @@ impl Messages {
         self.history.last()
     }
 
-    /// How many messages there are.
+    /// Number of messages.
     pub fn len(&self) -> usize {
         self.history.len()
     }
@@ -160,13 +160,13 @@ impl FromIterator<Arc<Message>> for Messages {
 }
 
 impl State {
-    /// What the model call of this action sends; `None`: no such call is going on.
+    /// The request of the model call with this action; `None`: no such call is in progress.
     pub fn view(&self, action: ActionId) -> Option<View> {
         let ask = self.asked(action)?;
         Some((self.maker(ask.purpose).view)(self, ask))
     }
 
-    /// How what the model call of this action sends goes on from one call to the next; `None`: no such call is going on.
+    /// How the request of this action's model call changes from one call to the next; `None`: no such call is in progress.
     pub fn growth(&self, action: ActionId) -> Option<Growth> {
         Some(self.maker(self.asked(action)?.purpose).growth)
     }

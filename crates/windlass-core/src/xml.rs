@@ -11,9 +11,9 @@ use crate::steps::Steps;
 
 mod shape;
 
-/// How many elements and texts a reply's XML may have.
+/// Maximum number of elements and texts in a reply's XML.
 const MOST_NODES: u32 = 100_000;
-/// How deep values may nest: beyond it they are written as JSON.
+/// Maximum nesting depth of values; deeper ones are written as JSON.
 const MOST_DEPTH: usize = 64;
 
 /// An object as XML under that root, indented by two blanks. `schema` gives descriptions and the order of fields.
@@ -196,7 +196,7 @@ fn escaped(text: &str, attribute: bool) -> String {
     if attribute { text.replace('"', "&quot;").replace('\n', "&#10;") } else { text }
 }
 
-/// What a model is to fill in: one element a field, with its description.
+/// The form that a model fills in: one element per field, with its description.
 pub fn xml_form(root: &str, schema: &Value) -> String {
     let properties = resolved(schema, schema).get("properties").and_then(Value::as_object);
     let lines = properties.into_iter().flatten().map(|(key, field)| {
@@ -351,7 +351,7 @@ fn choice(text: &str, schema: Option<&Value>) -> Value {
         .unwrap_or_else(|| text.into())
 }
 
-/// The markup within an element, as it stands in the source.
+/// The markup within an element, verbatim.
 fn inner(node: Node<'_, '_>) -> String {
     let source = node.document().input_text();
     let start = node.first_child().map_or(0, |child| child.range().start);

@@ -17,13 +17,13 @@ use crate::life::{Ending, Life, Lived, PATIENCE, killed_half_way, reference, und
 use crate::page::Matrix;
 use crate::scene::Scene;
 
-/// How many trials go on side by side.
+/// Number of concurrent trials.
 const SIDE_BY_SIDE: usize = 2;
 /// The files that a run writes, beneath its data folder.
 const FILES: [&str; 4] = ["log.db", "log.db-wal", "log.db-shm", "agents.json"];
 /// The system calls that change them.
 const CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,fallocate,rename,unlink";
-/// Those among them that need room.
+/// The system calls among them that need disk space.
 const NEED_ROOM: [&str; 5] = ["openat", "write", "pwrite64", "fallocate", "rename"];
 
 /// A fault that strace can bring about.
@@ -52,7 +52,7 @@ impl Fault {
     }
 }
 
-/// Which process of a run is disturbed.
+/// The process of a run that is disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// `windlass run`, from no log at all to the end.
@@ -278,7 +278,7 @@ fn at(error: HarnessError, trial: &Trial) -> HarnessError {
     }
 }
 
-/// What a process said at its end, without what differs from one run to the next.
+/// A process's final output, without parts that differ between runs.
 pub(crate) fn said(home: &Home, end: &windlass_testing::ProcessEnd) -> String {
     if end.killed {
         return "the process dies".to_owned();

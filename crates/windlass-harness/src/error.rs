@@ -1,18 +1,18 @@
-//! What can go wrong in the harness, the most important of all: a promise that was broken.
+//! Errors of the harness, above all a broken promise.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// What can go wrong.
+/// An error of the harness.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HarnessError {
     /// A promise of Windlass was broken.
     #[error("{place}: {breach}")]
     Broken {
-        /// What was going on.
+        /// The step in progress.
         place: String,
         /// What was expected and what was found.
         breach: String,
@@ -22,20 +22,20 @@ pub enum HarnessError {
     /// The operating system refused something.
     #[error("cannot {what}")]
     System {
-        /// What.
+        /// The missing thing.
         what: String,
         /// Why.
         #[source]
         source: io::Error,
     },
     /// The binary under test is not there.
-    #[error("there is no windlass at {path}")]
+    #[error("no windlass binary at {path}")]
     NoWindlass {
         /// Where it was looked for.
         path: PathBuf,
     },
     /// A program that a part needs is not installed.
-    #[error("`{program}` cannot be run")]
+    #[error("cannot run `{program}`")]
     NoProgram {
         /// The program.
         program: &'static str,
@@ -44,13 +44,13 @@ pub enum HarnessError {
         source: io::Error,
     },
     /// A file system cannot be mounted here.
-    #[error("a file system of its own cannot be mounted here: {why}")]
+    #[error("cannot mount a separate file system here: {why}")]
     NoMount {
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// The committed page does not say what was seen.
-    #[error("{path} does not say what was seen:\n{difference}")]
+    #[error("{path} differs from the results:\n{difference}")]
     Stale {
         /// The page.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum HarnessError {
         difference: String,
     },
     /// The conversations that runs are taken from cannot be read.
-    #[error("the scripted conversations in {path} cannot be used: {why}")]
+    #[error("cannot use the scripted conversations in {path}: {why}")]
     BadFixtures {
         /// The file.
         path: PathBuf,
@@ -81,7 +81,7 @@ impl HarnessError {
         }
     }
 
-    /// What to do about it.
+    /// Advice.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Broken { kept, .. } => Some(format!(

@@ -1,4 +1,4 @@
-//! What the harness stands on: the binary, a folder for homes, and one model server a scene.
+//! The harness's environment: the binary, a folder for homes, and one model server per scene.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::error::HarnessError;
 use crate::mock::Mock;
 use crate::scene::Scene;
 
-/// Where memory stands in for a disk: nothing here is about power cuts, and it is fast.
+/// A file system in memory, used in place of a disk: these tests are not about power cuts, and it is fast.
 const MEMORY: &str = "/dev/shm";
 
 /// The binary under test and a folder for homes. The folder goes with it.
@@ -67,7 +67,7 @@ impl Ground {
         self.servers.iter().find(|(of, _)| *of == scene).map_or("", |(_, mock)| mock.url())
     }
 
-    /// Leaves the folder where it is, for somebody to look at.
+    /// Keeps the folder for inspection.
     pub fn keep(&mut self) {
         self.folder.disable_cleanup(true);
     }

@@ -12,10 +12,10 @@ use crate::ground::Ground;
 use crate::look::{self, Look};
 use crate::scene::{INPUT, Scene};
 
-/// How long what a killed process left running may go on: far longer than any tool of the scenes takes.
+/// Maximum time that work left by a killed process may go on: far longer than any tool of the scenes takes.
 const LEFT_BEHIND: Duration = Duration::from_secs(20);
 
-/// What a tool wrote down when it did its work.
+/// A tool's record of its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The tool.
@@ -39,7 +39,7 @@ pub struct Home {
     scene: Scene,
 }
 
-/// What a process is asked to do next.
+/// Next task of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `windlass run`.
@@ -89,7 +89,7 @@ impl Home {
         self.data.join("log.db")
     }
 
-    /// What is played here.
+    /// The scene.
     pub fn scene(&self) -> Scene {
         self.scene
     }
@@ -122,11 +122,11 @@ impl Home {
         command
     }
 
-    /// The log as it stands, read from a copy: the one under test stays as the last process left it. `None`: no run is
-    /// in it yet.
+    /// The current log, read from a copy, so that the one under test stays as the last process left it. `None`: it holds no run
+    /// yet.
     ///
     /// # Errors
-    /// The copy cannot be made, or the log cannot be opened or folded: that is what must not happen.
+    /// The copy cannot be made, or the log cannot be opened or folded, which is a failure.
     pub fn look(&self) -> Result<Option<Look>, HarnessError> {
         let copy = self.folder.join("look");
         fs::create_dir_all(&copy).map_err(HarnessError::file("make", &copy))?;
@@ -167,7 +167,7 @@ impl Home {
         lines.ok_or_else(|| self.broken("reading the receipts", text))
     }
 
-    /// How often each tool has done its work, by name and argument.
+    /// Number of effects of each tool, by name and argument.
     ///
     /// # Errors
     /// As for [`Home::receipts`].
@@ -182,7 +182,7 @@ impl Home {
     /// Waits until nothing that a process of this home started is alive.
     ///
     /// # Errors
-    /// Something goes on for longer than any tool takes.
+    /// A process runs for longer than any tool takes.
     pub fn settle(&self) -> Result<(), HarnessError> {
         let begun = Instant::now();
         while self.anybody() {

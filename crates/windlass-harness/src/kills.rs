@@ -16,9 +16,9 @@ use crate::home::{Home, Step};
 use crate::life::{Ending, Life, Lived, PATIENCE, Story, reference};
 use crate::scene::Scene;
 
-/// How many runs go on side by side.
+/// Number of concurrent runs.
 const SIDE_BY_SIDE: usize = 2;
-/// How much longer than an undisturbed process the latest kill comes, in percent.
+/// Time of the latest kill, in percent of the duration of an undisturbed process.
 const LATEST_PERCENT: u64 = 110;
 /// By how much later the latest kill comes with each process of a run, in percent: on a machine that has become busy
 /// since, a run must come to its end too.
@@ -26,31 +26,31 @@ const LATER_PERCENT: u64 = 5;
 /// After how many kills a word is said about how far it has come.
 const WORD_EVERY: u64 = 1_000;
 
-/// How many kills, and from which seed.
+/// Number of kills, and the seed.
 #[derive(Clone, Copy, Debug)]
 pub struct KillPlan {
     /// Stop after so many kills.
     pub count: u64,
     /// Stop after that time.
     pub time: Option<Duration>,
-    /// What moments are drawn from.
+    /// Seed for the times.
     pub seed: u64,
 }
 
-/// What came of it.
+/// Result of the kills.
 #[derive(Clone, Debug, Default)]
 pub struct KillReport {
-    /// How many runs were brought to their end.
+    /// Number of runs driven to their end.
     pub runs: u64,
-    /// How many processes they took.
+    /// Number of processes that they took.
     pub processes: u64,
-    /// How many of those were killed.
+    /// Number of processes killed.
     pub kills: u64,
-    /// How many runs had a doubt that a person was asked about.
+    /// Number of runs with a doubt that a person was asked about.
     pub doubts: u64,
     /// The last durable event at each kill, and how often it was that.
     pub killed_after: BTreeMap<&'static str, u64>,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
 }
 
@@ -92,7 +92,7 @@ struct Part {
     longest: Duration,
 }
 
-/// Kills until the plan is fulfilled; every run is brought to its end.
+/// Kills processes until the plan is fulfilled; drives every run to its end.
 ///
 /// # Errors
 /// A promise was broken.

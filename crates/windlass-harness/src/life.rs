@@ -16,14 +16,14 @@ use crate::look::Look;
 use crate::scene::Scene;
 use crate::sound;
 
-/// How many processes a run may take. One that is killed at random for so long makes no progress.
+/// Maximum number of processes of a run. A run killed at random this often makes no progress.
 const MOST_PROCESSES: u32 = 400;
-/// How long one process may take: far more than it needs.
+/// Timeout of one process: far more than it needs.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
-/// The exit codes of a run that ended well, or that waits for somebody.
+/// The exit codes of a run that ended well or is suspended.
 const WELL: [i32; 2] = [0, 75];
 
-/// How a run ended: what every interrupted run of the same scene must come to.
+/// End of a run: every interrupted run of the same scene must end the same way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ending {
     /// Its status.
@@ -32,7 +32,7 @@ pub struct Ending {
     pub text: Option<String>,
     /// Its whole conversation.
     pub conversation: Value,
-    /// How many runs it and its family are.
+    /// Number of runs, its family included.
     pub runs: usize,
 }
 
@@ -52,19 +52,19 @@ impl Ending {
 /// What happened on the way.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
-    /// How many processes there were.
+    /// Number of processes.
     pub processes: u32,
-    /// How many of them were killed.
+    /// Number of processes killed.
     pub kills: u32,
     /// The kinds of questions that a person was asked.
     pub asked: BTreeSet<&'static str>,
     /// The kind of the last durable event at each kill, and how often it was that.
     pub killed_after: BTreeMap<&'static str, u64>,
-    /// What processes that were not killed said last when they failed: exit code and first line.
+    /// Last output of failed processes that were not killed: exit code and first line.
     pub failures: BTreeSet<(i32, String)>,
 }
 
-/// How one process was let go.
+/// Result of one process.
 #[derive(Debug)]
 pub struct Lived {
     /// How it ended.
@@ -98,7 +98,7 @@ pub(crate) fn killed_half_way(home: &Home, step: &Step) -> io::Result<Lived> {
     Ok(Lived { end, troubled: false })
 }
 
-/// How a scene ends when nothing happens to it.
+/// End of an undisturbed scene.
 ///
 /// # Errors
 /// It does not end well.
@@ -207,7 +207,7 @@ impl<'h> Life<'h> {
         }
     }
 
-    /// What comes next for the run.
+    /// Next step for the run.
     fn step(&mut self) -> Result<Step, HarnessError> {
         let Some(look) = &self.before else { return Ok(Step::Run) };
         // An answer that waits in the inbox was given already.
@@ -241,7 +241,7 @@ impl<'h> Life<'h> {
         match (question.kind, call) {
             (QuestionKind::Approval, Some(_)) => Ok(vec!["approve".to_owned()]),
             (QuestionKind::Outcome, Some(call)) => {
-                // Whoever asked has made sure that nothing of the call is alive any more.
+                // The caller has made sure that no process of the call is alive.
                 let (run, call) = (look.run.to_string(), call.call.id.as_str());
                 let mut receipts = self.home.receipts()?.into_iter();
                 let receipt = receipts.find(|receipt| receipt.run == run && receipt.call == call);

@@ -1,4 +1,4 @@
-//! What a log says: read whole, folded whole.
+//! Reads and folds a complete log.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use windlass_core::{Event, Fact, RunId, State, evolve};
 use windlass_runtime::{in_full, load};
 use windlass_store::{Batch, Inbox, Index, Log, RunFilter, RunSummary, SqliteLog, SqliteOptions};
 
-/// How many runs a log of the harness has at most.
+/// Maximum number of runs in a log of the harness.
 const RUNS: usize = 1_000;
 
 /// A run as its log has it.
@@ -18,7 +18,7 @@ pub struct Look {
     pub batches: Vec<Batch>,
     /// Their fold.
     pub state: State,
-    /// How many inputs wait in its inbox.
+    /// Number of inputs in its inbox.
     pub posts: usize,
     /// The runs that it, or one of these, handed tasks to.
     pub family: Vec<Look>,
@@ -111,12 +111,12 @@ fn whole(look: &Look, line: &RunSummary) -> Result<(), String> {
     if !based && look.events().fold(State::new(look.run), evolve) != look.state {
         return Err("the fold of the events is another state than the one that was loaded".to_owned());
     }
-    let name = if let windlass_core::RunState::Ended(status) = look.state.standing() {
+    let name = if let windlass_core::RunState::Ended(status) = look.state.run_state() {
         status.name()
     } else {
         "running or suspended"
     };
-    let listed = line.standing.name();
+    let listed = line.run_state.name();
     let fits = listed == name || !look.state.is_finished() && matches!(listed, "running" | "suspended");
     if fits { Ok(()) } else { Err(format!("the run is listed as {listed}, its fold is {name}")) }
 }

@@ -33,7 +33,7 @@ struct Common {
     /// The binary under test [default: the one beside this]
     #[arg(long, value_name = "FILE", global = true)]
     windlass: Option<PathBuf>,
-    /// Where homes are made [default: /dev/shm, else the temporary folder]
+    /// Folder for homes [default: /dev/shm, else the temporary folder]
     #[arg(long, value_name = "FOLDER", global = true)]
     folder: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ struct KillArgs {
     /// Stop after so many seconds
     #[arg(long)]
     seconds: Option<u64>,
-    /// What the moments are drawn from
+    /// Seed for the moments
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -90,10 +90,10 @@ struct PrefixArgs {
 
 #[derive(Debug, Args)]
 struct PowerArgs {
-    /// How many ways to lose what was not synced are tried at each moment
+    /// Number of ways to lose unsynced writes that are tried at each moment
     #[arg(long, default_value_t = 4)]
     variants: u64,
-    /// What is lost is drawn from this
+    /// Seed for the losses
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -113,10 +113,10 @@ struct MatrixArgs {
     /// Write the page instead of comparing with it
     #[arg(long)]
     write: bool,
-    /// How long to kill at random times, in seconds
+    /// Duration of random kills, in seconds
     #[arg(long, default_value_t = 120)]
     kill_seconds: u64,
-    /// What the moments are drawn from
+    /// Seed for the moments
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::scene::Kind;
 
-/// How long a connection may be silent, in milliseconds: far more than a live client needs.
+/// Maximum silence of a connection, in milliseconds: far more than a live client needs.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How long a request may be, in bytes.
+/// Maximum length of a request, in bytes.
 const LONGEST_REQUEST: u64 = 64 * 1024 * 1024;
-/// What stands before the number of a part in a task.
+/// Prefix of a part's number in a task.
 const PART: &str = "part ";
 /// In how many pieces a text is streamed.
 const PIECES: usize = 4;
@@ -31,18 +31,18 @@ pub enum Reply {
     Results,
 }
 
-/// How far a conversation has come, and whose it is.
+/// Progress of a conversation, and its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The model that is asked: each agent of a family has one of its own.
     pub model: &'a str,
     /// The part of the work that the conversation is about, as its task says (`part 3`); 0 if none is named.
     pub part: u32,
-    /// How many tool results the model was told.
+    /// Number of tool results in the conversation.
     pub results: usize,
 }
 
-/// What the model replies.
+/// The model's reply for a conversation.
 pub type Script = fn(asked: &Asked<'_>) -> Reply;
 
 /// A running model server. It ends with the process.

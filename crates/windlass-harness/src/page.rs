@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::HarnessError;
 
-/// What was seen: fault and place, then all that came of it.
+/// Results: by fault and place, the outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matrix {
     rows: BTreeMap<(String, String), Outcome>,
@@ -33,7 +33,7 @@ doubt that was asked. Nothing was doubled.
 
 ";
 
-/// What follows the table. No harness plays it: its rows name the tests that hold them.
+/// Text after the table. The harness does not play these rows; they name the tests that cover them.
 const ATTACKERS: &str = include_str!("attackers.md");
 
 impl Matrix {
@@ -53,7 +53,7 @@ impl Matrix {
         }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -19,9 +19,9 @@ use crate::windows::WAITING;
 
 /// The files that must come through. The index in shared memory is made anew after each crash.
 const FILES: [&str; 2] = ["log.db", "log.db-wal"];
-/// What a disk writes at once, in bytes: of an unsynced write any number of these may have arrived.
+/// Size of an atomic disk write, in bytes: of an unsynced write, any number of sectors may have arrived.
 const SECTOR: usize = 512;
-/// How much of each write is recorded, in bytes: more than a page.
+/// Maximum number of bytes recorded of each write: more than a page.
 const RECORDED: usize = 70_000;
 
 /// Something that the binary did.
@@ -83,7 +83,7 @@ pub fn power(ground: &Ground, variants: u64, seed: u64) -> Result<u64, HarnessEr
     Ok(cuts)
 }
 
-/// How many attempts at calls a run has started.
+/// Number of started attempts at calls of a run.
 fn started(look: &Look) -> usize {
     look.events().filter(|event| matches!(event.fact, Fact::CallStarted(_))).count()
 }
@@ -152,7 +152,7 @@ fn left(deeds: &[Deed], chance: &mut Chance) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// How much of an unsynced write has arrived: nothing, all of it, or some sectors.
+/// Number of bytes of an unsynced write that have arrived: none, all, or some sectors.
 fn arrived(length: usize, chance: &mut Chance) -> usize {
     match chance.below(3) {
         0 => 0,
@@ -161,11 +161,10 @@ fn arrived(length: usize, chance: &mut Chance) -> usize {
     }
 }
 
-/// What a record tells, in its order. A call that others interrupt stands in two lines: a write counts from its first
-/// line, a sync from its second one, where it has come back, and a start from its first line if its second one says that
-/// it worked.
+/// Parses a trace into deeds, in order. An interrupted call takes two lines: a write counts from its first line, a sync from
+/// its second one, when it has returned, and a start from its first line if its second one reports success.
 fn deeds(trace: &str) -> Vec<Deed> {
-    /// What a thread's interrupted call was: a sync that is to come, or a start that may be struck out, by its place.
+    /// A thread's interrupted call: a sync that may follow, or a start that may be struck out, by its place.
     enum Open {
         Sync(Deed),
         Start(usize),

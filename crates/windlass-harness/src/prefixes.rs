@@ -18,14 +18,14 @@ use crate::life::{Life, undisturbed};
 use crate::look::{self, Look};
 use crate::scene::Scene;
 
-/// How many lengths are tried side by side.
+/// Number of lengths tried concurrently.
 const SIDE_BY_SIDE: usize = 2;
 /// The header of a write-ahead file, and of each of its frames, in bytes (SQLite, "WAL-mode File Format", 1).
 const HEADER: u64 = 32;
 /// A frame: its header and a page of 4 KiB.
 const FRAME: u64 = 24 + 4096;
 
-/// Which lengths of a file are tried.
+/// Lengths of a file that are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
     /// Every one.
@@ -51,7 +51,7 @@ impl Lengths {
 /// A database file with its write-ahead file, as they stood at one moment.
 #[derive(Debug)]
 pub struct Files {
-    /// Where they come from, in words.
+    /// Source of the lengths, in words.
     pub name: String,
     /// The database.
     pub database: Vec<u8>,
@@ -126,7 +126,7 @@ fn at(file: &Path, files: &Files, length: u64) -> Result<Vec<Look>, HarnessError
     write(file, &files.database)?;
     write(&side_file(file), ahead)?;
     look::all(file).map_err(|breach| {
-        // As it was before it was opened, for whoever looks into it.
+        // The state before it was opened, for inspection.
         let _kept = write(file, &files.database).and_then(|()| write(&side_file(file), ahead));
         broken(files, length, breach, file)
     })
@@ -137,7 +137,7 @@ fn broken(files: &Files, length: u64, breach: String, file: &Path) -> HarnessErr
     HarnessError::Broken { place, breach, kept: file.to_owned() }
 }
 
-/// Each run is a beginning of what it was in the end.
+/// Each run is a prefix of its final log.
 fn begins(runs: &[Look], whole: &[Look]) -> Result<(), String> {
     for look in runs {
         let full = whole.iter().find(|full| full.run == look.run);
@@ -154,7 +154,7 @@ fn begins(runs: &[Look], whole: &[Look]) -> Result<(), String> {
 pub fn played(ground: &Ground, scene: Scene) -> Result<Files, HarnessError> {
     let home = Home::new(ground, scene, &format!("prefixes-{}", scene.name()))?;
     let opened = |breach| home.broken("opening the log", breach);
-    // As long as somebody has the log open, nothing is moved out of the write-ahead file.
+    // While a process has the log open, nothing is moved out of the write-ahead file.
     let open = SqliteLog::open(home.log()).map_err(|error| opened(in_full(&error)))?;
     Life::of(&home).play(&mut undisturbed)?;
     let files = Files::read(format!("scene {}", scene.name()), &home.log())?;
@@ -220,14 +220,14 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
     let mut held = true;
     for batch in batches {
         state = batch.events.iter().fold(state, evolve);
-        let standing = match state.ended() {
+        let run_state = match state.ended() {
             Some(end) => RunState::Ended(end.status),
             None => RunState::Running,
         };
         if !held {
             fence = log.acquire(run, &fence.holder).await.map_err(|error| in_full(&error))?;
         }
-        held = standing == RunState::Running;
+        held = run_state == RunState::Running;
         let append = Append {
             run,
             expected: batch.first - 1,
@@ -235,7 +235,7 @@ async fn store(log: &SqliteLog, run: windlass_core::RunId, batches: &[Batch]) ->
             cause: batch.cause.clone(),
             fence: fence.clone(),
             uses: None,
-            standing,
+            run_state,
         };
         log.append(append).await.map_err(|error| in_full(&error))?;
     }

@@ -1,11 +1,11 @@
-//! What is played: an agent whose tools leave receipts, and a model that follows a script.
+//! The scenes: an agent whose tools leave receipts, and a model that follows a script.
 
 use std::io;
 use std::path::Path;
 
 use crate::mock::{Asked, Reply, Script, ScriptedCall};
 
-/// What the agent is told.
+/// Input of the agent.
 pub const INPUT: &str = "Do what the script says.";
 
 /// A tool by what repeating it would do.
@@ -71,7 +71,7 @@ impl Scene {
         }
     }
 
-    /// What the model says.
+    /// The model's script.
     pub(crate) fn script(self) -> Script {
         match self {
             Self::Tools => tools,
@@ -130,7 +130,7 @@ fn one(asked: &Asked<'_>, tool: &'static str) -> Reply {
     if asked.results == 0 { calls(&[(tool, 1)]) } else { Reply::Results }
 }
 
-/// How many numbers each part of a family's work has for its calls.
+/// Number of calls reserved for each part of a family's work.
 const NUMBERS: u32 = 10;
 
 fn family(asked: &Asked<'_>) -> Reply {
@@ -147,16 +147,15 @@ fn family(asked: &Asked<'_>) -> Reply {
     }
 }
 
-/// How many results of [`Scene::Pages`] there are.
+/// Number of results in [`Scene::Pages`].
 const PAGES: usize = 84;
 
 fn pages(asked: &Asked<'_>) -> Reply {
     if asked.results < PAGES { calls(&[("page", asked.results as u32 + 1)]) } else { Reply::Results }
 }
 
-/// The effect is one line in `receipts`, written with one write: it is there or not.
-/// Whoever wants to kill a run half-way puts `hold` there: `pay` then waits without an effect, and gives up once `killed` is
-/// there too.
+/// The effect is one line in `receipts`, written with one write: it happens completely or not at all. To kill a run half-way, a
+/// test creates `hold` there: `pay` then waits without an effect, and gives up once `killed` is there, too.
 const TOOL: &str = r#"if [ "$1" = pay ]; then
   while [ -e hold ]; do : > begun; [ -e killed ] && exit 1; sleep 0.005; done
 fi

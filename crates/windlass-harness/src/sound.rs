@@ -1,4 +1,4 @@
-//! What must hold each time: nothing lost, nothing repeated, no doubt unasked.
+//! Invariants checked each time: nothing lost, nothing repeated, no doubt unasked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::home::Receipt;
 use crate::look::Look;
 use crate::scene::Kind;
 
-/// What was seen before is still there, at the beginning, with the same boundaries.
+/// The earlier events are still the beginning of the log, with the same boundaries.
 ///
 /// # Errors
 /// Says what is missing or different.
@@ -40,7 +40,7 @@ struct Told {
     attempt: Attempt,
 }
 
-/// What the events tell of a call since it started last.
+/// Events of a call since its last start.
 #[derive(Clone, Debug, Default)]
 struct Attempt {
     /// It was on its way when a process died.

@@ -21,17 +21,17 @@ use crate::page::Matrix;
 use crate::scene::Scene;
 use crate::sound;
 
-/// How long a process is held up within `execve`, in microseconds: longer than a take-over takes.
+/// Delay of a process within `execve`, in microseconds: longer than a take-over takes.
 const EXEC_DELAY_US: u32 = 1_500_000;
-/// How long each write is held up, in microseconds: longer than a look takes.
+/// Delay of each write, in microseconds: longer than a look takes.
 const WRITE_DELAY_US: u32 = 100_000;
-/// How long to wait between two looks.
+/// Interval between two looks.
 const LOOK: Duration = Duration::from_micros(500);
-/// How long a process stands still before it counts as held up, and does not just begin a system call.
+/// Time without progress after which a process counts as delayed, and not only as starting a system call.
 const STILL: Duration = Duration::from_millis(20);
-/// How often a window is tried that was missed.
+/// Maximum number of tries for a missed window.
 const TRIES: u32 = 5;
-/// What the shell shows that a tool's start waits in: the beginning of its script.
+/// The script's beginning, by which a waiting tool's start is recognized.
 pub(crate) const WAITING: &str = "IFS= read -r _ ";
 
 /// A moment between the decision to start a tool and the tool.
@@ -67,7 +67,7 @@ impl Window {
         if self == Self::Lease { "the process ends without starting it" } else { "the process dies" }
     }
 
-    /// What strace holds up.
+    /// strace's options for the delay.
     fn injection(self) -> [String; 2] {
         match self {
             Self::Fork | Self::Lease => held("execve", EXEC_DELAY_US, ":when=1"),
@@ -260,7 +260,7 @@ fn woken(home: &Home, mut first: First) -> Result<(), HarnessError> {
     }
 }
 
-/// What was held up has changed nothing: neither the log nor the world.
+/// The delayed process has changed neither the log nor the world.
 fn nothing_since(home: &Home, ending: &Ending) -> Result<(), HarnessError> {
     let look = home.look()?;
     let finished =

@@ -23,7 +23,7 @@ pub(crate) fn tool(options: TokenStream, function: TokenStream) -> Result<TokenS
 struct Made {
     options: Options,
     parameters: Vec<Parameter>,
-    /// Where the code finds its own needs.
+    /// Path to the support code.
     private: TokenStream,
     function: ItemFn,
 }
@@ -110,7 +110,7 @@ impl Made {
         });
         let description = documentation(&function.attrs);
         let properties = self.parameters.iter().filter_map(|parameter| property(parameter, private));
-        // Nobody knows what an undeclared effect is: a crash must not repeat it.
+        // An undeclared effect is unknown: a crash must not repeat it.
         let effect = options.effect.as_ref().map_or_else(
             || quote!(spec.effect = #private::Effect::Once;),
             |effect| quote!(spec.effect = #private::Effect::#effect;),
@@ -223,7 +223,7 @@ impl Made {
         reads
     }
 
-    /// What the function is called with.
+    /// Arguments of the call.
     fn passed(&self) -> Vec<TokenStream> {
         let pass = |(n, parameter): (usize, &Parameter)| {
             let variable = format_ident!("__a{n}");
@@ -264,7 +264,7 @@ fn property(parameter: &Parameter, private: &TokenStream) -> Option<TokenStream>
     })
 }
 
-/// `__returned`, whatever it is, as a `ToolResult`.
+/// `__returned`, of any type, as a `ToolResult`.
 fn convert(private: &TokenStream, value: &TokenStream) -> TokenStream {
     shape(
         private,

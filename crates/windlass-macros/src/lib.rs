@@ -55,7 +55,7 @@ use proc_macro::TokenStream;
 /// | argument | meaning |
 /// |---|---|
 /// | `name = "..."` | the name for the model; default: the function's |
-/// | `effect = "read_only"`, `"idempotent"` or `"once"` | what running it twice would do; default: `once`, since nobody knows |
+/// | `effect = "read_only"`, `"idempotent"` or `"once"` | effect of running it twice; default: `once`, because it is unknown |
 /// | `timeout_ms = 5000` | how long one try may take, in milliseconds; default: the agent's |
 /// | `retries = 2` | how often a failed call is tried again; default: the policy's |
 /// | `approve` | a person must allow each call |

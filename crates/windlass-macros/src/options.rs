@@ -8,7 +8,7 @@ use syn::{Error, Ident, LitInt, LitStr, Path, Result, Token};
 /// The names that the attribute knows, in the order of its documentation.
 const NAMES: &str = "name, effect, timeout_ms, retries, approve, poll, check, crate";
 
-/// What `#[tool(...)]` says.
+/// Options of `#[tool(...)]`.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
@@ -19,7 +19,7 @@ pub(crate) struct Options {
     pub(crate) approve: bool,
     pub(crate) poll: bool,
     pub(crate) check: Option<Path>,
-    /// Where windlass-tools is.
+    /// Path to windlass-tools.
     pub(crate) room: Option<Path>,
 }
 
@@ -87,12 +87,17 @@ impl Options {
             ("check", _) => return wrong("check = path::to::function"),
             ("crate", Value::Path(path)) => self.room = Some(path),
             ("crate", _) => return wrong("crate = ::windlass::tools"),
-            _ => return Err(Error::new(name.span(), format!("unknown argument `{key}`; known are {NAMES}"))),
+            _ => {
+                return Err(Error::new(
+                    name.span(),
+                    format!("unknown argument `{key}`; the known ones are {NAMES}"),
+                ));
+            }
         }
         Ok(())
     }
 
-    /// What no single argument can know.
+    /// Checks across several options.
     fn checked(self) -> Result<Self> {
         match &self.check {
             Some(check) if self.effect.as_ref().is_none_or(|effect| effect != "Once") => {
@@ -112,7 +117,7 @@ fn effect(text: &LitStr) -> Result<Ident> {
         "idempotent" => "Idempotent",
         "once" => "Once",
         other => {
-            let message = format!("unknown effect `{other}`; known are read_only, idempotent, once");
+            let message = format!("unknown effect `{other}`; the known ones are read_only, idempotent, once");
             return Err(Error::new(text.span(), message));
         }
     };

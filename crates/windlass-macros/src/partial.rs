@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Data, DeriveInput, Error, Field, Fields, Meta, Path, Result, Token};
 
-/// What of serde's attributes says how a field or struct is named; the others are about whole values.
+/// Serde attributes that name a field or struct; the others concern values.
 const NAMING: [&str; 3] = ["rename", "rename_all", "alias"];
 
 /// Rewrites `#[derive(Partial)]`.
@@ -71,7 +71,7 @@ fn naming(attributes: &[Attribute]) -> Result<Vec<TokenStream>> {
     Ok(kept)
 }
 
-/// Where windlass-runtime is: `#[partial(crate = path)]`.
+/// Path to windlass-runtime: `#[partial(crate = path)]`.
 fn room(attributes: &[Attribute]) -> Result<Option<Path>> {
     let mut room = None;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("partial")) {

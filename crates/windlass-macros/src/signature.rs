@@ -1,4 +1,4 @@
-//! What the function's signature says: its parameters, their documentation and defaults.
+//! The function's signature: its parameters, their documentation and defaults.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -25,7 +25,7 @@ pub(crate) struct Parameter {
     pub(crate) description: String,
 }
 
-/// What a parameter is for.
+/// Role of a parameter.
 pub(crate) enum Role {
     Required,
     /// `Option<T>`.

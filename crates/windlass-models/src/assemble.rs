@@ -45,7 +45,7 @@ struct OpenCall {
     brackets: Brackets,
 }
 
-/// Where calls stand, so that a piece finds its call without a look at all others.
+/// Index of calls, so that a piece finds its call without a search.
 #[derive(Clone, Debug, Default)]
 struct Places {
     /// The last call of an index.
@@ -56,7 +56,7 @@ struct Places {
     name: BTreeMap<Text, usize>,
 }
 
-/// What one piece says of a call, empty parts taken for absent ones.
+/// The part of a call in one piece; empty fields count as absent.
 #[derive(Clone, Copy)]
 struct Piece<'p> {
     index: Option<u32>,
@@ -90,7 +90,7 @@ impl Assembler {
         Self { max_reply_bytes, ..self }
     }
 
-    /// What was looked at so far, beside the bytes of the pieces themselves.
+    /// Number of steps so far, beside the bytes of the pieces themselves.
     pub fn steps(&self) -> u64 {
         self.steps.count()
     }
@@ -132,7 +132,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// What the provider counted so far: what is paid if the stream breaks now.
+    /// Usage as counted by the provider so far: the charge if the stream breaks now.
     pub fn usage(&self) -> Usage {
         self.whole.as_ref().map_or(self.usage, |whole| whole.usage)
     }
@@ -207,7 +207,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Which open call a piece belongs to; `None`: it opens one.
+    /// The open call that a piece belongs to; `None`: it opens one.
     fn place(&self, piece: Piece<'_>) -> Option<usize> {
         if let Some(index) = piece.index {
             let at = *self.places.index.get(&index)?;

@@ -21,7 +21,7 @@ use windlass_core::model::{ModelChoice, ModelFailure, Purpose, Reply, StopReason
 
 use crate::{Assembler, Delta, Model, ModelRequest, PrefixCell, assemble};
 
-/// How long a stream has to end after its call was answered or dropped, in milliseconds.
+/// Time for a stream to end after its call was answered or dropped, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
 
 /// A promise that the model does not keep.
@@ -32,7 +32,7 @@ pub struct Broken {
     pub provider: String,
     /// The promise.
     pub promise: &'static str,
-    /// What happened instead.
+    /// What happened instead of the promised behaviour.
     pub found: String,
 }
 
@@ -89,7 +89,10 @@ pub async fn fold_is_reply(model: &dyn Model, request: &ModelRequest) -> Result<
         assembler.push(&delta).map_err(|failure| broken("a reply is bounded", describe(&failure)))?;
     }
     if whole > 1 || (whole == 1 && count > 1) {
-        return Err(broken("a whole reply comes alone", format!("{count} pieces, {whole} of them whole")));
+        return Err(broken(
+            "a whole reply is the only piece",
+            format!("{count} pieces, {whole} of them whole"),
+        ));
     }
     let reply = assembler.finish();
     if reply.model != name {
@@ -133,7 +136,7 @@ pub async fn dropping_is_harmless(model: &dyn Model, request: &ModelRequest) -> 
     drop(deltas);
     first.map_err(|found| Broken {
         provider: model.provider().to_owned(),
-        promise: "a first piece comes",
+        promise: "a first piece arrives",
         found,
     })?;
     ask(model, request, true).await.map(drop)

@@ -10,7 +10,7 @@ use crate::HttpError;
 #[non_exhaustive]
 pub enum ModelError {
     /// No provider has this name.
-    #[error("there is no model provider `{name}`")]
+    #[error("unknown model provider `{name}`")]
     UnknownProvider {
         /// The name.
         name: String,
@@ -18,13 +18,13 @@ pub enum ModelError {
         nearest: Vec<String>,
     },
     /// The name is a provider's without a model.
-    #[error("`{name}` names no model")]
+    #[error("`{name}` does not name a model")]
     NoModel {
         /// The name.
         name: String,
     },
     /// The provider needs a key.
-    #[error("`{name}` needs a key, and {variable} is not set")]
+    #[error("`{name}` needs an API key, but {variable} is not set")]
     MissingKey {
         /// The model's name.
         name: String,
@@ -38,15 +38,15 @@ pub enum ModelError {
         name: String,
     },
     /// The address is none.
-    #[error("the base URL `{url}` cannot be used: {reason}")]
+    #[error("invalid base URL `{url}`: {reason}")]
     BadBaseUrl {
         /// The address, without a password.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// A header's name or value cannot be sent (RFC 9110, 5.5).
-    #[error("the header `{name}` cannot be sent")]
+    #[error("invalid header `{name}`")]
     BadHeader {
         /// The header's name.
         name: String,
@@ -79,7 +79,7 @@ impl ModelError {
         match self {
             Self::UnknownProvider { nearest, .. } => Some(format!("did you mean {}?", nearest.join(", "))),
             Self::NoModel { name } => {
-                Some(format!("write {name}/MODEL; `windlass models list` shows what there is"))
+                Some(format!("write {name}/MODEL; `windlass models list` lists the models"))
             }
             Self::MissingKey { variable, .. } => {
                 Some(format!("set {variable}, or `key: \"${{{variable}}}\"` beside `use` in the agent file"))

@@ -63,7 +63,7 @@ pub use error::ModelError;
 pub use model::*;
 pub use resolve::{Auto, ModelSettings, choose_auto, resolve};
 pub use tour::Tour;
-/// What models are asked with and reply with.
+/// Requests to models and their replies.
 pub use windlass_core::model::{
     FailureKind, ModelChoice, ModelFailure, Prices, Reply, ReplyCall, StopReason, Usage,
 };

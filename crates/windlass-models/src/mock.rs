@@ -21,7 +21,7 @@ pub fn replies(value: &str) -> Vec<String> {
     }
 }
 
-/// What is said when there is none left.
+/// Text of the error when no reply is left.
 pub fn used_up(count: usize) -> String {
     let replies = if count == 1 { "reply" } else { "replies" };
     format!("{VARIABLE} is used up: it has {count} {replies}")

@@ -25,13 +25,13 @@ pub struct ModelRequest {
     pub prompt: Arc<Vec<Arc<Message>>>,
     /// The conversation as it goes out.
     pub messages: Messages,
-    /// All tools; those that are not `offered` are left out, and with [`ToolChoice::None`] all of them.
+    /// All tools. A request leaves out tools that are not `offered`, and every tool under [`ToolChoice::None`].
     pub tools: Arc<Vec<ToolSpec>>,
-    /// Which calls the model may make.
+    /// Calls that the model may make.
     pub choice: ToolChoice,
     /// A JSON Schema that the whole reply must fit, with its name (OpenAI's `response_format: json_schema`).
     pub response_schema: Option<(Arc<str>, Arc<serde_json::Value>)>,
-    /// Which messages carry a marker for the provider's cache ([`marked`](Self::marked)): for wires that know them.
+    /// Messages that carry a marker for the provider's cache ([`marked`](Self::marked)), for wires that support markers.
     pub cache: Vec<CachePoint>,
     /// Whether anybody looks at the pieces: without, an adapter may ask for the whole reply at once.
     pub stream: bool,
@@ -132,7 +132,7 @@ pub enum Delta {
         /// More of its arguments.
         args: String,
     },
-    /// What the provider counted so far; the last one counts.
+    /// Usage as counted by the provider so far; the last count applies.
     Usage(Usage),
     /// Why the model stopped.
     Stop(StopReason),
@@ -164,8 +164,8 @@ pub trait Model: Send + Sync + std::fmt::Debug {
     /// The provider's name: sealed reasoning goes back only to the provider that made it.
     fn provider(&self) -> &str;
 
-    /// What decides where its calls go: names with values, credentials left out. An approval that lets another agent do a task
-    /// is bound to it. Default: nothing.
+    /// Destination of its calls: names with values, without credentials. An approval to delegate a task is bound to it.
+    /// Default: nothing.
     fn binding(&self) -> Vec<(String, Secret)> {
         Vec::new()
     }

@@ -21,7 +21,7 @@ pub struct Provider {
     pub quirks: Quirks,
     /// When `auto` takes it.
     pub auto: Auto,
-    /// How somebody gets it to run, for hints; empty for a provider on the internet.
+    /// How to start it, for hints; empty for a remote provider.
     pub start: &'static str,
     /// List prices.
     pub prices: &'static [ListPrice],
@@ -30,14 +30,14 @@ pub struct Provider {
 /// The address of a provider.
 #[derive(Clone, Copy, Debug)]
 pub enum Address {
-    /// At a base URL; the variable names another one.
+    /// A base URL; the variable overrides it.
     Url {
         /// The base URL.
         usual: &'static str,
         /// The variable.
         variable: &'static str,
     },
-    /// At the address where its server listens; the variable names another one, as a host, `host:port` or a URL.
+    /// The address of a local server; the variable overrides it with a host, `host:port` or a URL.
     Listening {
         /// The base URL.
         usual: &'static str,
@@ -46,7 +46,7 @@ pub enum Address {
         /// The port that is meant where none is named.
         port: u16,
     },
-    /// At the `base_url` of the settings.
+    /// The `base_url` of the settings.
     Given,
 }
 
@@ -55,13 +55,13 @@ pub enum Address {
 pub enum Auto {
     /// Never.
     Never,
-    /// Where its key is set: this model.
+    /// If its key is set: this model.
     Key(&'static str),
-    /// Where its server runs on this machine: the first model that it has.
+    /// If its server runs on this machine: the server's first model.
     Server(Probe),
 }
 
-/// How a server on this machine says what it is.
+/// How to identify a server on this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// The server's name, for people.
@@ -160,7 +160,7 @@ pub static PROVIDERS: &[Provider] = &[
 /// The provider that a plain model name with a base URL means.
 pub const OPENAI_COMPATIBLE: &str = "openai-compatible";
 
-/// Hosts with quirks, under whatever provider's name they are asked; subdomains count.
+/// Hosts with quirks, under any provider's name; subdomains count.
 static HOSTS: &[(&str, Quirks)] = &[
     ("api.openai.com", Quirks { completion_tokens: true, ..Quirks::NONE }),
     ("openrouter.ai", Quirks { cache_control: true, ..Quirks::NONE }),

@@ -19,8 +19,8 @@ pub use auto::{Auto, PROBE_MS, Places, choose_auto, choose_auto_at};
 /// A lookup of environment variables: `|name| std::env::var(name).ok()`, a `.env` file, or a test's own.
 pub type Env<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 
-/// Has the keys of all usual variables masked from now on, and the logins of proxies: a tool may find those of providers,
-/// too, that nobody asks here.
+/// Registers the keys in all known variables and the logins of proxies for masking, because a tool may print keys of other
+/// providers, too.
 pub fn mask_usual_keys(env: Env<'_>) {
     key_variables().filter_map(env).for_each(|key| drop(Secret::from(key)));
     PROXIES.iter().filter_map(|name| env(name)).for_each(|url| mask_url_parts(&url));

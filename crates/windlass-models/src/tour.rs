@@ -90,7 +90,7 @@ fn reply(request: &ModelRequest) -> Reply {
     }
 }
 
-/// What the user said last, and what was done since then.
+/// The user's last message, and the calls made since then.
 fn since_last_user(request: &ModelRequest) -> (String, Vec<Done<'_>>) {
     let mut said = String::new();
     let mut calls: BTreeMap<&CallId, &ToolCall> = BTreeMap::new();
@@ -113,8 +113,7 @@ fn since_last_user(request: &ModelRequest) -> (String, Vec<Done<'_>>) {
     (said, done)
 }
 
-/// The calls to make now. With results at hand there are none, but where the first results only said which folders
-/// may be used.
+/// The calls to make now: none once there are results, unless the first results only listed the allowed folders.
 fn planned(tools: &[ToolSpec], wanted: &[Intent], done: &[Done<'_>]) -> Vec<Planned> {
     let allowed = tool_for(tools, Need::Allowed).map(|spec| &spec.name);
     let folders_only = done.iter().all(|one| Some(&one.call.name) == allowed && !one.failed);

@@ -1,4 +1,4 @@
-//! Which span a call belongs to, for whoever is called (W3C Trace Context).
+//! The span that a call belongs to, passed on to servers (W3C Trace Context).
 
 use std::collections::HashMap;
 

@@ -86,7 +86,7 @@ impl SharedAccount {
     }
 }
 
-/// What a call that is going on has drawn. Dropped without an end, the call was lost: what it may have used stays drawn.
+/// Reservations of a call in progress. A drop before the call has ended means that it was lost: its reservation stays.
 #[derive(Default)]
 struct Drawn(Vec<(Arc<SharedAccount>, Reservation)>);
 
@@ -114,8 +114,8 @@ fn opens(state: &State) -> bool {
     state.policy().bounds.share == Share::Shared && !state.metered_limits().is_unlimited()
 }
 
-/// The account that a run's model calls draw on, and those of the runs that do its tasks: its own, or that of a run above,
-/// which whoever drives that one gives. `None`: it shares its limits with nobody.
+/// Returns the account for a run's model calls: its own, which its child runs share, or an ancestor's, passed down by the
+/// ancestor's driver. `None`: no shared limit.
 ///
 /// # Errors
 /// The log failed.
@@ -126,7 +126,7 @@ pub(crate) async fn account_of(
 ) -> Result<Option<Arc<SharedAccount>>, Error> {
     let above = match (given, state.budget().account) {
         (Some(given), _) => Some(given),
-        // Somebody goes on with this run alone.
+        // This run was resumed without its parent.
         (None, Some(owner)) => Some(opened_for(log, owner, state).await?),
         (None, None) => None,
     };
@@ -137,7 +137,8 @@ pub(crate) async fn account_of(
     Ok(Some(SharedAccount::new(Account::new(state.metered_limits(), used), above)))
 }
 
-/// The account of a run that is not driven here, with those above it. A run is looked at once, whatever a log from elsewhere says.
+/// Opens the account of a run that is not driven here, with its ancestors' accounts. Each run is visited once, even if an
+/// imported log contains a cycle.
 async fn opened_for(log: &dyn Store, owner: RunId, own: &State) -> Result<Arc<SharedAccount>, Error> {
     let mut owners = vec![load(log, owner).await?];
     while let Some(above) = owners.last().and_then(|last| last.budget().account)
@@ -153,13 +154,13 @@ async fn opened_for(log: &dyn Store, owner: RunId, own: &State) -> Result<Arc<Sh
     opened.ok_or(Error::Log(StoreError::UnknownRun { run: owner }))
 }
 
-/// What a run and those that do tasks of it have used or may have used, by their logs. The calls of `own` draw anew.
+/// Usage and reservations of a run and its child runs, from their logs, without the calls of `own`, which draw anew.
 async fn used_below(log: &dyn Store, state: &State, own: &State) -> Result<Amount, Error> {
     let known = if state.run() == own.run() { own.used_before() } else { state.used_or_lost() };
     Ok(known.plus(used_in_tasks(log, state, own).await?))
 }
 
-/// The same of those that do tasks of it alone.
+/// Usage and reservations of the child runs alone.
 async fn used_in_tasks(log: &dyn Store, state: &State, own: &State) -> Result<Amount, Error> {
     let mut used = Amount::default();
     let mut seen = BTreeSet::from([state.run()]);
@@ -185,7 +186,7 @@ fn tasks(state: &State) -> impl Iterator<Item = RunId> {
     state.delegated_runs().flat_map(|child| [child, summary_of(child)])
 }
 
-/// What stays reserved in a run that is not finished, and in those that do tasks of it, as if their process had died.
+/// Reservations left by a run that has not ended, and by its child runs, as if their process had died.
 pub(crate) async fn open_below(log: &dyn Store, state: &State) -> Result<Amount, Error> {
     Ok(state.reserved_if_lost().plus(used_in_tasks(log, state, state).await?))
 }
@@ -217,7 +218,7 @@ pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputK
         }
         Err(Short { limit, needed, left }) => {
             let message = format!(
-                "the limit {limit} that the run shares with others has {} left, and the call may need {}",
+                "the limit {limit}, shared with other runs, has {} left, but the call may need {}",
                 limit.show(left),
                 limit.show(needed)
             );

@@ -54,7 +54,7 @@ pub(crate) struct Inner {
     pub(crate) branches: Vec<OwnBranch>,
     /// The agent that this one is a branch of.
     pub(crate) above: Option<Above>,
-    /// What ends a typed run; offered beside the tools, after the delegates.
+    /// The finish tool of a typed run; offered after the tools and delegates.
     pub(crate) finish: Option<ToolSpec>,
     pub(crate) own: ToolSet,
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
@@ -62,7 +62,7 @@ pub(crate) struct Inner {
     pub(crate) tools: RwLock<Arc<Toolbox>>,
     pub(crate) models: BTreeMap<Text, Arc<dyn Model>>,
     pub(crate) choices: Arc<Vec<ModelChoice>>,
-    /// What runs of this process learnt of the models: how calls go to those that refuse tools.
+    /// Wires detected by runs of this process: the ones for models that refuse tools.
     pub(crate) wires: Arc<RwLock<BTreeMap<Text, Wire>>>,
     /// The prices of all models that a run of it may ask, those included that only a hook chooses.
     pub(crate) prices: Arc<BTreeMap<Text, Prices>>,
@@ -72,7 +72,7 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// How many messages stand before the conversation.
+    /// Number of messages before the conversation.
     pub(crate) fn prompt_len(&self) -> usize {
         if self.template.is_some() { 1 + self.examples.len() } else { self.prompt.len() }
     }
@@ -100,7 +100,7 @@ impl Inner {
         }
     }
 
-    /// Who it is and where it acts, with neither prompt nor tools.
+    /// The agent's name and environment, without prompt and tools.
     pub(crate) fn bare(&self) -> Self {
         Self {
             name: self.name.clone(),
@@ -142,7 +142,7 @@ impl Inner {
     }
 }
 
-/// What is offered beside an agent's own tools: delegates, branches, what is above, and the end.
+/// Tools offered beside an agent's own: delegates, branches, the tools of parent agents, and the finish tool.
 pub(crate) fn beside(
     delegates: impl Iterator<Item = ToolSpec>,
     branches: &[OwnBranch],
@@ -179,7 +179,7 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// Begins an agent of that name.
+    /// Returns a builder for an agent named `name`.
     pub fn builder(name: impl Into<Text>) -> AgentBuilder {
         AgentBuilder::new(name.into())
     }
@@ -221,7 +221,7 @@ impl Agent {
         &self.inner.services
     }
 
-    /// Whether each of its services and tool servers can be used just now, by name. A service is set up for the question.
+    /// Checks the availability of each service and tool server, by name. A service is set up for the check.
     pub async fn health(&self) -> Vec<(String, Result<(), ServiceError>)> {
         let services = self
             .inner
@@ -232,7 +232,7 @@ impl Agent {
         join_all(services).await.into_iter().chain(sources).collect()
     }
 
-    /// What says that the tools of a source have changed.
+    /// Receivers that change whenever the tools of a source change.
     pub(crate) fn watches(&self) -> Vec<watch::Receiver<u64>> {
         let own = self.inner.sources.iter().map(|source| source.changes());
         let above = self.inner.above.iter().flat_map(|above| above.agent().watches());
@@ -262,7 +262,7 @@ impl Agent {
         &self.inner.choices
     }
 
-    /// Its models with what is known of them: learnt in this process, or by the run that a session goes on from.
+    /// The agent's models with their detected wires: from this process, or from the run that a session continues.
     pub(crate) fn known_models(&self, base: Option<&State>) -> Arc<Vec<ModelChoice>> {
         let own = &self.inner.choices;
         let learnt = self.inner.wires.read().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +277,7 @@ impl Agent {
         Arc::new(known.collect())
     }
 
-    /// Keeps what a run learnt of its models, for those that begin later.
+    /// Stores the wires that a run detected for later runs.
     pub(crate) fn learn(&self, models: &[ModelChoice]) {
         let own = |model: &&ModelChoice| self.inner.models.contains_key(&model.name);
         for (name, wire) in models.iter().filter(own).filter_map(|model| Some((&model.name, model.wire?))) {
@@ -370,8 +370,8 @@ impl Agent {
         })
     }
 
-    /// The start of a run as this agent would have made it, with its policy, prompt and tools.
-    /// `input` is what the line of forks that it stands in began with.
+    /// Rebuilds a run's start with this agent's policy, prompt and tools. `input` is the original input of the run's chain of
+    /// forks.
     pub(crate) fn start_again(&self, start: &RunStarted, input: &RunInput) -> Result<RunStarted, Error> {
         let prompt = self.prompt(&self.seen_input(input))?;
         let forks = matches!(start.input, RunInput::Fork(_));
@@ -419,7 +419,7 @@ impl Agent {
     }
 }
 
-/// The tools' descriptions with those that are offered beside them.
+/// The tools' descriptions, followed by those offered beside them.
 pub(crate) fn with_beside(specs: Arc<Vec<ToolSpec>>, beside: &[ToolSpec]) -> Arc<Vec<ToolSpec>> {
     if beside.is_empty() {
         return specs;

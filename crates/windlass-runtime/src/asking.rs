@@ -23,10 +23,9 @@ use crate::work::words;
 
 /// Bytes of a token, by rule of thumb, where a provider sent no count.
 const BYTES_A_TOKEN: u64 = 4;
-/// How many pieces of a reply are taken before others have their turn: a model that never waits must not keep a request
-/// to stop from being heard.
+/// Maximum number of pieces of a reply handled before yielding: a model that never waits must not delay a cancellation.
 const PIECES_AT_ONCE: usize = 64;
-/// What each tool counts in a request, in bytes.
+/// Weight of each tool in a request, in bytes.
 const TOOL_BYTES: u64 = 512;
 /// To put a conversation into a request takes so much less, byte for byte, than to read one.
 const READ_OR_WRITTEN: u64 = 8;
@@ -81,7 +80,7 @@ fn heft(state: &State, action: ActionId) -> u64 {
 }
 
 impl ModelWork {
-    /// What the call may use, at which price, and the model's name. `None`: no such call is wanted.
+    /// Upper bound of the call, its price and the model's name. `None`: the call is no longer wanted.
     pub(crate) fn price(&self) -> Option<(Need, Option<Prices>, Text)> {
         let asked = self.state.request(self.action)?;
         Some((self.state.need_of(self.action)?, asked.model.prices, asked.model.name.clone()))
@@ -128,7 +127,7 @@ impl ModelWork {
                 end => match (taking.end(), end.and_then(Result::err)) {
                     (Err(failure), _) | (Ok(()), Some(failure)) => break failure,
                     (Ok(()), None) if taking.taken == 0 => {
-                        break failure(&name, FailureKind::Cut, "the stream ended before anything came");
+                        break failure(&name, FailureKind::Cut, "the stream ended without any data");
                     }
                     (Ok(()), None) => {
                         let reply = Box::new(taking.assembler.finish());
@@ -169,27 +168,27 @@ impl ModelWork {
             if heft < LARGE_BYTES { begin() } else { Box::pin(off_thread(&*environment, heft, begin)).await };
         // The state was one that calls a model.
         let Some((sent, pieces)) = begun else { return (taking, stopped) };
-        // A model may have taken its key up just now.
+        // The model may have registered its key during the call.
         (taking.spent.sent, taking.masks) = (sent, Masks::of_process());
         (taking, pieces)
     }
 }
 
-/// What is made of the pieces of a reply, once they are masked.
+/// Handles the pieces of a reply after masking.
 struct Taking {
     action: ActionId,
     publisher: Publisher,
     /// `None`: there are no secrets.
     masks: Option<Masks>,
     assembler: Assembler,
-    /// `None`: nobody listens, or the run has no output.
+    /// `None`: there is no listener, or the run has no typed output.
     partial: Option<Partial>,
     spent: Spent,
     /// Whether anybody was shown something.
     shown: bool,
-    /// How many pieces there were.
+    /// Number of pieces handled.
     taken: usize,
-    /// While a piece is taken elsewhere: what is to be told of it. Nobody hears of it if the call is dropped meanwhile.
+    /// Updates held while a piece is handled elsewhere; discarded if the call is dropped.
     untold: Option<Vec<Update>>,
 }
 
@@ -330,7 +329,7 @@ impl Pieces {
     }
 }
 
-/// What a call sent and what came of it, for an estimate where the provider sends no count.
+/// Size of a call's request and reply, for an estimate if the provider sends no usage.
 struct Spent {
     /// Bytes of the request.
     sent: u64,
@@ -355,7 +354,7 @@ impl Spent {
         self.received = self.received.saturating_add(bytes as u64);
     }
 
-    /// What a broken call cost: the provider's count if it came, else an estimate if a reply had begun.
+    /// Usage of a failed call: the provider's count, or else an estimate if a reply had begun.
     fn paid(&self, failure: &ModelFailure, assembler: &Assembler) -> Usage {
         if failure.usage.total() > 0 {
             return failure.usage;
@@ -368,7 +367,7 @@ impl Spent {
     }
 }
 
-/// What those who listen see of a piece, if there is anything to see.
+/// The update for a piece, if it is visible.
 fn shown(action: ActionId, delta: &Delta) -> Option<Update> {
     match delta {
         Delta::Text(text) if !text.is_empty() => Some(Update::Text { action, text: text.as_str().into() }),

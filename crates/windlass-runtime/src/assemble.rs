@@ -41,14 +41,14 @@ pub struct Assembly {
     pub warnings: Vec<ToolWarning>,
 }
 
-/// What people want to know about a family of agents, as it is found.
+/// Collects messages for the user while a family of agents is assembled.
 #[derive(Default)]
 struct Told {
     chosen: Vec<String>,
     warnings: Vec<ToolWarning>,
 }
 
-/// An agent file that is sound, but cannot be brought to life here and now.
+/// A valid agent file that cannot be assembled in this environment.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AssembleError {
@@ -56,7 +56,7 @@ pub enum AssembleError {
     #[error(transparent)]
     File(#[from] AgentFileError),
     /// A model.
-    #[error("model `{model}` cannot be used")]
+    #[error("cannot use model `{model}`")]
     Model {
         /// Its name.
         model: String,
@@ -66,7 +66,7 @@ pub enum AssembleError {
     },
     /// A tool server.
     #[cfg(feature = "mcp")]
-    #[error("tool server `{server}` cannot be used")]
+    #[error("cannot use tool server `{server}`")]
     Server {
         /// Its name.
         server: String,
@@ -75,7 +75,7 @@ pub enum AssembleError {
         source: Box<McpError>,
     },
     /// A tool.
-    #[error("tool `{tool}` cannot be used")]
+    #[error("cannot use tool `{tool}`")]
     Tool {
         /// Its name.
         tool: String,
@@ -84,25 +84,25 @@ pub enum AssembleError {
         source: ToolSetError,
     },
     /// An agent is among its own delegates.
-    #[error("the agents hand tasks to each other in a circle: {}", files.join(" -> "))]
+    #[error("the agents delegate to each other in a cycle: {}", files.join(" -> "))]
     Circle {
         /// The files, from the first one back to it.
         files: Vec<String>,
     },
     /// Too many agents stand one under another.
-    #[error("more than {MAX_DEPTH} agents stand one under another, the last one {file}")]
+    #[error("agents are nested more than {MAX_DEPTH} levels deep, the last one is {file}")]
     TooDeep {
         /// The file that is one too many.
         file: String,
     },
     /// Too many agents stand under one, each as often as it is named.
-    #[error("more than {MAX_AGENTS} agents stand under {file}")]
+    #[error("{file} has more than {MAX_AGENTS} agents below it")]
     TooMany {
         /// The file that they stand under.
         file: String,
     },
     /// A delegate's name cannot be the name of a tool.
-    #[error("agent `{name}` of {file} cannot be handed tasks: its name is no tool's name")]
+    #[error("agent `{name}` of {file} cannot be a delegate: its name is not a valid tool name")]
     DelegateName {
         /// Its name.
         name: String,
@@ -110,7 +110,7 @@ pub enum AssembleError {
         file: String,
     },
     /// A service keeps a file, and there is no folder for it.
-    #[error("there is no place for the memory of {file}: HOME is not set")]
+    #[error("cannot place the memory of {file}: HOME is not set")]
     NoHome {
         /// The agent's file.
         file: String,
@@ -120,7 +120,7 @@ pub enum AssembleError {
     NotBuilt {
         /// The agent's file.
         file: String,
-        /// What.
+        /// Kind of the missing part.
         what: &'static str,
         /// The Cargo feature that brings it.
         feature: &'static str,
@@ -158,7 +158,7 @@ impl AssembleError {
             Self::Server { source, .. } => source.help(),
             Self::Tool { source, .. } => source.help(),
             Self::Circle { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => {
-                Some("take an entry out of `agents` in one of these files".to_owned())
+                Some("remove an entry of `agents` from one of these files".to_owned())
             }
             Self::DelegateName { .. } => {
                 Some("use letters, digits, `_` and `-`, at most 64, as its `name`".to_owned())
@@ -179,8 +179,8 @@ pub use family::check_delegates;
 pub use servers::connect;
 pub use services::{FileService, services, with_tools};
 
-/// Brings an agent file to life, and those that it hands tasks to: chooses models, starts tool servers (all of an agent at
-/// once), and builds the agents.
+/// Assembles the agents of a file and of its sub-agents: chooses models, starts tool servers (those of one agent concurrently),
+/// and builds the agents.
 ///
 /// # Errors
 /// Something that the file names cannot be used.
@@ -260,7 +260,7 @@ async fn models(
     let entries = if file.models.is_empty() { &usual[..] } else { &file.models };
     let mut models = Vec::new();
     if let Some((variable, value)) = file.mock_replies(env) {
-        chosen.push(format!("model: {variable} stands in for it"));
+        chosen.push(format!("model: replaced by {variable}"));
         let model: Arc<dyn Model> = Arc::new(MockReplies::new(&value));
         let stands_in =
             |entry: &ModelEntry| Named { choice: entry.choice(), model: model.clone(), auto: false };

@@ -1,4 +1,4 @@
-//! What an agent and the approvals of its calls are bound to: digests and seals.
+//! Digests and seals that an agent and the approvals of its calls are bound to.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::delegates::Delegate;
 pub(crate) const WHOLE_AGENT: &str = "";
 /// The part that is literal text of the agent's file: it is another agent where that changes.
 pub(crate) const LITERALS: &str = "literal values of its file";
-/// The part of a branch that is what it may call of the agents above it.
+/// Name of the digest's part for tools lent by parent agents.
 const LENT: &str = "tools of the agent above";
 
-/// What the agent's file says beside its tools, as it is written there.
+/// Parts of the agent's file, other than tools, that may hold secrets, verbatim.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
-    /// Where the file takes something from the environment: the place, and the text with its `${NAME}`s in it. Literal
-    /// text around them is left out.
+    /// Settings that use environment variables: their path, and the `${NAME}` references in them. The literal text around a
+    /// reference is left out.
     pub(crate) references: Vec<(String, String)>,
     /// Literal values where secrets may stand: they enter no digest but a salted one.
     pub(crate) literals: Vec<Secret>,
@@ -54,7 +54,7 @@ pub(crate) fn digest(parts: &impl serde::Serialize) -> Text {
 /// The parts of something with a name, as they enter the digest of an agent.
 pub(crate) type Said = (String, Vec<(Text, Option<Text>)>);
 
-/// How some parts enter the digest of an agent.
+/// Adds parts to the digest of an agent.
 pub(crate) fn said(name: &str, parts: &[Bound]) -> Option<Said> {
     let parts: Vec<_> = parts.iter().map(|part| (part.what.clone(), part.said.clone())).collect();
     (!parts.is_empty()).then(|| (name.to_owned(), parts))
@@ -102,7 +102,7 @@ fn reached(above: &Above) -> impl Iterator<Item = (ToolSpec, Vec<Bound>)> {
     })
 }
 
-/// What a branch may call of the agents above it, as one part: their tools, and what these do.
+/// The tools of parent agents that a branch may call, as one part: descriptions and bindings.
 fn lent(own: &ToolSet, higher: &[(ToolSpec, Vec<Bound>)]) -> Bound {
     let own = own.iter().map(|tool| (tool.spec(), tool.binding()));
     let higher = higher.iter().map(|(spec, parts)| (spec, parts.clone()));
@@ -130,7 +130,7 @@ impl Inner {
         parts_of(tools, &self.delegates, &self.branches, self.above.as_ref(), &self.written)
     }
 
-    /// Where the calls of its models go. A part without a name of its own: whether there are addresses depends on what
+    /// Addresses of the agent's models. The part has no name of its own, because whether there are addresses depends on what
     /// `auto` finds.
     fn models_bound(&self) -> String {
         let bound = self.models.iter().map(|(name, model)| (name, model.binding()));
@@ -149,7 +149,7 @@ impl Inner {
 }
 
 impl Agent {
-    /// What the tasks of this agent are bound to: everything that its digest covers, and the values that its tools use.
+    /// Binding of the agent's tasks: everything that its digest covers, and the values that its tools use.
     pub(crate) fn binding(&self) -> Vec<Bound> {
         let inner = self.inner();
         let parts = inner.parts(&self.toolbox().tools);

@@ -9,9 +9,9 @@ use crate::input::RunMessages;
 use crate::run::Run;
 
 impl Agent {
-    /// [`run`](Self::run) for code that is not async; it may also be called within a runtime, whose thread it then keeps (acorn's
-    /// `m.run()`). The run has a thread and a runtime of its own, so an agent with MCP servers needs more threads than the one
-    /// that waits here: their connections live in the runtime that made them.
+    /// [`run`](Self::run) for synchronous code; inside a runtime it blocks the current thread (acorn's `m.run()`). The run gets
+    /// its own thread and runtime. An agent with MCP servers therefore needs a multi-threaded runtime: its connections belong
+    /// to the runtime that made them.
     ///
     /// # Errors
     /// The log failed, or the system gives no thread. How the run ended is in its status.

@@ -24,7 +24,7 @@ use crate::input::RunMessages;
 use crate::load::load_until;
 use crate::run::Run;
 
-/// How many branches may stand one under another.
+/// Maximum nesting depth of branches.
 pub(crate) const MAX_BRANCH_DEPTH: usize = 16;
 /// The root of a branch's output in XML (acorn).
 const XML_ROOT: &str = "branch_result";
@@ -46,7 +46,7 @@ impl Branch {
         Self { agent, merge: Merge::default() }
     }
 
-    /// How its end comes back where the call does not say. Default: [`Merge::EndResult`].
+    /// Sets the default merge mode, for calls that name none. Default: [`Merge::EndResult`].
     #[must_use]
     pub fn merge(mut self, merge: Merge) -> Self {
         self.merge = merge;
@@ -143,7 +143,7 @@ impl Agent {
         }
     }
 
-    /// How many branches stand one under another below this agent.
+    /// Nesting depth of the branches below this agent.
     pub(crate) fn branch_depth(&self) -> usize {
         self.inner().branches.iter().map(|branch| branch.agent.branch_depth() + 1).max().unwrap_or(0)
     }
@@ -192,7 +192,7 @@ impl Agent {
     }
 }
 
-/// What a call is told whose tool reaches others by name, and that reaches none.
+/// Error text for a call to `branch` or `delegate` that names an unknown target.
 #[derive(Debug)]
 struct Listing {
     spec: ToolSpec,
@@ -341,7 +341,8 @@ impl BranchWork {
             Err(Error::Log(error)) => return TaskEnd::LogFailed(Arc::new(error)),
             Err(error) => {
                 let why = crate::error::in_full(&error);
-                return used.done(failure(format!("Branch execution failed: it cannot be summed up: {why}")));
+                return used
+                    .done(failure(format!("Branch execution failed: it cannot be summarized: {why}")));
             }
         };
         let used = used.and(&Used::of(summary.state()));
@@ -380,7 +381,7 @@ fn failure(message: String) -> CallOutcome {
     CallOutcome::Error { kind: Some(BRANCH_ERROR.into()), message: message.into() }
 }
 
-/// What a branch has used.
+/// Usage of a branch.
 struct Used {
     usage: Usage,
     cost: Option<u64>,

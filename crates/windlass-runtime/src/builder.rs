@@ -59,7 +59,7 @@ pub struct AgentBuilder {
     pub(crate) known: Vec<(ModelChoice, Arc<dyn Model>)>,
     sources: Vec<Arc<dyn ToolSource>>,
     services: Vec<SharedService>,
-    /// What the agent's file says beside its tools.
+    /// Parts of the agent's file other than tools.
     written: Written,
     /// The names of models that were chosen here and now: `auto` in the file.
     chosen: Vec<Text>,
@@ -395,7 +395,7 @@ impl AgentBuilder {
         Ok(built)
     }
 
-    /// Its own tools and those that its sources offer now.
+    /// The agent's own tools plus those that its sources offer now.
     fn all_tools(&self) -> Result<ToolSet, ToolSetError> {
         let mut all = self.tools.clone();
         let found = self.sources.iter().flat_map(|source| source.tools());
@@ -432,7 +432,7 @@ impl AgentBuilder {
     }
 }
 
-/// Two of a name would be one too many, whoever offers them.
+/// Rejects duplicate names, whatever their source.
 fn check_names(agent: &str, specs: &[ToolSpec]) -> Result<(), Error> {
     for (place, spec) in specs.iter().enumerate() {
         if let Some(other) = specs.iter().take(place).find(|other| other.name == spec.name) {

@@ -1,4 +1,4 @@
-//! What of an agent is not as a run knows it.
+//! Differences between an agent and the version that a run recorded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +19,7 @@ pub(crate) struct ChangedTools {
 }
 
 impl Agent {
-    /// What has changed of the tools that the run knows and the agent still has. Those that came or went are looked at
-    /// once the run goes on.
+    /// Changes of tools that both the run and the agent have. Added and removed tools are handled once the run continues.
     pub(crate) fn changed_since(&self, state: &State) -> Option<ChangedTools> {
         let (known, fresh) = (state.own_tools(), self.refresh());
         let now = |tool: &ToolSpec| {
@@ -76,7 +75,7 @@ impl Agent {
         differing(known, &fresh).iter().any(|(_, parts)| parts.iter().any(|part| **part == *LITERALS))
     }
 
-    /// What of this agent is not as a run knows it, in words.
+    /// Differences between this agent and the version that a run recorded, in words.
     pub(crate) fn changes_since(&self, state: &State) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(known) = state.seals() {
@@ -89,10 +88,10 @@ impl Agent {
         let (known, fresh) = (state.own_tools(), self.tools());
         let name = |tool: &ToolSpec| tool.name.clone();
         let gone = known.iter().filter(|tool| !fresh.iter().any(|other| other.name == tool.name));
-        found.extend(gone.map(|tool| format!("tool `{}`, which is gone", name(tool))));
+        found.extend(gone.map(|tool| format!("tool `{}`, which was removed", name(tool))));
         for tool in fresh.iter() {
             match known.iter().find(|other| other.name == tool.name) {
-                None => found.push(format!("tool `{}`, which is new", name(tool))),
+                None => found.push(format!("tool `{}`, which was added", name(tool))),
                 Some(before) if reachable(before) != reachable(tool) => {
                     found.push(format!("description or settings of tool `{}`", name(tool)));
                 }
@@ -106,13 +105,13 @@ impl Agent {
         ];
         found.extend(parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()));
         if found.is_empty() {
-            found.push("instructions, examples or what else its file says".to_owned());
+            found.push("instructions, examples or other settings of its file".to_owned());
         }
         found
     }
 }
 
-/// A tool as it is described, whether it can be reached just now or not.
+/// Describes a tool as if it were available.
 pub(crate) fn reachable(tool: &ToolSpec) -> ToolSpec {
     let mut tool = tool.clone();
     tool.offer = Offer::Offered;

@@ -1,7 +1,7 @@
 //! The clock of a run: the environment's, unless that lies behind what the run has seen.
 //!
-//! The clock of a machine may be set back between two processes that drive a run. The run goes on from its latest time, and
-//! all that it waits for is measured from there: no wait gets longer by the jump.
+//! A machine's clock may be set back between two processes that drive a run. The run then continues from its latest recorded
+//! time and measures its timers from there, so no wait gets longer.
 
 use windlass_core::event::Millis;
 use windlass_store::Wake;
@@ -26,7 +26,7 @@ impl RunClock {
         environment.now().saturating_add(self.ahead_ms)
     }
 
-    /// What the environment's clock says at a time of the run.
+    /// The environment's time for a time of the run.
     pub(crate) fn in_world(self, at: Millis) -> Millis {
         at.saturating_sub(self.ahead_ms)
     }

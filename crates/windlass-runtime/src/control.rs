@@ -1,7 +1,7 @@
-//! Reaching a run that somebody else may be driving: answers, words for the agent, cancellation.
+//! Answering, steering and cancelling a run that another process may be driving.
 //!
-//! All of them go to the durable inbox of the run, from any process that shares the log. Servers use the functions of this
-//! module; programs that have the agent at hand use its methods ([`Agent::answer`], [`Agent::steer`], [`Agent::cancel`]).
+//! Every input goes to the run's durable inbox, from any process that shares the log. Servers use the functions of this module;
+//! programs that hold the agent use its methods ([`Agent::answer`], [`Agent::steer`], [`Agent::cancel`]).
 
 use std::sync::Arc;
 
@@ -24,23 +24,23 @@ use crate::stand_in::stand_in;
 pub enum Delivery {
     /// This process drives the run, and takes the input from the inbox.
     Driven(Holder),
-    /// Nobody drives the run: the input waits until somebody [resumes](Agent::resume) it.
+    /// The run has no driver: the input waits until the run is [resumed](Agent::resume).
     Waiting,
 }
 
 /// The outcome of a request to cancel.
 #[derive(Clone, Debug)]
 pub enum Cancelled {
-    /// Nobody drove the run, so it was ended here.
+    /// The run had no driver, so it was ended here.
     Ended(Box<Run>),
     /// This process drives the run, and was asked to stop it. [`run_end`] waits for its end.
     Asked(Holder),
 }
 
-/// Leaves an input in the durable inbox of a run, after a check against the run as it stands.
+/// Posts an input to a run's durable inbox after checking it against the run's current state.
 ///
-/// The driver of the run takes it from there. A driver that leaves a run looks once more after it gave up its lease, so an
-/// input is [waiting](Delivery::Waiting) only if nobody drives the run *after* the post.
+/// The run's driver reads it from there. A driver checks the inbox once more after it has given up its lease, so an input is
+/// [waiting](Delivery::Waiting) only if the run has no driver *after* the post.
 ///
 /// # Errors
 /// The input does not fit the run, or the log failed.
@@ -112,7 +112,7 @@ pub async fn run_end(log: &dyn Log, run: RunId) -> Result<RunEnded, Error> {
     Err(Error::NotEnded { run })
 }
 
-/// Takes a run over that nobody drives, only to end it.
+/// Takes over a run without a driver in order to end it.
 async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
     let prepared = agent.resume(run).with_changed_agent().by_hand().prepare().await?;
     let handle = prepared.handle();
@@ -124,7 +124,7 @@ async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
 }
 
 impl Agent {
-    /// Answers a question of a run that any process drives. If none does, [`resume`](Agent::resume) goes on with the answer.
+    /// Answers a question of a run that any process drives. If none does, [`resume`](Agent::resume) continues it with the answer.
     ///
     /// # Errors
     /// The question is not open, or the answer does not fit it.

@@ -29,7 +29,7 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
     /// Its name: the tool's name.
     fn name(&self) -> &str;
 
-    /// What it is for, as the model is told.
+    /// Description for the model.
     fn description(&self) -> &str;
 
     /// Whether it can be reached: others are known to the model as unavailable, and tried again later.
@@ -43,8 +43,8 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// What its tasks are bound to: part of the digest of the agents that have it, and of approvals. What it happens to
-    /// be reachable by is none of it. Default: nothing.
+    /// Binding of its tasks: part of the digest of agents that have it, and of approvals. It excludes the current address.
+    /// Default: empty.
     fn binding(&self) -> Vec<Bound> {
         Vec::new()
     }
@@ -59,7 +59,7 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
             "properties": { "task": { "type": "string", "description": "What to do, in words" } },
             "required": ["task"]
         });
-        // A repeat goes on with the same run of the agent, whose own calls have effects of their own.
+        // A repeat continues the same child run, whose calls have their own effects.
         let mut spec = ToolSpec::read_only(self.name(), self.description(), parameters);
         spec.kind = ToolKind::Delegate;
         spec.origin = "agents".into();
@@ -75,7 +75,7 @@ pub trait Delegate: Send + Sync + std::fmt::Debug {
 pub struct Task {
     /// The run that does it.
     pub run: RunId,
-    /// The run that hands it over.
+    /// The parent run.
     pub parent: RunId,
     /// The task in words.
     pub task: String,
@@ -91,9 +91,9 @@ pub struct Task {
     /// Ends when this process is to end: work is stopped, the run that does the task stays as it is, and the task ends as
     /// [`TaskEnd::Left`].
     pub leave: CancellationToken,
-    /// What the run that does it may use of the limits of the one that hands it over.
+    /// Part of the parent's limits that the child run may use.
     pub budget: Budget,
-    /// What its model calls draw on, where limits are shared.
+    /// Account for its model calls, where limits are shared.
     pub(crate) account: Option<Arc<SharedAccount>>,
 }
 
@@ -102,16 +102,16 @@ pub struct Task {
 pub enum TaskEnd {
     /// It is done, or cannot be.
     Done {
-        /// How.
+        /// The outcome.
         outcome: CallOutcome,
         /// Tokens used.
         usage: Usage,
-        /// What that cost, in pico-dollars; `None`: unknown.
+        /// Cost in pico-dollars; `None`: unknown.
         cost: Option<u64>,
-        /// What stays reserved for model calls that were lost with their process: they may have been paid.
+        /// Reservations for model calls lost with their process; they may have been charged.
         reserved: Amount,
     },
-    /// The child run was laid down. When the parent run is resumed, the task is handed over once more.
+    /// The child run was laid down. When the parent run is resumed, the task is delegated again.
     Left,
     /// The log failed under it: the run that handed the task over ends with that error, and can be resumed.
     LogFailed(Arc<StoreError>),
@@ -177,8 +177,8 @@ pub(crate) async fn carry_on(
     task: &Task,
     begin: BoxFuture<'_, Result<Prepared, Error>>,
 ) -> Result<Option<Run>, Error> {
-    // Nobody is asked here: questions go up to the root, however deep they come from.
-    // A run that is only brought to its end asks no model.
+    // No questions are asked here: they are raised at the root, from any depth.
+    // A run that is only being ended calls no model.
     let resumed_by = if task.cancel.is_cancelled() { ResumedBy::Person } else { task.resumed_by };
     let options = DriveOptions { resumed_by, ..DriveOptions::default() };
     let known = match agent.log().summary(task.run).await {
@@ -286,13 +286,13 @@ fn failed(outcome: CallOutcome) -> TaskEnd {
     TaskEnd::Done { outcome, usage: Usage::default(), cost: Some(0), reserved: Amount::default() }
 }
 
-/// The end of a task whose run cannot begin, or cannot go on: what it has used is counted all the same.
+/// Outcome of a task whose run cannot begin or continue, with the usage so far.
 pub(crate) async fn cannot_go_on(agent: &Agent, task: &Task, error: Error, outcome: CallOutcome) -> TaskEnd {
     let log = &**agent.log();
     if let Error::Log(error) = error {
         return TaskEnd::LogFailed(Arc::new(error));
     }
-    // The run is somebody else's.
+    // The run belongs to another holder.
     if matches!(error, Error::NotHandedOver { .. }) {
         return failed(outcome);
     }

@@ -51,7 +51,7 @@ const INBOX: usize = 64;
 /// Maximum number of consecutive invalid answers before the driver stops asking.
 const WRONG_ANSWERS: u32 = 100;
 
-/// Something that somebody in this process sends to a run, and where the answer goes.
+/// An input sent from this process, with the channel for its result.
 pub(crate) struct Sent {
     pub(crate) what: InputKind,
     pub(crate) reply: Option<oneshot::Sender<Result<(), InvalidInput>>>,
@@ -84,19 +84,19 @@ pub(crate) struct Driver {
     broken: Broken,
     /// Ends when the run is to be laid down here, and in the agents that it hands tasks to.
     leave: CancellationToken,
-    /// What its model calls draw on, where it shares a limit with others.
+    /// Account for its model calls, if it shares a limit.
     account: Option<Arc<SharedAccount>>,
-    /// `None`: nobody wants to know.
+    /// `None`: tracing is off.
     trace: Option<Box<RunTrace>>,
 }
 
-/// What comes next for a run.
+/// The next event for a driver.
 enum Next {
     Sent(Box<Sent>),
     Posted(Result<Vec<Posted>, StoreError>),
     ToolsChanged,
     Ended(InputKind),
-    /// The person at hand is gone.
+    /// The interactive user has left.
     Alone,
     /// The run is to be laid down.
     Leave,
@@ -223,7 +223,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What the process before us left running must not have its effect after we settled what became of it.
+    /// Stops work left over from the previous process, so that it has no effect after its outcome was settled.
     fn stop_left_behind(&self) -> BoxFuture<'static, Vec<()>> {
         let stop = |open: &OpenCall| {
             let tool = self.agent.tool_of(&self.state, open)?;
@@ -242,14 +242,14 @@ impl Driver {
         if answer {
             self.wrong_answers = if taken.is_ok() { 0 } else { self.wrong_answers + 1 };
             if self.wrong_answers >= WRONG_ANSWERS {
-                tracing::warn!(run = %self.state.run(), "nobody is asked any more after {WRONG_ANSWERS} answers that do not fit");
+                tracing::warn!(run = %self.state.run(), "no more questions are asked after {WRONG_ANSWERS} consecutive invalid answers");
                 self.people = None;
             }
         }
         Ok(())
     }
 
-    /// The tools that a run knows are those that the agent has now.
+    /// Updates the run's tools to those that the agent has now.
     async fn adjust(&mut self) -> Result<(), Error> {
         let known = self.state.own_tools();
         let hooks = self.state.policy().calls.hooks == Hooks::AfterSteps;
@@ -303,9 +303,9 @@ impl Driver {
         );
         let (run, events) = (next.run(), Arc::<[Event]>::from(events));
         let (expected, fence) = (self.state.version(), self.lease.fence().clone());
-        let (standing, batch) = (standing(&next), Batch { first: expected + 1, cause, events });
+        let (run_state, batch) = (run_state(&next), Batch { first: expected + 1, cause, events });
         let (events, cause) = (batch.events.clone(), batch.cause.clone());
-        self.agent.log().append(Append { run, expected, events, cause, fence, uses, standing }).await?;
+        self.agent.log().append(Append { run, expected, events, cause, fence, uses, run_state }).await?;
         if next.is_finished() {
             self.lease.ended();
         }
@@ -358,10 +358,10 @@ impl Driver {
         }
     }
 
-    /// Whether nothing here can bring the run on: it waits for somebody outside.
+    /// Whether the run waits only for outside input.
     fn parked(&self) -> bool {
-        let suspended = self.state.standing() == RunState::Suspended;
-        // A timer that is due already must not be left for whoever looks next.
+        let suspended = self.state.run_state() == RunState::Suspended;
+        // A timer that is already due must not wait for the next check.
         let until = if self.wait_for_timers { u64::MAX } else { self.clock.now(&**self.agent.environment()) };
         suspended && !self.slots.busy() && !self.slots.due(until)
     }
@@ -405,8 +405,8 @@ impl Driver {
     }
 }
 
-/// What a hook made of the tools that are offered stays, whatever else changes about them; so does the list of agents that
-/// could be reached when the run began (KAOS): the prompt must not change with every try.
+/// Keeps a hook's changes of the offered tools when the tools themselves change, and the list of agents that were available
+/// when the run began (KAOS), because the prompt must not change between attempts.
 fn as_offered(fresh: &[ToolSpec], known: &Arc<Vec<ToolSpec>>, hooks: bool) -> Arc<Vec<ToolSpec>> {
     let kept = fresh.iter().map(|tool| {
         let mut tool = tool.clone();
@@ -426,11 +426,11 @@ fn poll_changes(changes: &mut Option<Changes>, context: &mut Context<'_>) -> Pol
     change.as_mut().poll(context).map(|watches| *changes = Some(Box::pin(changed(watches))))
 }
 
-/// How the log lists the run.
-fn standing(state: &State) -> RunState {
-    match state.standing() {
+/// The run's state for listings.
+fn run_state(state: &State) -> RunState {
+    match state.run_state() {
         // It is suspended, and its hold given up, by `park`: once the driver really leaves.
         RunState::Suspended => RunState::Running,
-        standing @ (RunState::Running | RunState::Ended(_)) => standing,
+        run_state @ (RunState::Running | RunState::Ended(_)) => run_state,
     }
 }

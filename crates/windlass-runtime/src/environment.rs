@@ -38,8 +38,8 @@ const LONGEST_SLEEP_MS: u64 = 15_000;
 
 /// The environment as the operating system shows it. Sleeping needs a tokio runtime with time enabled.
 ///
-/// Its time is the wall clock's at the first look, and goes on from there with the time since the machine started (its sleep
-/// included, on Linux): setting the wall clock changes nothing for a process that is running.
+/// Time starts at the wall clock's first reading and advances with the monotonic clock (on Linux including sleep). Setting the
+/// wall clock does not affect a running process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEnvironment;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with agents and runs.
+//! Errors of agents and runs.
 
 use thiserror::Error;
 
@@ -44,19 +44,19 @@ pub enum Error {
         source: windlass_core::schema::SchemaFault,
     },
     /// The agent cannot be built: two things that the model may call have one name.
-    #[error("agent `{agent}` has two tools named `{name}`: one of {first}, one of {second}")]
+    #[error("agent `{agent}` has two tools named `{name}`: one from {first}, one from {second}")]
     SameName {
         /// The agent.
         agent: String,
         /// The name.
         name: Text,
-        /// Where the first comes from.
+        /// Source of the first one.
         first: Text,
-        /// Where the second comes from.
+        /// Source of the second one.
         second: Text,
     },
     /// The agent cannot be built: too many branches stand one under another.
-    #[error("more than {MAX_BRANCH_DEPTH} branches stand one under another below agent `{agent}`")]
+    #[error("the branches of agent `{agent}` are nested more than {MAX_BRANCH_DEPTH} levels deep")]
     BranchDepth {
         /// The agent.
         agent: String,
@@ -83,17 +83,17 @@ pub enum Error {
     BadInput {
         /// The agent.
         agent: String,
-        /// What is wrong, and where.
+        /// The error and its place.
         fault: String,
     },
     /// A typed input is no object.
-    #[error("the input is no JSON object: {fault}")]
+    #[error("the input is not a JSON object: {fault}")]
     NoObject {
-        /// What is wrong.
+        /// The error.
         fault: String,
     },
     /// The output is no value of the type that is asked for.
-    #[error("the output of run {run} is no `{wanted}`")]
+    #[error("the output of run {run} is not a `{wanted}`")]
     OutputType {
         /// The run.
         run: RunId,
@@ -105,7 +105,7 @@ pub enum Error {
     },
     /// The agent cannot be built: its limit on cost holds for the agents that it hands tasks to, too.
     #[error(
-        "agent `{agent}` has a limit on cost, and hands tasks to `{delegate}`: the price of model `{model}` is unknown there"
+        "agent `{agent}` has a limit on cost and hands tasks to `{delegate}`, but the price of model `{model}` is unknown"
     )]
     UnknownPriceBelow {
         /// The agent with the limit.
@@ -129,7 +129,7 @@ pub enum Error {
         /// The agent.
         agent: String,
     },
-    /// The instructions are no valid template, or use something that is not there.
+    /// The instructions are not a valid template, or use something that is not there.
     #[error("the instructions of agent `{agent}` cannot be rendered")]
     Template {
         /// The agent.
@@ -139,7 +139,7 @@ pub enum Error {
         source: minijinja::Error,
     },
     /// The system gives no thread to run on.
-    #[error("there is no thread to run on")]
+    #[error("cannot start a thread for the run")]
     NoThread {
         /// Why.
         #[source]
@@ -160,11 +160,11 @@ pub enum Error {
         expected: String,
         /// Name and digest of the one given.
         found: String,
-        /// What is not as it was, in words, as far as that is known.
+        /// Known differences, in words.
         changes: Vec<String>,
     },
-    /// No agent of that name is at hand to resume the run.
-    #[error("run {run} belongs to agent `{agent}`, which is not here")]
+    /// No agent of that name is available to resume the run.
+    #[error("run {run} belongs to agent `{agent}`, which is not available here")]
     UnknownAgent {
         /// The run.
         run: RunId,
@@ -172,7 +172,7 @@ pub enum Error {
         agent: Text,
     },
     /// A changed agent lacks a model that the run began with.
-    #[error("run {run} asks model `{model}`, which this agent does not have")]
+    #[error("run {run} uses model `{model}`, which this agent does not have")]
     ModelGone {
         /// The run.
         run: RunId,
@@ -196,11 +196,11 @@ pub enum Error {
         run: RunId,
     },
     /// Only a run that a limit cut can be continued.
-    #[error("run {run} ended as {status}; only a run that a limit cut can be continued")]
+    #[error("run {run} ended as {status}; only a run that ended at a limit can be continued")]
     NotCut {
         /// The run.
         run: RunId,
-        /// How it ended.
+        /// Final status.
         status: Status,
     },
     /// A run from elsewhere is not sound.
@@ -210,7 +210,7 @@ pub enum Error {
         run: RunId,
         /// The event.
         seq: u64,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// A line of an export cannot be read, or does not follow the lines before it.
@@ -218,7 +218,7 @@ pub enum Error {
     BadExport {
         /// The number of the line.
         line: u64,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// An export was written by a newer version.
@@ -232,36 +232,38 @@ pub enum Error {
         known: u32,
     },
     /// An export holds no run.
-    #[error("the export holds no run")]
+    #[error("the export contains no run")]
     EmptyExport,
-    /// There is another run of that id.
-    #[error("run {run} is here already, and differs from event {seq} on")]
+    /// A different run has this id.
+    #[error("run {run} is already in this log and differs from event {seq} on")]
     ImportDiffers {
         /// The run.
         run: RunId,
         /// The first event that differs.
         seq: u64,
     },
-    /// There is no such event to begin a fork after.
-    #[error("run {run} has {version} events, expected one of them, found event {at}")]
+    /// The run has no event with this number to fork after.
+    #[error("run {run} has no event {at}: it has {version} events")]
     NoSuchEvent {
         /// The run.
         run: RunId,
         /// The event that was asked for.
         at: u64,
-        /// How many there are.
+        /// Number of its events.
         version: u64,
     },
     /// The process died too often during one model call of the run.
-    #[error("run {run} is left alone: {attempts} attempts at one model call were lost with their processes")]
+    #[error(
+        "run {run} is not resumed: {attempts} consecutive attempts at one model call were lost with their processes"
+    )]
     LostAttempts {
-        /// The run: the one that was to go on, or one that does a task of it.
+        /// The run that was to be resumed, or one of its child runs.
         run: RunId,
-        /// How many attempts were lost in a row.
+        /// Number of consecutive lost attempts.
         attempts: u32,
     },
-    /// A run is named as the one that does a task of another run, which did not hand it over.
-    #[error("run {run} does no task of run {parent}")]
+    /// A run claims to be a child of a run that did not start it.
+    #[error("run {run} is not a child of run {parent}")]
     NotHandedOver {
         /// The run.
         run: RunId,
@@ -323,14 +325,14 @@ impl Error {
             Self::SameName { .. } => {
                 Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())
             }
-            Self::BranchDepth { .. } => Some("take a branch of a branch away".to_owned()),
+            Self::BranchDepth { .. } => Some("remove a nested branch".to_owned()),
             Self::NoOutput { .. } => {
                 Some("give the agent `output: { schema: ... }`, or several turns with `max_steps`".to_owned())
             }
             Self::Service { .. } => {
-                Some("`windlass tools list FILE` says how the agent's services stand".to_owned())
+                Some("`windlass tools list FILE` shows the state of the agent's services".to_owned())
             }
-            Self::BadInput { .. } => Some("give an object that fits the agent's `input.schema`".to_owned()),
+            Self::BadInput { .. } => Some("give an object that matches the agent's `input.schema`".to_owned()),
             Self::NoObject { .. } => Some("give a struct or a map with text keys".to_owned()),
             Self::OutputType { .. } => {
                 Some("ask for the type that the agent was built with (`.output::<T>()`)".to_owned())
@@ -353,22 +355,22 @@ impl Error {
                 Some(format!("keep `{model}` among the agent's models until the run has ended"))
             }
             Self::SessionBusy { run, .. } => Some(format!(
-                "`windlass runs show {run}` says what it waits for; resume, answer or cancel it"
+                "`windlass runs show {run}` shows what it waits for; resume, answer or cancel it"
             )),
             Self::NotCut { .. } => Some("start a new run of its session instead".to_owned()),
             Self::BadImport { .. } => Some("export it again, with the runs that it is based on".to_owned()),
             Self::NewerExport { .. } => Some("import it with a newer Windlass".to_owned()),
             Self::ImportDiffers { .. } => {
-                Some("import it into another log (`--log FILE`), or fork the run that is here".to_owned())
+                Some("import it into another log (`--log FILE`), or fork the existing run".to_owned())
             }
             Self::NoSuchEvent { run, .. } => {
-                Some(format!("`windlass runs show -e {run}` numbers its events"))
+                Some(format!("`windlass runs show -e {run}` lists its events with their numbers"))
             }
             Self::LostAttempts { .. } => Some(format!(
                 "look at what the model replies and why the process dies; `windlass runs resume RUN` by hand allows \
                  {LOST_ATTEMPTS} more attempts"
             )),
-            Self::NotHandedOver { .. } => Some("start the task anew in a run of your own".to_owned()),
+            Self::NotHandedOver { .. } => Some("run the task in a new run".to_owned()),
             Self::NotEnded { run } => Some(format!("`windlass runs resume {run}`")),
             Self::Template { .. }
             | Self::MissingBase { .. }
@@ -385,7 +387,7 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What a run's agent is now.
+/// Error for a run whose agent has changed.
 fn other_agent(run: RunId, expected: &str, found: &str, changes: &[String]) -> String {
     if changes.is_empty() {
         return format!("run {run} belongs to agent `{expected}`, found `{found}`");

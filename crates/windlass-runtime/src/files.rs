@@ -8,10 +8,10 @@ use std::path::Path;
 /// end, or wait for a writer for ever.
 ///
 /// # Errors
-/// It cannot be read, is no regular file, or is longer.
+/// It cannot be read, is not a regular file, or is longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
     // Its length may change while it is read.
@@ -29,5 +29,5 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// As [`read`], or it is no UTF-8: in words.
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<String, String> {
     let bytes = read(path, most).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|error| format!("it is no UTF-8 text: {error}"))
+    String::from_utf8(bytes).map_err(|error| format!("it is not valid UTF-8: {error}"))
 }

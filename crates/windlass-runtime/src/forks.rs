@@ -1,4 +1,4 @@
-//! Forks: a new run that goes on from any event of another one. Nothing is copied, and nothing is done again.
+//! Forks: a new run that continues from any event of another one. Nothing is copied, and no work is repeated.
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::budget::Budget;
@@ -23,7 +23,7 @@ pub struct ForkOptions {
     pub at: u64,
     /// Whether this agent's instructions, policy, tools and models apply in place of the run's own.
     pub changed: bool,
-    /// What is said: to the agent as it goes on, or, after the run's end, to begin anew.
+    /// A message to the agent as it continues, or a new input if the run had ended.
     pub say: Option<RunMessages>,
 }
 
@@ -36,7 +36,7 @@ pub struct Saved {
     pub tool_calls: u64,
     /// Their tokens.
     pub usage: Usage,
-    /// What these cost, in pico-dollars, as far as prices are known.
+    /// Cost of this usage in pico-dollars, as far as prices are known.
     pub cost: u64,
 }
 
@@ -45,16 +45,16 @@ pub struct Saved {
 pub struct Fork {
     /// The run.
     pub prepared: Prepared,
-    /// What it does not pay again.
+    /// Usage that the fork does not pay again.
     pub saved: Saved,
 }
 
 impl Agent {
-    /// Forks a run: a new run goes on from where that one stood after an event. Calls that the other run ended are not
-    /// run again, those that it lost follow their declared effect, and people are asked anew: no approval and no answer
-    /// is inherited. A wish to stop is not, either; a wait for the next try of something is over.
+    /// Forks a run: a new run continues from that run's state after an event. Calls that have ended are not run again; lost
+    /// calls follow their declared effect. Approvals and answers are not inherited: people are asked anew. Neither are a
+    /// cancellation and a pending retry delay.
     ///
-    /// A run that goes on elsewhere is forked as far as it is durable now.
+    /// A run that is driven elsewhere is forked at its durable state.
     ///
     /// # Errors
     /// There is no such run or event, the run had ended there and nothing is said, the agent is another one and `changed`
@@ -96,7 +96,7 @@ impl Agent {
         Ok(Fork { prepared: self.driver(state, Some(first), self.first_fence(), options), saved })
     }
 
-    /// What a dead process of the base left running must not have its effect after the fork settled what became of it.
+    /// Stops work that a dead process of the base left behind, so that it has no effect after the fork settled its outcome.
     async fn stop_left_behind(&self, base: &State, fork: &Forked) {
         for lost in fork.calls.iter().filter(|call| call.outcome.is_none()) {
             let context = work::context(base, &lost.call, 1, CancellationToken::new());
@@ -140,7 +140,7 @@ impl Agent {
     }
 }
 
-/// What the line of forks that a run stands in began with.
+/// The original input of a run's chain of forks.
 pub(crate) async fn first_input(log: &dyn Log, start: &RunStarted) -> Result<RunInput, Error> {
     let mut start = start.clone();
     loop {

@@ -17,7 +17,7 @@ use windlass_core::run::{Branched, HookEnd, StepEdits};
 use windlass_core::tool::Offer;
 use windlass_core::{CallId, CallOutcome, Input, InputKind, Message, State, Text, ToolSpec, decide};
 
-/// Somebody who is asked after the tools of each step.
+/// A hook that runs after the tools of each step.
 pub trait StepHook: Send + Sync + std::fmt::Debug {
     /// Looks at a step and gives it back with what is to change.
     ///
@@ -45,7 +45,7 @@ pub struct Step {
     end: Option<HookEnd>,
     /// The branches that this hook asked for before, and have ended.
     branched: Vec<Branched>,
-    /// Those that it asks for now.
+    /// Names of the branches requested now.
     asked: Vec<Text>,
 }
 
@@ -195,7 +195,7 @@ impl Step {
         self.end = Some(HookEnd::Finish(output));
     }
 
-    /// What is to change, against the state that the step was made of.
+    /// The requested edits, relative to the state of the step.
     pub(crate) fn edits(self, state: &State, prices: &BTreeMap<Text, Prices>) -> StepEdits {
         if !self.asked.is_empty() {
             return StepEdits { branches: self.asked, ..StepEdits::default() };
@@ -271,8 +271,8 @@ fn splices<'m>(
     vec![Splice { at: head as u64, remove: remove as u64, insert: insert.to_vec() }]
 }
 
-/// The agent's own check of an output that fits the schema: the text of an error is what the model is told, so that it
-/// tries again (`parse_retries` times).
+/// The agent's own check of an output that matches the schema. The model gets the error's text and tries again (up to
+/// `parse_retries` times).
 pub type OutputCheck = dyn Fn(&Value) -> Result<(), String> + Send + Sync;
 
 /// Checks that must all accept an output.
@@ -339,7 +339,7 @@ where
     }
 }
 
-/// What a hook's answer becomes.
+/// Converts a hook's answer into edits.
 pub(crate) fn edits(
     state: &State,
     prices: &BTreeMap<Text, Prices>,

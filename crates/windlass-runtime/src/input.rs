@@ -1,4 +1,4 @@
-//! What a run is given: text, messages, or an object that fits the agent's input schema.
+//! Inputs of a run: text, messages, or an object that matches the agent's input schema.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl RunMessages {
     pub fn typed(input: &impl Serialize) -> Result<Self, Error> {
         let fault = match serde_json::to_value(input) {
             Ok(Value::Object(object)) => return Ok(object.into()),
-            Ok(_) => "a JSON object is wanted".to_owned(),
+            Ok(_) => "expected a JSON object".to_owned(),
             Err(error) => error.to_string(),
         };
         Err(Error::NoObject { fault })
@@ -103,7 +103,7 @@ impl RunMessages {
 }
 
 impl Agent {
-    /// What a run starts from, and what its templates see as `input`.
+    /// Converts an input into the run's start and the templates' `input` value.
     pub(crate) fn take_input(&self, input: RunMessages) -> Result<(RunInput, Value), Error> {
         let RunMessages { messages, object } = input;
         let object = match (object, self.input_schema()) {
@@ -125,7 +125,7 @@ impl Agent {
                 Value::Object(object.clone()).to_string()
             }
             None => {
-                let fault = "it is an object, but the agent has no input schema";
+                let fault = "the input is an object, but the agent has no input schema";
                 return Err(self.bad_input(fault.to_owned()));
             }
         };
@@ -135,7 +135,7 @@ impl Agent {
         Ok((messages_input(all), Value::Object(object)))
     }
 
-    /// What templates saw as `input` when a run began with this.
+    /// The templates' `input` value of a run that began with `input`.
     pub(crate) fn seen_input(&self, input: &RunInput) -> Value {
         let text = match input {
             RunInput::Messages(messages) => {
@@ -155,8 +155,8 @@ impl Agent {
         let text = text_of(messages.iter().find(|message| is_input(message)));
         match serde_json::from_str(&text) {
             Ok(Value::Object(object)) => Ok(object),
-            Ok(_) => Err(self.bad_input("a JSON object is wanted".to_owned())),
-            Err(error) => Err(self.bad_input(format!("a JSON object is wanted: {error}"))),
+            Ok(_) => Err(self.bad_input("expected a JSON object".to_owned())),
+            Err(error) => Err(self.bad_input(format!("expected a JSON object: {error}"))),
         }
     }
 

@@ -9,7 +9,7 @@ use windlass_tools::Lease;
 
 use crate::error::in_full;
 
-/// Why the log failed under work that goes on: the driver ends with that.
+/// Why the log failed under running work: the driver ends with that error.
 #[derive(Clone, Default)]
 pub(crate) struct Broken(Arc<Mutex<Option<Arc<StoreError>>>>);
 
@@ -28,7 +28,7 @@ impl Broken {
     }
 }
 
-/// The right to append to a run, as long as nobody else takes it.
+/// The exclusive lease to append to a run.
 pub(crate) struct RunLease {
     log: Arc<dyn Leases>,
     run: RunId,
@@ -46,7 +46,7 @@ impl RunLease {
         &self.fence
     }
 
-    /// What a call confirms right before its effect. Where the lease is lost, the driver ends with that error.
+    /// Lease for a call, which confirms it right before its effect. If the lease is lost, the driver ends with that error.
     pub(crate) fn lease(&self, broken: Broken) -> Lease {
         let (log, run, fence) = (self.log.clone(), self.run, self.fence.clone());
         Lease::new(move || {
@@ -67,21 +67,20 @@ impl RunLease {
         self.held = false;
     }
 
-    /// Gives the lease up: only an input from outside can bring the run on.
-    /// `wake`: when a timer of its own does so all the same.
+    /// Releases the lease while only outside input or, at `wake`, a timer can continue the run.
     pub(crate) async fn park(&mut self, wake: Option<Wake>) -> Result<(), StoreError> {
         self.log.park(self.run, &self.fence, wake).await?;
         self.held = false;
         Ok(())
     }
 
-    /// Gives the lease up: the next holder goes on.
+    /// Releases the lease for the next holder.
     pub(crate) async fn release(&mut self) -> Result<(), StoreError> {
         self.held = false;
         self.log.release(self.run, &self.fence).await
     }
 
-    /// Takes a lease that was given up again, with a new epoch. `false`: somebody else was faster.
+    /// Reacquires a released lease with a new epoch. `false`: another process was faster.
     pub(crate) async fn take_again(&mut self, holder: &Holder) -> Result<bool, StoreError> {
         match self.log.acquire(self.run, holder).await {
             Ok(fence) => {

@@ -61,7 +61,7 @@ impl Listing<'_> {
         self
     }
 
-    /// At most this many runs.
+    /// Limits the listing to `runs` runs.
     pub fn limit(mut self, runs: usize) -> Self {
         self.filter.limit = runs;
         self

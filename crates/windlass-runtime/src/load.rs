@@ -83,7 +83,7 @@ pub(crate) async fn state_before(log: &dyn Log, run: RunId) -> Result<State, Err
 }
 
 impl Run {
-    /// A run as its log leaves it, for those who only look.
+    /// Loads a run from its log, read-only.
     ///
     /// # Errors
     /// As for [`load`].

@@ -13,12 +13,12 @@ use crate::load::load;
 pub struct Lost {
     /// The run whose model call was lost.
     pub run: RunId,
-    /// How many attempts at it were lost in a row.
+    /// Number of consecutive lost attempts.
     pub attempts: u32,
 }
 
-/// Whether a run that nobody drives should not be gone on with by itself: its model call was lost with its process
-/// [`LOST_ATTEMPTS`](windlass_core::budget::LOST_ATTEMPTS) times in a row, or that of a run which does a task of it.
+/// Returns whether a run without a driver should not be resumed automatically: one model call, its own or that of a child run,
+/// was lost with its process [`LOST_ATTEMPTS`](windlass_core::budget::LOST_ATTEMPTS) times in a row.
 ///
 /// # Errors
 /// The log failed.

@@ -18,7 +18,7 @@ use windlass_threads::LARGE_BYTES;
 use crate::environment::Environment;
 use crate::off_thread::off_thread;
 
-/// What stands in place of an image or file whose bytes hold a secret: without them it would be broken.
+/// Placeholder for an image or file whose bytes contain a secret: masking them would break it.
 const LEFT_OUT: &str = "[left out: its bytes hold a credential of this agent]";
 
 /// An input without secrets, as far as it comes from models, tools and other agents.
@@ -131,13 +131,13 @@ fn mask_reply(reply: &mut Reply) {
     }
 }
 
-/// Hides secrets in the pieces of a reply, also those that are split between pieces of one kind.
+/// Masks secrets in the pieces of a reply, including secrets split across pieces of one kind.
 pub(crate) struct Masks {
     text: StreamMask<'static>,
     reasoning: StreamMask<'static>,
     /// By the place of the call.
     args: BTreeMap<Option<u32>, StreamMask<'static>>,
-    /// What can be given on.
+    /// Pieces ready to be passed on.
     ready: VecDeque<Delta>,
 }
 
@@ -150,7 +150,7 @@ impl Masks {
         (!masker.is_empty()).then_some(Self { text, reasoning, args, ready })
     }
 
-    /// What can be given on by now, in order.
+    /// Takes the pieces that are ready, in order.
     pub(crate) fn ready(&mut self) -> impl Iterator<Item = Delta> {
         self.ready.drain(..)
     }
@@ -226,7 +226,7 @@ impl Masks {
         }
     }
 
-    /// What was held back can be given on: nothing follows any more.
+    /// Releases the held-back pieces at the end of the stream.
     pub(crate) fn end(&mut self) {
         self.end_text();
         self.end_reasoning();

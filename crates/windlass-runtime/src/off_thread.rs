@@ -21,10 +21,10 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     if environment.has_threads() { windlass_threads::off_thread(bytes, work).await } else { work() }
 }
 
-/// What follows from an input, and the model call whose reply it is.
+/// The result of an input, and the model call that it replies to.
 pub(crate) type Decided = (Option<ActionId>, Result<Accepted, InvalidInput>);
 
-/// Which facts follow from an input. The agent's own checks look at the output of a reply.
+/// Decides on an input. The agent's own checks look at the output of a reply.
 pub(crate) async fn decided(agent: &Agent, state: &State, at: Millis, what: InputKind) -> Decided {
     let heft = state.heft_of(&what);
     if heft < LARGE_BYTES || !agent.environment().has_threads() {
@@ -47,7 +47,7 @@ fn decided_here(state: &State, checks: &OutputChecks, at: Millis, what: InputKin
     (replied, decide(state, Input { at, what }))
 }
 
-/// Whether an input fits a run as it stands.
+/// Whether an input is valid in the run's current state.
 ///
 /// # Errors
 /// It does not.

@@ -14,11 +14,11 @@ use windlass_models::Assembler;
 /// A type whose values can be seen while they are being written: derive it with `#[derive(Partial)]`, which makes the
 /// struct `Partial…` with all fields optional.
 pub trait Partially {
-    /// What stands so far.
+    /// The partial output.
     type Partial: DeserializeOwned;
 }
 
-/// How many values stand within one another at most: as deep as the reader of the whole output goes.
+/// Maximum nesting depth, the same as for the complete output.
 const MOST_NESTED: usize = 127;
 /// A view is a copy of what is there: the next one comes after this share of it is new, so that all of them together
 /// stay within a fixed multiple of the output's length.
@@ -39,7 +39,7 @@ pub(crate) struct Partial {
     shown: usize,
 }
 
-/// Where the output stands.
+/// Location of the output.
 #[derive(Debug)]
 enum Source {
     /// In the arguments of this tool; `true`: in their only field.
@@ -61,7 +61,7 @@ impl Partial {
         Some(Self { source, reader: Reader::default(), read: 0, shown: 0 })
     }
 
-    /// What there is to see after another piece. An output that is whole is not: it is shown once it is accepted.
+    /// The value after another piece, if it changed. A complete output is not returned: it is shown once it is accepted.
     pub(crate) fn next(&mut self, reply: &Assembler) -> Option<Value> {
         let all = match &self.source {
             Source::Finish(name, _) => reply.args_of(name)?,
@@ -90,7 +90,7 @@ impl Partial {
     }
 }
 
-/// What may come next between values.
+/// Token expected next, between values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Wanted {
     #[default]
@@ -104,7 +104,7 @@ enum Wanted {
     CommaOrEnd,
     /// The whole value was read.
     Nothing,
-    /// What came is no JSON.
+    /// Invalid JSON.
     Fault,
 }
 
@@ -115,7 +115,7 @@ enum Open {
     Array(Vec<Value>),
 }
 
-/// What is in the middle of being read.
+/// The token being read.
 #[derive(Debug, Default)]
 enum Token {
     #[default]
@@ -129,7 +129,7 @@ enum Token {
     Bare(String),
 }
 
-/// How far an escape in a text is read.
+/// Progress within an escape sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Escape {
     #[default]
@@ -327,7 +327,7 @@ impl Reader {
     }
 }
 
-/// What an escape of one character stands for.
+/// The character that a one-character escape denotes.
 fn unescaped(c: char) -> Option<char> {
     Some(match c {
         '"' | '\\' | '/' => c,

@@ -16,8 +16,8 @@ pub trait People: Send + Sync + std::fmt::Debug {
     /// and the question is asked again.
     fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer>;
 
-    /// As [`ask`](Self::ask), for somebody who may go away without an answer: `None` leaves this and all later
-    /// questions open, so that the run is suspended once nothing else goes on. Default: nobody goes away.
+    /// As [`ask`](Self::ask), for a user who may leave without an answer: `None` leaves this and all later questions open, so
+    /// the run is suspended once no other work is in progress. Default: the user always answers.
     fn ask_or_leave<'p>(
         &'p self,
         state: &'p State,

@@ -21,12 +21,12 @@ impl Posts {
         Self { log, run, after: None, waiting: None }
     }
 
-    /// What is up to there has been looked at, whether it was used or refused.
+    /// Marks all posts up to `post` as seen, used or refused.
     pub(crate) fn seen(&mut self, post: PostId) {
         self.after = Some(post);
     }
 
-    /// What is there now and has not been looked at.
+    /// Reads the posts that have not been seen.
     pub(crate) async fn now(&mut self) -> Result<Vec<Posted>, StoreError> {
         self.waiting = None;
         self.log.inbox(self.run, self.after).await

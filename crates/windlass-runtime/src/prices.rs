@@ -38,8 +38,8 @@ impl Agent {
     }
 }
 
-/// A limit on cost needs the price of every model that may be asked (contract 15): also of those that the agents and branches
-/// may ask which do tasks of the agent, because they are lent parts of it.
+/// A limit on cost needs the price of every model that may be asked (contract 15), including the models of the agent's
+/// sub-agents and branches, because they are lent parts of the limit.
 pub(crate) fn check_prices<'m>(
     agent: &str,
     policy: &Policy,

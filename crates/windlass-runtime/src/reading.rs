@@ -10,7 +10,7 @@ use windlass_core::{State, ToolSpec};
 use windlass_store::Payloads;
 use windlass_tools::{Tool, ToolContext, ToolError, ToolResult};
 
-/// How many handles an error names.
+/// Maximum number of handles in an error.
 const NAMED: usize = 10;
 /// The most bytes by which a character may stand over an end of a range.
 const CHARACTER: u64 = 4;
@@ -50,7 +50,7 @@ impl ReadResult {
         let before = from.saturating_sub(CHARACTER);
         let wanted = (from - before + length + CHARACTER) as usize;
         let bytes = self.log.get(&stored.sha256, before, wanted).await;
-        let bytes = bytes.map_err(|error| ToolError::new(format!("the result cannot be read: {error}")))?;
+        let bytes = bytes.map_err(|error| ToolError::new(format!("cannot read the result: {error}")))?;
         let start = boundary(&bytes, (from - before) as usize);
         let end = boundary(&bytes, (from - before + length) as usize);
         // A range within one character gives that character.

@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::people::People;
 use crate::run::{DriveOptions, Prepared, Run};
 
-/// A run that is about to be resumed. Awaiting it drives the run until it has ended or waits for somebody;
-/// [`prepare`](Self::prepare) gives handles and updates first.
+/// Options for resuming a run. Awaiting it drives the run until it has ended or is suspended; [`prepare`](Self::prepare) gives
+/// handles and updates first.
 #[derive(Clone, Debug)]
 #[must_use = "a run is resumed when this is awaited or prepared"]
 pub struct Resume<'a> {
@@ -24,7 +24,7 @@ pub struct Resume<'a> {
 }
 
 impl Agent {
-    /// Resumes a run that nobody drives: after a crash, after an answer, or after its timer.
+    /// Resumes a run without a driver: after a crash, an answer or a timer.
     ///
     /// ```no_run
     /// # use windlass_core::{Answer, RunId};
@@ -49,7 +49,7 @@ impl Resume<'_> {
         self
     }
 
-    /// A person asks for this: the run goes on however often its model call was lost with its process
+    /// A person asks for this: the run is resumed however often its model call was lost with its process
     /// ([`Error::LostAttempts`]).
     pub fn by_hand(mut self) -> Self {
         self.options.resumed_by = ResumedBy::Person;
@@ -85,8 +85,7 @@ impl Resume<'_> {
     /// Takes the run over: subscribe, take handles, then [`drive`](Prepared::drive).
     ///
     /// # Errors
-    /// The run has ended, somebody alive drives it, its agent is another one, or its model call was lost with its process
-    /// too often.
+    /// The run has ended, it has a live driver, its agent has changed, or its model call was lost with its process too often.
     pub async fn prepare(self) -> Result<Prepared, Error> {
         self.agent.take_over(self.run, self.changed, self.options).await
     }

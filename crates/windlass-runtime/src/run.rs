@@ -26,7 +26,7 @@ use crate::people::People;
 use crate::prices::check_prices;
 use crate::updates::Updates;
 
-/// A run as it stands: ended, or waiting for somebody.
+/// A run that has ended or is suspended.
 #[derive(Clone, Debug)]
 pub struct Run {
     state: State,
@@ -42,14 +42,14 @@ impl Run {
         self.state.run()
     }
 
-    /// The status with which it ended; `None` while it waits for somebody.
+    /// The final status; `None` while the run is suspended.
     pub fn status(&self) -> Option<Status> {
         self.state.ended().map(|end| end.status)
     }
 
     /// Its state: running, suspended or ended.
-    pub fn standing(&self) -> RunState {
-        self.state.standing()
+    pub fn run_state(&self) -> RunState {
+        self.state.run_state()
     }
 
     /// The answer, or the preset's text for this end.
@@ -110,7 +110,7 @@ pub struct DriveOptions {
     pub people: Option<Arc<dyn People>>,
     /// Whether a suspended run is held as long as a timer of its own may still bring it on.
     pub wait_for_timers: bool,
-    /// The session that the run belongs to and goes on with.
+    /// The session that the run belongs to and continues.
     pub session: Option<SessionId>,
     /// Whether a person lets the run go on, however often its model call was lost ([`given_up`](crate::given_up)).
     pub resumed_by: ResumedBy,
@@ -145,17 +145,17 @@ impl Prepared {
         self
     }
 
-    /// The run draws on the account of the one that it does a task of.
+    /// Makes the child run use its parent's account.
     pub(crate) fn drawing_on(mut self, task: &Task) -> Self {
         self.driver.draw_on(task.account.clone());
         self
     }
 
-    /// Drives the run until it has ended, waits for somebody outside, or is [laid down](RunHandle::leave). Dropping the future leaves the run as its last
-    /// durable event left it.
+    /// Drives the run until it has ended, is suspended, or is [laid down](RunHandle::leave). Dropping the future leaves the run
+    /// at its last durable event.
     ///
     /// # Errors
-    /// The log failed or somebody took the run over.
+    /// The log failed, or another process took the run over.
     pub async fn drive(self) -> Result<Run, Error> {
         self.driver.drive().await.map(Run::new)
     }
@@ -184,8 +184,8 @@ impl RunHandle {
         self.send(InputKind::Cancel { reason: Some(reason.into()) }).await
     }
 
-    /// Asks the driver to lay the run down because this process is to end: its work, and that of the agents that it handed
-    /// tasks to, is stopped within its grace. Nothing is cancelled. [`Prepared::drive`] then gives the run as it stands.
+    /// Asks the driver to lay the run down because this process is about to exit: the driver stops its work and its child runs
+    /// within their grace period and cancels nothing. [`Prepared::drive`] then returns the run in its current state.
     /// [Resuming](Agent::resume) it is like resuming after a crash. Has no effect on a run that is not driven here.
     pub fn leave(&self) {
         self.leave.cancel();
@@ -225,13 +225,13 @@ impl RunHandle {
 
     /// Sends an input without waiting for its acceptance: for callers that are polled by the driver itself.
     pub fn send_now(&self, what: InputKind) {
-        // A full or closed inbox means that the run is over or swamped; nobody waits for this one.
+        // A full or closed inbox means that the run has ended or is overloaded; this input may be dropped.
         let _unsent = self.sender.try_send(Box::new(Sent { what, reply: None }));
     }
 }
 
 impl Agent {
-    /// Runs the agent to its end, or until it waits for somebody.
+    /// Runs the agent until the run has ended or is suspended.
     ///
     /// # Errors
     /// The log failed. How the run ended is in its status.
@@ -302,7 +302,7 @@ impl Agent {
         options: DriveOptions,
     ) -> Result<Prepared, Error> {
         if input.is_empty() {
-            return Err(self.bad_input("there is no message in it".to_owned()));
+            return Err(self.bad_input("it contains no message".to_owned()));
         }
         let run = self.environment().new_run();
         // Without a memory there is no session to belong to.
@@ -312,8 +312,7 @@ impl Agent {
         Ok(self.driver(state, Some(InputKind::Start(Box::new(start))), self.first_fence(), options))
     }
 
-    /// Prepares a run that does a task of another one, under an id that the other one gave it; a branch goes on from a
-    /// base.
+    /// Prepares a child run under the id that its parent gave it; a branch continues from a base.
     ///
     /// # Errors
     /// The input does not fit, or the instructions cannot be rendered.
@@ -430,7 +429,7 @@ impl RunStream {
         Self { updates, handle, task: tokio::spawn(prepared.drive()) }
     }
 
-    /// The next update; `None` once the run has ended or waits for somebody.
+    /// The next update; `None` once the run has ended or is suspended.
     pub async fn next(&mut self) -> Option<crate::updates::Update> {
         self.updates.next().await
     }
@@ -440,10 +439,10 @@ impl RunStream {
         self.handle.clone()
     }
 
-    /// The run as it stands when it is no longer driven.
+    /// Waits for the driver and returns the run in its final or suspended state.
     ///
     /// # Errors
-    /// The log failed or somebody took the run over.
+    /// The log failed, or another process took the run over.
     pub async fn finish(self) -> Result<Run, Error> {
         drop(self.updates);
         drop(self.handle);

@@ -14,7 +14,7 @@ pub(crate) fn take_in(agent: &str, input: Option<&Value>, output: Option<&Value>
         let Some(schema) = schema else { continue };
         let refused = |source| Error::Schema { agent: agent.to_owned(), which, source };
         for pattern in Checker::new(schema).map_err(refused)?.unchecked() {
-            tracing::warn!(agent, "the {which} is not checked everywhere: {pattern}");
+            tracing::warn!(agent, "the {which} is only partly checked: {pattern}");
         }
     }
     Ok(())

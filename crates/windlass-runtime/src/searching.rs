@@ -11,7 +11,7 @@ use windlass_tools::{Tool, ToolContext, ToolResult};
 use crate::environment::Environment;
 use crate::off_thread::off_thread;
 
-/// What is looked at of each tool, in bytes.
+/// Weight of each searched tool, in bytes.
 const TOOL_BYTES: u64 = 2_048;
 
 /// Searches among the tools that a run has when the call starts.

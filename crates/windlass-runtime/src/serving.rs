@@ -1,4 +1,4 @@
-//! Services around a run: set up before its first step, torn down when it has come to rest, whatever came of it.
+//! Services of a run: set up before its first step and torn down when its driver stops, whatever the outcome.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -10,9 +10,9 @@ use windlass_tools::{ServiceError, ServiceUse};
 use crate::agent::Agent;
 use crate::error::Error;
 
-/// How long a service may take to be set up, in milliseconds.
+/// Timeout of a service's set-up, in milliseconds.
 const SET_UP_MS: u64 = 30_000;
-/// How long a service may take to be torn down, in milliseconds.
+/// Timeout of a service's tear-down, in milliseconds.
 const TEAR_DOWN_MS: u64 = 10_000;
 
 /// Sets the agent's services up, in order. If one cannot be, those before it are torn down again.
@@ -47,7 +47,7 @@ pub(crate) async fn end(agent: &Agent, used: Vec<ServiceUse>) {
     }
 }
 
-/// What the future gives, unless it panics or takes too long.
+/// Awaits the future and turns a panic or timeout into an error.
 async fn within<T>(agent: &Agent, ms: u64, future: impl Future<Output = T>) -> Result<T, String> {
     let environment = agent.environment();
     let late = environment.sleep_until(environment.now().saturating_add(ms));

@@ -41,7 +41,7 @@ impl SettingsError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Invalid(error) => error.help(),
-            Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
+            Self::Later { .. } => Some("CHANGELOG.md lists the features of this version".to_owned()),
         }
     }
 }

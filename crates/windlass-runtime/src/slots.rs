@@ -14,7 +14,7 @@ use windlass_core::{Action, ActionId, ActionKind, InputKind};
 /// A piece of work that is going on.
 pub(crate) struct Slot {
     pub(crate) action: Action,
-    /// `None`: whoever was to do the work gave up, and nothing follows.
+    /// `None`: the work was abandoned, and there is no input.
     pub(crate) future: BoxFuture<'static, Option<InputKind>>,
     pub(crate) cancel: CancellationToken,
     /// Set once the work was asked to stop.
@@ -24,7 +24,7 @@ pub(crate) struct Slot {
 }
 
 impl Drop for Slot {
-    /// Whatever the work has going on elsewhere learns that nobody waits for it any more.
+    /// Cancels work in progress elsewhere, because its result is no longer awaited.
     fn drop(&mut self) {
         if !self.ended {
             self.cancel.cancel();

@@ -15,12 +15,12 @@ pub trait ToolSource: Send + Sync + std::fmt::Debug {
     /// The tools that it offers now.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 
-    /// What it is bound to, whichever tools it offers: part of the agent's digest. Default: nothing but its name.
+    /// Binding of the source, independent of the tools that it offers: part of the agent's digest. Default: only its name.
     fn binding(&self) -> Vec<Bound> {
         Vec::new()
     }
 
-    /// Whether it can be used just now. Default: yes.
+    /// Whether the source is available now. Default: yes.
     ///
     /// # Errors
     /// It cannot, for this reason.
@@ -53,7 +53,7 @@ impl ToolSource for McpServer {
         if self.is_alive() {
             return Ok(());
         }
-        Err(ServiceError::new("the tool server has ended; the next call starts it again"))
+        Err(ServiceError::new("the tool server has exited; the next call restarts it"))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -65,8 +65,7 @@ impl ToolSource for McpServer {
     }
 }
 
-/// An agent's own tools with those that its sources offer now. A newcomer whose name is taken is left out: the others
-/// go on, and the log says so.
+/// Merges an agent's own tools with those that its sources offer now. A new tool whose name is taken is left out and logged.
 pub(crate) fn together(own: &ToolSet, sources: &[Arc<dyn ToolSource>]) -> ToolSet {
     let mut all = own.clone();
     for source in sources {

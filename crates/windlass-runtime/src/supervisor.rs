@@ -1,8 +1,8 @@
-//! The supervisor: resumes every run of a log that is due and that nobody drives.
+//! The supervisor: resumes every due run of a log that has no driver.
 //!
-//! A run is due after the death of its process, once its answer has come, or once its timer has passed. The supervisor
-//! passes over child runs (their parents resume them), runs that somebody drives, and runs that are given up
-//! ([`given_up`]), and reports each of them once.
+//! A run is due after the death of its process, once its answer has arrived, or once its timer has expired. The supervisor
+//! skips child runs (their parents resume them), runs with a driver, and runs that are given up ([`given_up`]), and reports
+//! each of them once.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -84,7 +84,7 @@ pub struct Report<E> {
 pub enum Outcome<E> {
     /// It was driven: to its end, until it waits again, or until the supervisor was stopped.
     Driven(Box<Run>),
-    /// Somebody alive drives it.
+    /// The run has a live driver.
     Held {
         /// The name of the holder.
         holder: Text,
@@ -100,12 +100,12 @@ pub enum Outcome<E> {
     Failed(E),
 }
 
-/// What was reported last of a run that was not driven.
+/// The last report of a run that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Passed {
     Held(Text),
     Child,
-    /// At this version of the run.
+    /// The version of the run.
     GivenUp(Lost, u64),
     Failed,
 }
@@ -151,9 +151,9 @@ impl<S: AgentSource> Supervisor<S> {
         }
     }
 
-    /// Resumes every run that is due now, [`AT_ONCE`] at a time, and reports each one. A run that was not driven is reported
-    /// again only if the reason changes. Once `stop` is cancelled, no further run is begun, and those that are driven are
-    /// [laid down](crate::RunHandle::leave).
+    /// Resumes every due run, [`AT_ONCE`] at a time, and reports each one. A skipped run is reported again only if the reason
+    /// changes. Once `stop` is cancelled, no further run is resumed, and the driven ones are [laid
+    /// down](crate::RunHandle::leave).
     ///
     /// # Errors
     /// The log failed, or `report` gave an error.
@@ -279,7 +279,7 @@ async fn drive<E: From<Error>>(
     };
     let outcome = match driven.await {
         Ok(run) => Outcome::Driven(Box::new(run)),
-        // Somebody was faster.
+        // Another process was faster.
         Err(Error::Log(StoreError::Held { holder, .. })) => Outcome::Held { holder: holder.into() },
         // Another process lost one more attempt meanwhile.
         Err(Error::LostAttempts { run, attempts }) => Outcome::GivenUp(Lost { run, attempts }),

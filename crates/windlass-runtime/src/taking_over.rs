@@ -13,18 +13,18 @@ use crate::load::{load, start_of};
 use crate::lost::refuse_given_up;
 use crate::run::{DriveOptions, Prepared};
 
-/// Which run is taken over, and who may do that.
+/// The run to take over, and the authority for it.
 #[derive(Clone, Copy)]
 struct TakeOver {
     run: RunId,
     /// Whether its agent may be another one than it began with.
     changed: bool,
-    /// Who asks for it ([`DriveOptions::resumed_by`]).
+    /// The authority ([`DriveOptions::resumed_by`]).
     resumed_by: ResumedBy,
 }
 
 impl Agent {
-    /// Takes a run over that nobody drives. `changed` allows another agent than the run began with.
+    /// Takes over a run without a driver. `changed` allows a different agent than the run began with.
     pub(crate) async fn take_over(
         &self,
         run: RunId,
@@ -42,8 +42,8 @@ impl Agent {
         }
     }
 
-    /// The run as it stands, and what its new holder says first: of a run from elsewhere, that its own policy, tools, models
-    /// and instructions apply.
+    /// The current state of the run, and the first input of its new holder. An imported run gets the new agent's policy, tools,
+    /// models and instructions.
     async fn taken_over(&self, which: TakeOver, fence: &Fence) -> Result<(State, InputKind), Error> {
         let TakeOver { run, changed, resumed_by } = which;
         let state = self.checked_state(run, changed).await?;
@@ -84,7 +84,7 @@ impl Agent {
             return Err(Error::Refused(invalid));
         }
         match self.check_agent(&state) {
-            // Whoever goes on with a run from elsewhere does so with models of their own.
+            // An imported run continues with the new agent's models.
             Err(_) if changed && state.agent().is_some_and(AgentRef::is_imported) => {}
             Err(_) if changed => self.check_models(run).await?,
             checked => checked?,

@@ -5,8 +5,8 @@
 //! (`agent.agentic_loop` › `agent.step.N` › `model.inference` | `tool.X` | `delegate.X`) and the attributes of
 //! OpenTelemetry's semantic conventions for generative AI beside KAOS' own; neither holds a word of what was said.
 //!
-//! Contexts are handed on with the future that does the work, so a sub-agent's run is below its `delegate.X`, and
-//! whatever a model adapter or a tool sends says which span it belongs to (W3C Trace Context).
+//! The context travels with the future that does the work, so a sub-agent's run is below its `delegate.X` span, and requests of
+//! models and tools carry the span that they belong to (W3C Trace Context).
 
 mod meters;
 mod told;
@@ -56,8 +56,8 @@ pub(crate) struct RunTrace {
 }
 
 impl RunTrace {
-    /// Begins to tell of a run, if anybody wants to know. What a run says of its own trace when it is taken over again
-    /// comes before what the process has going on.
+    /// Starts the trace of a run, if tracing is on. On a take-over, the trace recorded in the run takes precedence over the
+    /// process's current span.
     pub(crate) fn begin(agent: &Agent, state: &State, first: &mut Option<InputKind>) -> Option<Self> {
         if !ON.load(Ordering::Relaxed) {
             return None;
@@ -180,7 +180,7 @@ impl RunTrace {
 }
 
 impl Drop for RunTrace {
-    /// A run that waits for somebody, or whose driver was dropped, has a span up to there.
+    /// Ends the span of a run that is suspended or whose driver was dropped.
     fn drop(&mut self) {
         self.end_step();
         if !self.ended {

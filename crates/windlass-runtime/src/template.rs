@@ -21,7 +21,7 @@ const MAX_TEMPLATE_BYTES: usize = 1024 * 1024;
 const MAX_STEPS: u64 = 200_000;
 /// The largest text that a template may make beside what its input brings along, in bytes (4 MiB).
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// How often the input's own bytes may stand in the text.
+/// Maximum number of copies of the input in the rendered text.
 const MAX_INPUT_COPIES: usize = 4;
 /// The name of the instructions among an agent's templates.
 const NAME: &str = "instructions";

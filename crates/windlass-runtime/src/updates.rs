@@ -44,8 +44,8 @@ pub enum Update {
         /// More of its arguments.
         args: Arc<str>,
     },
-    /// What stands so far of the output that the model is writing. Within a model call members only appear or grow;
-    /// the last one of a run that ends with a model's output equals it, and comes once it is durable.
+    /// The partial output while the model writes it. Within a model call, members only appear or grow. The last partial of a
+    /// run that ends with a model's output equals it, and is sent once the output is durable.
     Partial {
         /// The model call.
         action: ActionId,
@@ -61,7 +61,7 @@ pub enum Update {
     Events(Batch),
     /// A line that the agent's preset logs.
     Log(LogLine),
-    /// An input was refused: somebody sent something that did not fit. The run goes on.
+    /// An invalid input was refused. The run continues.
     Refused {
         /// Why.
         invalid: Arc<windlass_core::InvalidInput>,
@@ -69,7 +69,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// What stands so far of an output of that type. `None`: this is another update, or a piece that does not fit yet.
+    /// The partial output as a `T`. `None`: this is another update, or the value does not deserialize yet.
     pub fn partial_as<T: Partially>(&self) -> Option<T::Partial> {
         if let Self::Partial { output, .. } = self { T::Partial::deserialize(&**output).ok() } else { None }
     }
@@ -90,7 +90,7 @@ impl Publisher {
 
     pub(crate) fn send(&self, update: Update) {
         if let Some(sender) = self.sender.get() {
-            // An error means that nobody listens: that is fine.
+            // An error means that there are no subscribers, which is fine.
             let _unheard = sender.send(update);
         }
     }
@@ -168,7 +168,7 @@ impl Updates {
             Ok(batches) if batches.is_empty() => self.missing = 0,
             Ok(batches) => self.late.extend(batches),
             Err(error) => {
-                tracing::warn!(run = %self.run, "a slow subscriber could not catch up: {error}");
+                tracing::warn!(run = %self.run, "a slow subscriber lost updates: {error}");
                 // The next fact tries again.
                 self.missing = 0;
             }

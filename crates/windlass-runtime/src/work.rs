@@ -23,10 +23,10 @@ use crate::hooks::{self, Step, StepHook};
 use crate::off_thread::off_thread;
 use crate::people::People;
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
 /// A tool call.
@@ -41,7 +41,7 @@ pub(crate) struct ToolWork {
     pub(crate) environment: Arc<dyn Environment>,
 }
 
-/// What a tool is told of the call. The key is the same for every try, also in a fork.
+/// The context of a tool call. The idempotency key is the same for every attempt, also in a fork.
 pub(crate) fn context(
     state: &State,
     call: &CallId,
@@ -90,7 +90,7 @@ impl ToolWork {
                 match select(&mut call, environment.sleep_until(environment.now().saturating_add(grace_ms)))
                     .await
                 {
-                    // It came to its end all the same: its result is kept, since it happened.
+                    // It ended nevertheless: its result is kept, because it happened.
                     Either::Left((Ok(Ok(content)), _)) => CallOutcome::Ok { content },
                     Either::Left(_) => CallOutcome::Interrupted,
                     Either::Right(_) => CallOutcome::Abandoned,
@@ -149,7 +149,7 @@ fn outcome(ended: Result<ToolResult, Box<dyn Any + Send>>) -> CallOutcome {
     }
 }
 
-/// Puts a question to the person at hand. `None`: that person left or panicked, and the question stays open.
+/// Asks the interactive user a question. `None`: the user left or the code panicked; the question stays open.
 pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQuestion) -> Option<InputKind> {
     let id = question.id.clone();
     let answer =
@@ -157,13 +157,13 @@ pub(crate) async fn ask(people: Arc<dyn People>, state: State, question: OpenQue
     match answer {
         Ok(answer) => answer.map(|answer| InputKind::Answered { question: id, answer }),
         Err(panic) => {
-            tracing::error!(run = %state.run(), "whoever was asked panicked: {}", words(&*panic));
+            tracing::error!(run = %state.run(), "the code that answers questions panicked: {}", words(&*panic));
             None
         }
     }
 }
 
-/// Whether the person at hand would answer that; one that panics would not.
+/// Whether the interactive user would answer that question; a panic counts as no.
 pub(crate) fn answers(people: &dyn People, state: &State, question: &OpenQuestion) -> bool {
     catch_unwind(AssertUnwindSafe(|| people.answers(state, question))).unwrap_or(false)
 }
@@ -180,7 +180,7 @@ pub(crate) async fn ask_hook(
             let asked = AssertUnwindSafe(async { hook.on_step(Step::of(&state)).await }).catch_unwind().await;
             asked.unwrap_or_else(|panic| Err(format!("the hook panicked: {}", words(&*panic))))
         }
-        // Whoever resumes a run with an agent that has no hook goes on without one.
+        // A run that is resumed by an agent without a hook continues without one.
         None => Ok(Step::of(&state)),
     };
     InputKind::Stepped { action, edits: Box::new(hooks::edits(&state, &prices, answer)) }
@@ -202,7 +202,7 @@ pub(crate) async fn delegate(
     };
     let end = match AssertUnwindSafe(end).catch_unwind().await {
         Ok(Some(end)) => end,
-        Ok(None) => failed("the agent has no such delegate any more".to_owned()),
+        Ok(None) => failed("the agent no longer has this delegate".to_owned()),
         Err(panic) => failed(format!("the delegate panicked: {}", words(&*panic))),
     };
     Ok(Some(match end {

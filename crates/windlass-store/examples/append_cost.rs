@@ -70,7 +70,7 @@ async fn one_run(log: Arc<dyn Store>, number: u64, appends: u64) -> Result<(), S
     let fence = Fence { holder: Holder("example".into()), epoch: 1 };
     for step in 0..appends {
         let events: Arc<[Event]> = facts.iter().map(|fact| Event { at: step, fact: fact.clone() }).collect();
-        let standing = RunState::Running;
+        let run_state = RunState::Running;
         log.append(Append {
             run,
             expected: step * 2,
@@ -78,7 +78,7 @@ async fn one_run(log: Arc<dyn Store>, number: u64, appends: u64) -> Result<(), S
             cause: Cause::Steer,
             fence: fence.clone(),
             uses: None,
-            standing,
+            run_state,
         })
         .await?;
     }

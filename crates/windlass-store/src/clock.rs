@@ -1,4 +1,4 @@
-//! Time that nobody sets: for what must be measured across a wall clock that jumps.
+//! A monotonic clock, for durations that must not depend on changes of the wall clock.
 
 /// Milliseconds since the machine started, its sleep included where the system counts it (Linux). Never goes back, and is
 /// the same clock for all processes until the machine starts anew.

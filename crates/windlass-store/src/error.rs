@@ -1,4 +1,4 @@
-//! What can go wrong with a log.
+//! Errors of a log.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub struct Locking {
     pub pid: i64,
     /// Its program's name.
     pub name: String,
-    /// It was stopped by a signal (SIGSTOP) or a debugger, and keeps the lock until it goes on or dies.
+    /// It was stopped by a signal (SIGSTOP) or a debugger, and keeps the lock until it continues or dies.
     pub stopped: bool,
 }
 
@@ -71,17 +71,17 @@ pub enum StoreError {
         /// The id.
         run: RunId,
     },
-    /// Somebody else appended first.
+    /// Another writer appended first.
     #[error("run {run} has {found} events, expected {expected}")]
     Conflict {
         /// The run.
         run: RunId,
-        /// What the append expected.
+        /// The expected version.
         expected: u64,
-        /// What there is.
+        /// The actual version.
         found: u64,
     },
-    /// The hold was lost to somebody else.
+    /// The lease was taken over by another holder.
     #[error("run {run} was taken over by {holder} (epoch {current}, ours was {ours})")]
     Fenced {
         /// The run.
@@ -93,24 +93,24 @@ pub enum StoreError {
         /// The current epoch.
         current: u64,
     },
-    /// Nobody holds the run: the lease under which this is written was given up.
-    #[error("run {run} is not held; its last hold had epoch {epoch}")]
+    /// The lease of this write was released.
+    #[error("run {run} has no lease; its last one had epoch {epoch}")]
     NotHeld {
         /// The run.
         run: RunId,
         /// The epoch of the last hold.
         epoch: u64,
     },
-    /// Somebody alive holds the run.
+    /// The run has a live holder.
     #[error("run {run} is held by {holder}")]
     Held {
         /// The run.
         run: RunId,
-        /// Who.
+        /// The holder.
         holder: String,
     },
     /// The posted input is gone: it was used already.
-    #[error("posted input {post} of run {run} was used already")]
+    #[error("posted input {post} of run {run} has already been used")]
     PostUsed {
         /// The run.
         run: RunId,
@@ -118,7 +118,7 @@ pub enum StoreError {
         post: u64,
     },
     /// Too many inputs wait for the run's holder.
-    #[error("{max} posted inputs wait for run {run}: no more are taken")]
+    #[error("run {run} already has {max} posted inputs waiting")]
     InboxFull {
         /// The run.
         run: RunId,
@@ -132,7 +132,7 @@ pub enum StoreError {
         sha256: String,
     },
     /// A payload is larger than one may be.
-    #[error("a payload of {bytes} bytes is too large: at most {max} are kept")]
+    #[error("a payload of {bytes} bytes is too large: the maximum is {max}")]
     TooLarge {
         /// Its bytes.
         bytes: u64,
@@ -159,7 +159,7 @@ pub enum StoreError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// Who.
+        /// The holder.
         #[source]
         holder: LockHolder,
     },
@@ -168,15 +168,15 @@ pub enum StoreError {
     Gone {
         /// The file.
         path: PathBuf,
-        /// What became of it.
+        /// What happened to the file.
         how: Taken,
     },
     /// The disk is full.
-    #[error("no room on the disk for the log {path}")]
+    #[error("no space left on the disk for the log {path}")]
     Full {
         /// The file.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -197,7 +197,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// An event in the log cannot be read.
-    #[error("event {seq} of run {run} cannot be read")]
+    #[error("cannot read event {seq} of run {run}")]
     Corrupt {
         /// The run.
         run: RunId,

@@ -13,14 +13,14 @@ pub const INBOX_POSTS: usize = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PostId(pub u64);
 
-/// An input that somebody left for a run's holder.
+/// An input posted for a run's holder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Posted {
     /// Its place.
     pub id: PostId,
     /// When it was posted, in milliseconds since the epoch.
     pub at: Millis,
-    /// What.
+    /// The input.
     pub what: InputKind,
 }
 

@@ -10,7 +10,7 @@ use crate::store::Answer;
 /// The most runs of a listing whose filter gives no limit.
 pub const DEFAULT_LISTED: usize = 100;
 
-/// Which runs to list: all given conditions hold.
+/// Filter of a listing: all given conditions hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFilter {
     /// Of this session.
@@ -30,7 +30,7 @@ pub struct RunFilter {
     pub due: Option<Millis>,
     /// Only runs with a lower number: the next page of a listing, after a run with this one.
     pub before: Option<RunNumber>,
-    /// At most so many; 0 means [`DEFAULT_LISTED`].
+    /// Maximum number of runs; 0 means [`DEFAULT_LISTED`].
     pub limit: usize,
 }
 
@@ -54,8 +54,8 @@ pub struct RunSummary {
     /// The run that started it.
     pub parent: Option<RunId>,
     /// Its state.
-    pub standing: RunState,
-    /// How many events it has.
+    pub run_state: RunState,
+    /// Number of its events.
     pub version: u64,
     /// When it began.
     pub started_at: Millis,
@@ -63,15 +63,15 @@ pub struct RunSummary {
     pub updated_at: Millis,
     /// The beginning of its first input, for people: at most 200 bytes.
     pub title: Text,
-    /// When a suspended run goes on by itself; `None`: when somebody brings it on.
+    /// Time at which a suspended run continues by itself; `None`: it waits for outside input.
     pub wake_at: Option<Millis>,
-    /// Who holds it now, if somebody alive does.
+    /// Its live holder, if any.
     pub holder: Option<Holder>,
 }
 
 /// Lists runs, and those of a session, an agent or a parent.
 pub trait Index: Send + Sync + std::fmt::Debug {
-    /// Lists runs, newest first: by their numbers, whatever their ids and times say.
+    /// Lists runs, newest first: ordered by their numbers, not by ids or times.
     fn list(&self, filter: RunFilter) -> Answer<'_, Vec<RunSummary>>;
 
     /// One run's summary.

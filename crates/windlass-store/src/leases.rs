@@ -12,41 +12,41 @@ pub struct Holder(pub Text);
 /// The right to append to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
-    /// Who holds the run.
+    /// Holder of the run.
     pub holder: Holder,
     /// The lease's number: a later lease of the run has a higher one, and appends with a lower one are refused.
     pub epoch: u64,
 }
 
-/// When a suspended run goes on by itself, by the clock of who gives it up, in milliseconds since the epoch.
+/// Time at which a suspended run continues by itself, by the releasing holder's clock, in milliseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// What the clock says now: a later look at an earlier time knows by it that the clock was set back.
+    /// The current clock reading: a later reading before this time shows that the clock was set back.
     pub from: Millis,
-    /// When it goes on.
+    /// Time at which it continues.
     pub at: Millis,
 }
 
 /// Leases runs to holders. The first append of a run takes its lease; an append that ends or suspends a run gives it up.
 pub trait Leases: Send + Sync + std::fmt::Debug {
-    /// Takes the lease of a run that nobody alive holds, with a new epoch.
+    /// Acquires the lease of a run without a live holder, with a new epoch.
     ///
     /// # Errors
     /// [`Held`](crate::StoreError::Held) names the living holder; [`UnknownRun`](crate::StoreError::UnknownRun).
     fn acquire(&self, run: RunId, holder: &Holder) -> Answer<'_, Fence>;
 
-    /// Renews a lease that still stands: asked right before something is done that cannot be taken back. A store that
-    /// knows holders by heartbeats sends one first, so that the lease stands for some seconds more.
+    /// Renews a valid lease, right before an irreversible effect. A store that detects live holders by heartbeats sends one
+    /// first, so that the lease stays valid for some seconds.
     ///
     /// # Errors
-    /// [`Fenced`](crate::StoreError::Fenced): somebody else took the lease. [`NotHeld`](crate::StoreError::NotHeld): it was
-    /// given up.
+    /// [`Fenced`](crate::StoreError::Fenced): another holder took the lease. [`NotHeld`](crate::StoreError::NotHeld): it was
+    /// released.
     fn renew(&self, run: RunId, fence: &Fence) -> Answer<'_, ()>;
 
-    /// Gives up a lease; of no effect if somebody else took over.
+    /// Releases a lease; has no effect if another holder took over.
     fn release(&self, run: RunId, fence: &Fence) -> Answer<'_, ()>;
 
-    /// Gives up the lease of a suspended run; of no effect if somebody else took over. The run is listed as suspended until
+    /// Releases the lease of a suspended run; has no effect if another holder took over. The run is listed as suspended until
     /// its next append.
     ///
     /// With `wake`, the run is listed as due from [`Wake::at`] on ([`RunFilter::due`](crate::RunFilter::due)), and at any

@@ -17,7 +17,7 @@ use crate::store::Answer;
 pub struct Batch {
     /// The sequence number of the first event; a run's first event has number 1.
     pub first: u64,
-    /// Which input led to the whole append, also where its first events are cut off.
+    /// The input that caused the whole append, even if its first events are cut off.
     pub cause: Cause,
     /// The events.
     pub events: Arc<[Event]>,
@@ -45,11 +45,11 @@ impl Batch {
 pub struct Append {
     /// The run.
     pub run: RunId,
-    /// How many events the run has so far. 0 makes the run, and takes its lease with the fence's epoch.
+    /// Expected number of events of the run. 0 creates the run and acquires its lease with the fence's epoch.
     pub expected: u64,
     /// The events: at least one.
     pub events: Arc<[Event]>,
-    /// Which input led to them.
+    /// The input that caused them.
     pub cause: Cause,
     /// The lease under which this is written.
     pub fence: Fence,
@@ -57,7 +57,7 @@ pub struct Append {
     pub uses: Option<PostId>,
     /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
     /// inbox, since nothing in it can be used any more.
-    pub standing: RunState,
+    pub run_state: RunState,
 }
 
 /// A live stream of batches.
@@ -77,8 +77,8 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// [`StoreError::PostUsed`]: the post is not in the run's inbox, or an append has used it.
     fn append(&self, append: Append) -> Answer<'_, ()>;
 
-    /// Which of these posts the appends of a run have used, by the ids in their records. In any order, each once; ids that no
-    /// append has used are left out.
+    /// Returns the given posts that the run's appends have used, by the ids in their records: in any order, each once, without
+    /// ids that no append has used.
     ///
     /// A driver asks before it takes posts from an inbox, because the inbox may still list a post whose removal was lost.
     ///
@@ -89,7 +89,7 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// Reads the events with numbers from `from` on (a batch that begins before is cut), at most about `max` of them (never less than one batch).
     fn read(&self, run: RunId, from: u64, max: usize) -> Answer<'_, Vec<Batch>>;
 
-    /// Reads from `from` on, then goes on live, with no gap and no repeat, until the run has ended.
+    /// Reads from `from` on, then follows live, without gaps or repeats, until the run has ended.
     /// An append of another process is seen within 250 ms.
     fn follow(&self, run: RunId, from: u64) -> Batches;
 }

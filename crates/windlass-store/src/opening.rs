@@ -1,4 +1,4 @@
-//! What a run's first event says about it: what listings show and what stores keep beside the events.
+//! Data from a run's first event, for listings and for stores' indexes.
 
 use windlass_core::event::RunInput;
 use windlass_core::{Event, Fact, Message, RunId, SessionId, Text};
@@ -6,7 +6,7 @@ use windlass_core::{Event, Fact, Message, RunId, SessionId, Text};
 /// The most bytes of a title, as [`RunSummary`](crate::RunSummary) promises.
 const TITLE_BYTES: usize = 200;
 
-/// What listings need to know of a run from its first event.
+/// The parts of a run's first event that listings need.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     pub(crate) agent: Text,

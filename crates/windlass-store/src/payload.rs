@@ -22,7 +22,7 @@ pub trait Payloads: Send + Sync + std::fmt::Debug {
     /// [`StoreError::TooLarge`] above [`PAYLOAD_BYTES`].
     fn put(&self, bytes: Arc<[u8]>) -> Answer<'_, Text>;
 
-    /// At most `max` bytes of a payload from the byte `from` on (0 is the first); fewer only at its end.
+    /// Up to `max` bytes of a payload, starting at byte `from` (0 is the first); fewer only at its end.
     ///
     /// # Errors
     /// [`StoreError::UnknownPayload`].

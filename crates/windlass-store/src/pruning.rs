@@ -1,11 +1,11 @@
-//! Which runs are taken out of a log, and what went with them.
+//! Removes runs from a log, together with their payloads.
 
 use windlass_core::event::Millis;
 use windlass_core::{RunId, SessionId, Text};
 
 use crate::store::Answer;
 
-/// Which runs may go. Runs that somebody alive holds never do, nor do those that a kept run is based on or was started by.
+/// Filter of runs to remove. Runs with a live holder are never removed, nor are bases and parents of a kept run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prune {
     /// Only runs whose last event is older than this time, in milliseconds since the epoch.
@@ -13,7 +13,7 @@ pub struct Prune {
     /// Only runs in one of these states, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
     /// ended.
     pub statuses: Vec<Text>,
-    /// Only runs of these sessions, and those that they started. Empty: of all, and of none.
+    /// Only runs of these sessions, and runs that they started. Empty: runs of any session or none.
     pub sessions: Vec<SessionId>,
 }
 
@@ -22,9 +22,9 @@ pub struct Prune {
 pub struct Pruned {
     /// The runs, newest first.
     pub runs: Vec<RunId>,
-    /// How many runs fitted, but stay because a kept run is based on them or was started by them.
+    /// Number of matching runs that stay because a kept run is based on them or was started by them.
     pub kept: u64,
-    /// How many payloads went because nothing refers to them any more.
+    /// Number of payloads removed because they were no longer referenced.
     pub payloads: u64,
     /// The bytes of those payloads.
     pub payload_bytes: u64,
@@ -32,10 +32,10 @@ pub struct Pruned {
 
 /// Takes runs out of a store.
 pub trait Pruning: Send + Sync + std::fmt::Debug {
-    /// What [`prune`](Self::prune) would take out now, without payloads. Nothing is changed.
+    /// Dry run of [`prune`](Self::prune), without payloads.
     fn prunable(&self, prune: Prune) -> Answer<'_, Pruned>;
 
-    /// Takes runs out for good, then the payloads that nothing refers to any more. A run that somebody took the lease of, or
-    /// based another one on, in the meantime stays.
+    /// Removes runs permanently, then the payloads that are no longer referenced. A run stays if it was leased or used as a
+    /// base in the meantime.
     fn prune(&self, prune: Prune) -> Answer<'_, Pruned>;
 }

@@ -5,7 +5,7 @@ use futures_core::future::BoxFuture;
 use crate::error::StoreError;
 use crate::{Inbox, Index, Leases, Log, Payloads};
 
-/// What a method of a store gives.
+/// Result of a store's method.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// A store of runs: everything that an agent needs. All methods may be called from any thread and any process that shares

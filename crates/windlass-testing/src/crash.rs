@@ -28,7 +28,7 @@ pub struct CrashLog {
     planned: Mutex<BTreeMap<u64, Interruption>>,
     /// The events that a failed append did not write.
     lost: Mutex<Option<(RunId, Arc<[Event]>)>>,
-    /// What others were about to write when a process died.
+    /// Appends in progress when a process died.
     dropped: Mutex<Vec<(RunId, Arc<[Event]>)>>,
     /// The number of the last event of each append.
     ends: Mutex<Vec<u64>>,
@@ -62,7 +62,7 @@ impl CrashLog {
         self.planned.lock().unwrap_or_else(PoisonError::into_inner).insert(event, how);
     }
 
-    /// What is planned for the first of these events that something is planned for; it is not planned any more then.
+    /// Takes the first interruption planned for one of these events and clears it.
     fn take_planned(&self, first: u64, last: u64) -> Option<Interruption> {
         let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
         let event = *planned.range(first..=last).next()?.0;
@@ -77,12 +77,12 @@ impl CrashLog {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What was about to be written when its writer was dropped, since this was last asked.
+    /// The appends dropped with their writer since the last call.
     pub fn take_dropped(&self) -> Vec<(RunId, Arc<[Event]>)> {
         std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether an append has failed and nobody has asked yet what was lost.
+    /// Whether an append has failed since the last check for losses.
     pub fn failed(&self) -> bool {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -97,7 +97,7 @@ impl CrashLog {
         self.crashed.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether it has crashed and nobody has asked yet.
+    /// Whether it has crashed since the last check.
     pub fn crashed(&self) -> bool {
         self.crashed.load(Ordering::SeqCst)
     }

@@ -18,11 +18,11 @@ use crate::sim::step_aside;
 pub enum Fault {
     /// [`StoreError::Failed`]: the database failed.
     Failed,
-    /// [`StoreError::Full`]: no room on the disk.
+    /// [`StoreError::Full`]: no space left on the disk.
     Full,
-    /// [`StoreError::Fenced`]: somebody else has taken the run over.
+    /// [`StoreError::Fenced`]: another holder has taken the run over.
     Fenced,
-    /// [`StoreError::Conflict`]: somebody else appended first.
+    /// [`StoreError::Conflict`]: another writer appended first.
     Conflict,
 }
 
@@ -34,7 +34,7 @@ pub struct FaultLog {
     appends: AtomicU64,
     slow: AtomicU32,
     broken: AtomicBool,
-    /// How many bytes of events there is room for; all ones: as many as come.
+    /// Remaining space for events, in bytes; all ones: unlimited.
     room: AtomicU64,
 }
 
@@ -51,7 +51,7 @@ impl FaultLog {
         })
     }
 
-    /// Lets the nth append fail, counted from 1 over all runs and over those that failed.
+    /// Makes the nth append fail, counted from 1 over all runs and including failed appends.
     pub fn fail(&self, append: u64, fault: Fault) {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).insert(append, fault);
     }

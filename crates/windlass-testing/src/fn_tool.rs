@@ -116,7 +116,7 @@ impl FnPeople {
         })
     }
 
-    /// People who take their time. `None`: nobody here answers such a question.
+    /// People who answer after a delay. `None`: such a question is not answered here.
     pub fn thinking(
         ask: impl Fn(&State, &OpenQuestion) -> Option<BoxFuture<'static, Answer>> + Send + Sync + 'static,
     ) -> Self {

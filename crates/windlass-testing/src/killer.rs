@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long to wait between two looks at a process.
+/// Interval between two looks at a process.
 const LOOK: Duration = Duration::from_micros(300);
 
 /// When a process is killed.
@@ -35,11 +35,11 @@ pub struct ProcessEnd {
     pub killed: bool,
     /// Its exit code, unless a signal ended it.
     pub code: Option<i32>,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub stderr: String,
-    /// How long it ran.
+    /// Its duration.
     pub ran: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! What a seed decides about a pass: in which order ready work goes on, where the process dies or the log fails, and by
-//! which way people reach the run.
+//! The decisions of a seed about a pass: the order of ready work, where the process dies or the log fails, and how people reach
+//! the run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,10 +36,10 @@ impl Dice {
     }
 }
 
-/// What a seed decides before a pass begins.
+/// The decisions of a seed before a pass begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// At which events the process dies or the log fails, counted over all runs.
+    /// The events at which the process dies or the log fails, counted over all runs.
     pub(crate) interruptions: BTreeMap<u64, Interruption>,
     /// Whether people reach the run through the log's durable inbox rather than in process.
     pub(crate) by_post: bool,
@@ -74,7 +74,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Decides, while a pass runs, who of those that are ready goes first. Cloning shares it.
+/// Decides during a pass which ready work goes first. Clones share its state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     /// `None`: everybody goes on at once, in the order in which they were started.

@@ -1,4 +1,4 @@
-//! What a scripted conversation remembers while it runs: how far each script has come, and what was seen.
+//! State of a scripted conversation: the progress of each script, and the records.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,9 +25,9 @@ pub(crate) struct Script {
     inner: Arc<Mutex<Inner>>,
     /// The memory of each agent, by path.
     memories: Arc<Mutex<BTreeMap<String, SharedService>>>,
-    /// Who of those that are ready goes first.
+    /// Decides which ready work goes first.
     pub(crate) turns: Turns,
-    /// Whose part this is: empty for the case's own agent, else the names of the peers on the way to it, with `/` between.
+    /// Owner of this part: empty for the case's own agent, else the peers' names on the way to it, separated by `/`.
     path: String,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Scene {
     /// The entry that answers the next request.
     pub(crate) next_entry: usize,
     pub(crate) requests: Vec<SentRequest>,
-    /// At which entry each of them stood.
+    /// Position in each script.
     entries: Vec<usize>,
-    /// Requests that a crash lost: those that are sent again count once.
+    /// Requests lost in a crash: a request that is sent again counts once.
     pub(crate) lost_requests: usize,
     /// The replies came from `DEBUG_MOCK_RESPONSES`: so many.
     pub(crate) mocked: Option<usize>,
@@ -102,9 +102,9 @@ pub(crate) struct Execution {
 pub(crate) struct Inner {
     /// The agents' models, by path.
     scenes: BTreeMap<String, Scene>,
-    /// What peers were given to do, by path.
+    /// Tasks given to peers, by path.
     pub(crate) tasks: BTreeMap<String, Vec<GivenTask>>,
-    /// Which agent does a task, by its run.
+    /// The agent that does a task, by its run.
     pub(crate) doers: BTreeMap<RunId, String>,
     pub(crate) human: Vec<(HumanAnswer, bool)>,
     pub(crate) steer: Vec<Steer>,
@@ -119,7 +119,7 @@ pub(crate) struct Inner {
     pub(crate) begun: BTreeMap<Timed, Millis>,
     /// Set while everything is dropped: what is in flight then did not happen.
     pub(crate) crashing: bool,
-    /// Whether this pass crashes where the script does not: then nobody scripted can know what happened.
+    /// Whether this pass crashes at another place than the script: then no scripted answer can tell what happened.
     pub(crate) oracle: bool,
     pub(crate) by_oracle: Vec<QuestionId>,
     /// Questions that were given a wrong answer last, with the answer's place.
@@ -127,13 +127,13 @@ pub(crate) struct Inner {
     /// The first thing that cannot be as the script wants it.
     pub(crate) problem: Option<String>,
     pub(crate) handle: Option<RunHandle>,
-    /// What was said to the current run from outside, in order.
+    /// Outside inputs of the current run, in order.
     pub(crate) said: Vec<InputKind>,
     /// The person's answer that a question was given last, in process.
     pub(crate) answered: BTreeMap<QuestionId, usize>,
     /// The place of the answer that an open question will have.
     pub(crate) promised: BTreeMap<QuestionId, usize>,
-    /// Where people leave what they say, if they are not in the process.
+    /// The post office for people outside the process.
     pub(crate) post: Option<PostOffice>,
     /// The keys of tools of which each run has an effect of its own.
     pub(crate) once: Vec<String>,
@@ -168,7 +168,7 @@ impl Script {
         Self { inner: Arc::new(Mutex::new(inner)), memories: Arc::default(), turns, path: String::new() }
     }
 
-    /// The part of a peer of whoever has this one.
+    /// The part of a peer of this agent.
     pub(crate) fn of_peer(&self, name: &str) -> Self {
         Self { path: within(&self.path, name), ..self.clone() }
     }
@@ -180,7 +180,7 @@ impl Script {
         memories.entry(self.path.clone()).or_insert_with(fresh).clone()
     }
 
-    /// Whose part this is.
+    /// Path of this part's owner.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -258,12 +258,12 @@ impl Inner {
         }
     }
 
-    /// What the case's own agent was sent.
+    /// Requests of the case's own agent.
     pub(crate) fn requests(&self) -> &[SentRequest] {
         self.scenes.get("").map_or(&[], |scene| &scene.requests)
     }
 
-    /// What was lost and not sent again by now never will be.
+    /// Clears the lost requests: those not sent again by now never will be.
     pub(crate) fn forget_lost(&mut self) {
         self.scenes.values_mut().for_each(|scene| scene.lost_requests = 0);
     }
@@ -284,7 +284,7 @@ impl Inner {
         self.scenes.contains_key(path)
     }
 
-    /// How many tasks a peer was given.
+    /// Number of tasks given to a peer.
     pub(crate) fn tasks_of(&self, path: &str) -> usize {
         self.tasks.get(path).map_or(0, Vec::len)
     }
@@ -353,8 +353,8 @@ impl Inner {
         }
     }
 
-    /// A call came to its end, and nobody knows. A tool that may run again does the same thing then; an effect of its
-    /// own has happened, and whoever looks finds it.
+    /// Records a call whose end was lost. A repeatable tool does the same thing again; the effect of any other has happened and
+    /// can be found by its check.
     fn lost_call(&mut self, run: RunId, call: &CallId, outcome: &CallOutcome) {
         for (tool, executed) in &mut self.executed {
             if self.once.contains(tool) && outcome.is_ok() {

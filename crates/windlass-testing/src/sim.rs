@@ -48,7 +48,7 @@ impl SimEnvironment {
         inner.now = inner.now.saturating_add(ms);
     }
 
-    /// Sets the clock back, as somebody who corrects it does. Timers wait for their time to come again.
+    /// Sets the clock back. Timers wait until their time comes again.
     pub fn jump_back(&self, ms: u64) {
         let mut inner = self.lock();
         inner.now = inner.now.saturating_sub(ms);

@@ -23,9 +23,8 @@ enum Change {
     Put(Arc<[u8]>),
 }
 
-/// A log in memory that answers before it syncs, if it is told to: readers see each change at once, and
-/// [`crash`](Self::crash) drops those that were not synced. Changes are synced in their order, so what is left is always
-/// a beginning of what was.
+/// A log in memory that, if told to, answers before it syncs: readers see each change at once, and [`crash`](Self::crash) drops
+/// unsynced ones. Changes are synced in order, so a prefix always remains.
 ///
 /// A sound store syncs before it answers: that is `VolatileLog::new(1)`, where a crash loses nothing that was answered.
 /// With a higher number it lies as a disk with a write cache does, and shows what durable appends are for: a run that
@@ -38,11 +37,11 @@ pub struct VolatileLog {
 
 #[derive(Debug)]
 struct State {
-    /// What readers see.
+    /// The log that readers see.
     log: Arc<MemoryLog>,
-    /// What the disk has.
+    /// Changes on the disk.
     synced: Vec<Change>,
-    /// What it does not have yet.
+    /// Changes not yet on the disk.
     unsynced: Vec<Change>,
 }
 
@@ -70,8 +69,8 @@ impl VolatileLog {
         self.lock().unsynced.len()
     }
 
-    /// The power goes: what was not synced is lost, and whoever held a run is dead. Gives how many changes were lost.
-    /// Those who follow the log or wait for its inboxes belong to the process that died: they see nothing any more.
+    /// Simulates a power cut: unsynced changes are lost and all holders are dead. Returns the number of lost changes. Followers
+    /// and inbox waiters belong to the dead process and receive nothing more.
     pub fn crash(&self) -> usize {
         let mut state = self.lock();
         let lost = std::mem::take(&mut state.unsynced).len();
@@ -131,7 +130,7 @@ impl VolatileLog {
     }
 }
 
-/// What a change brought.
+/// Result of a change.
 enum Done {
     Nothing,
     Post(PostId),

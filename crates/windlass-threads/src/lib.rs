@@ -1,8 +1,8 @@
 //! Long work on large input, away from the thread that drives runs.
 //!
-//! Whatever comes from others is bounded and read in linear time. At its bound a reading may still take longer than the
-//! other runs of a thread should wait: it is done on a thread for such work, and the one that drives goes on with others.
-//! Most input is small, and is read where it is.
+//! Untrusted input is bounded and read in linear time. Even so, reading input near its bound may take longer than the other
+//! runs of a thread should wait: it is done on a separate thread while the driving thread continues. Most input is small and is
+//! read in place.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -16,11 +16,11 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// keeps its thread for 16 ms at most; to hand work over takes some 20 µs.
 pub const LARGE_BYTES: u64 = 256 * 1024;
 
-/// How many threads [`beside`] has: one reader that takes its time does not hold up all others.
+/// Number of threads of [`beside`]: one slow reader does not block the others.
 const BESIDE_THREADS: usize = 2;
 
 /// Does some work on so many bytes of input: on another thread if that is much, on this one otherwise, or where no tokio
-/// runtime is. A panic goes on in the caller. Work that was not begun when the future is dropped is not begun any more.
+/// runtime is. A panic is resumed in the caller. Queued work is discarded when the future is dropped.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -32,7 +32,7 @@ const BESIDE_THREADS: usize = 2;
 /// ```
 pub async fn off_thread<T: Send + 'static>(bytes: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
     match thread_for(bytes) {
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         Some(runtime) => handed_over(&runtime, places().acquire().await.ok(), work).await,
         None => work(),
     }
@@ -103,7 +103,7 @@ pub fn beside() -> io::Result<&'static Handle> {
     BESIDE.get().map(Runtime::handle).ok_or_else(|| io::ErrorKind::Other.into())
 }
 
-/// Work that waits for a thread, as long as somebody wants it.
+/// Work that waits for a thread, unless its caller drops it.
 struct Wanted<F>(Arc<Mutex<Option<F>>>);
 
 impl<F> Wanted<F> {
@@ -118,7 +118,7 @@ impl<F> Drop for Wanted<F> {
     }
 }
 
-/// As much such work goes on at once as the machine has processors: more would only take time from those that drive.
+/// At most as many such jobs run concurrently as the machine has processors: more would only slow the drivers.
 fn places() -> &'static Semaphore {
     static PLACES: OnceLock<Semaphore> = OnceLock::new();
     PLACES.get_or_init(|| Semaphore::new(available_parallelism().map_or(1, std::num::NonZero::get)))

@@ -43,7 +43,7 @@ async fn a_panic_comes_back() {
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"as it was"));
 }
 
-/// The other task has its turns while the work goes on, however long that takes: it is what ends the work.
+/// The other task gets its turns while the work goes on, however long that takes: it is the one that ends the work.
 #[tokio::test(flavor = "current_thread")]
 async fn other_tasks_of_the_thread_go_on_meanwhile() {
     let (end, ended) = mpsc::channel::<()>();

@@ -1,4 +1,4 @@
-//! What a tool's calls are bound to, beside its spec and their arguments: commands, variables, folders, hosts, servers.
+//! Binding of a tool's calls, beside its spec and their arguments: commands, variables, folders, hosts, servers.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use windlass_core::secret::Secret;
 /// for before does not count after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// What it is, in words: `command`, `variable TOKEN`, `folders`.
+    /// Name of the part: `command`, `variable TOKEN`, `folders`.
     pub what: Text,
-    /// How it enters the digest of the agent, in clear. `None`: only that it is there, since its value may be a secret, or
+    /// Its text in the agent's digest, in clear. `None`: only its presence enters, because its value may be secret or may
     /// change while the agent stays the same.
     pub said: Option<Text>,
     /// Its value as it will be used. It enters the log as a salted digest only.
@@ -30,7 +30,7 @@ impl Bound {
 
     /// Something that may be a secret, or change while the agent stays the same.
     pub fn hidden(what: impl Into<Text>, value: impl Into<Arc<str>>) -> Self {
-        // Whoever took a secret from a file or a program had it masked then.
+        // Secrets from files and programs were registered for masking when they were read.
         Self { what: what.into(), said: None, value: Secret::unmasked(value) }
     }
 

@@ -42,12 +42,12 @@ builtins! {
 pub struct Builtin {
     /// Its name.
     pub name: &'static str,
-    /// What it is given.
+    /// Its options.
     pub takes: Takes,
     make: fn(&Given<'_>) -> Result<Arc<dyn Tool>, ToolSetError>,
 }
 
-/// What a built-in tool is given: its options in an agent file.
+/// Options of a built-in tool in an agent file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing: it reaches for nothing outside of the program.
@@ -58,7 +58,7 @@ pub enum Takes {
     Hosts,
 }
 
-/// The values of what built-in tools are given.
+/// Option values for built-in tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'g> {
     /// The folders that it may look into.
@@ -71,7 +71,7 @@ impl Builtin {
     /// The tool.
     ///
     /// # Errors
-    /// What it is given cannot be used.
+    /// Its options are invalid.
     pub fn make(&self, given: &Given<'_>) -> Result<Arc<dyn Tool>, ToolSetError> {
         (self.make)(given)
     }

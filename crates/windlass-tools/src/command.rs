@@ -31,16 +31,16 @@ use child::{Finished, Limits, STDERR_TAIL};
 use gate::Gate;
 use words::Word;
 
-/// What a command inherits; nothing else of the environment reaches it.
+/// Inherited environment variables; a command gets no others.
 pub const INHERITED: [&str; 2] = ["PATH", "HOME"];
 
 /// The variable that tells a command its idempotency key, and by which what a dead process left running is found.
 const KEY_VARIABLE: &str = "WINDLASS_IDEMPOTENCY_KEY";
 
-/// How much a command may write to stdout, in bytes, if its settings do not say otherwise.
+/// Default maximum size of a command's stdout, in bytes.
 pub const MAX_STDOUT: usize = 50 * 1000 * 1000;
 
-/// How long a command may go on after SIGTERM before its group is killed, if its settings do not say otherwise.
+/// Default grace period between SIGTERM and SIGKILL for a command's process group.
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// A command as an agent file describes it.
@@ -52,13 +52,13 @@ pub struct CommandSettings {
     /// The program and its arguments. `{param}` is the place of an argument within a word (`{{` is a brace); a word with
     /// a place whose argument is not given is left out. The program itself has no places.
     pub run: Vec<String>,
-    /// What it does, for the model.
+    /// Description for the model.
     #[serde(default)]
     pub description: String,
     /// JSON Schema of the arguments, an object; if there is none: a required text for each place in `run`.
     #[serde(default)]
     pub parameters: Option<Value>,
-    /// What running it twice would do; if it is not said: `once`, since nobody knows.
+    /// Effect of running it twice; default `once`, because it is unknown.
     #[serde(default)]
     pub effect: Option<Effect>,
     /// A command line that says, after a crash, whether a call happened: exit code 0 for yes, with the result on stdout,
@@ -68,10 +68,10 @@ pub struct CommandSettings {
     /// Whether arguments may begin with `-`, and so be options.
     #[serde(default)]
     pub dashes: bool,
-    /// How much it may write to stdout, in bytes. Default: [`MAX_STDOUT`].
+    /// Maximum size of stdout, in bytes. Default: [`MAX_STDOUT`].
     #[serde(default)]
     pub max_stdout: Option<usize>,
-    /// How long it may go on after a cancel, in milliseconds. Default: [`GRACE`].
+    /// Grace period after a cancel, in milliseconds. Default: [`GRACE`].
     #[serde(default)]
     pub grace_ms: Option<u64>,
 }
@@ -147,7 +147,7 @@ impl CommandTool {
                     "a `check` is asked only for tools with `effect: once`: others just run again".to_owned(),
                 ));
             }
-            // Nobody knows what an undeclared effect is: a crash must not repeat it.
+            // An undeclared effect is unknown: a crash must not repeat it.
             (effect, _) => effect.unwrap_or(Effect::Once),
         };
         spec.has_check = check.is_some();
@@ -187,7 +187,7 @@ impl CommandTool {
         };
         let failed = |error: io::Error| {
             let program = line.program.display();
-            ToolError::of_kind(format!("{:?}", error.kind()), format!("`{program}` cannot be run: {error}"))
+            ToolError::of_kind(format!("{:?}", error.kind()), format!("cannot run `{program}`: {error}"))
         };
         let words = line.filled(&args, self.dashes)?;
         let env = self.environment(context);
@@ -217,7 +217,7 @@ impl CommandTool {
         let names = self.env.iter().map(|(name, _)| name.to_string_lossy());
         if let Some(name) = names.into_iter().find(|name| !passes_gate(name)) {
             let message =
-                format!("the variable `{name}` cannot be given to a command with an effect: shells keep it");
+                format!("the variable `{name}` cannot be set for a command with an effect: shells keep it");
             return Err(ToolError::of_kind("InvalidEnvironment", message));
         }
         let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
@@ -304,7 +304,7 @@ pub fn passes_gate(name: &str) -> bool {
 impl Line {
     fn parse(key: &str, line: &[String], folder: &Path) -> Result<Self, String> {
         let Some((program, words)) = line.split_first().filter(|(program, _)| !program.is_empty()) else {
-            return Err(format!("`{key}` names no program"));
+            return Err(format!("`{key}` does not name a program"));
         };
         if Word::parse(program).params().next().is_some() {
             return Err(format!(
@@ -333,7 +333,7 @@ impl Line {
         let unknown = self.params().find(|name| !known.is_some_and(|known| known.contains_key(*name)));
         unknown.map_or(Ok(()), |name| {
             Err(format!(
-                "there is a place for `{{{name}}}`, but no such parameter; `{{{{{name}}}}}` writes the braces"
+                "there is no parameter for the placeholder `{{{name}}}`; `{{{{{name}}}}}` writes the braces"
             ))
         })
     }
@@ -361,7 +361,7 @@ fn result(stdout: Vec<u8>) -> String {
     text
 }
 
-/// How the command ended, with what it said last.
+/// Error of a failed command, with the end of its output.
 fn failure(finished: &Finished) -> ToolError {
     let said = String::from_utf8_lossy(&finished.stderr);
     let said = mask_and_cut(&said, STDERR_TAIL);
@@ -378,7 +378,7 @@ fn how(status: ExitStatus) -> String {
         return format!("the command was killed by signal {signal}");
     }
     status.code().map_or_else(
-        || "the command ended without an exit code".to_owned(),
-        |code| format!("the command ended with exit code {code}"),
+        || "the command exited without an exit code".to_owned(),
+        |code| format!("the command exited with exit code {code}"),
     )
 }

@@ -1,4 +1,4 @@
-//! What every tool owes its callers, as checks that a tool's own tests can run.
+//! The contract of every tool, as checks for a tool's own tests.
 //!
 //! ```
 //! use serde_json::json;
@@ -31,13 +31,13 @@ use windlass_core::tool::{Effect, ToolKind};
 
 use crate::tool::{Tool, ToolContext, ToolResult};
 
-/// How long a tool may take to end after a cancel, if nothing else is said: the default grace of a run.
+/// Default time for a tool to end after a cancel: the default grace period of a run.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// How long a call may take to start, to end by itself, and to be gone after it was dropped, if nothing else is said.
+/// Default time for a call to start, to end by itself, and to be gone after it was dropped.
 pub const BOUND: Duration = Duration::from_secs(10);
 
-/// How often a condition is looked at.
+/// Interval between polls of a condition.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// A duty of a tool.
@@ -63,7 +63,7 @@ pub enum Duty {
 pub struct Breach {
     /// The duty.
     pub duty: Duty,
-    /// What was found instead.
+    /// What was found instead of the promised behaviour.
     pub what: String,
 }
 
@@ -112,13 +112,13 @@ impl Conformance {
         Self { tool, grace: GRACE, bound: BOUND, quick: None, slow: None, key: None }
     }
 
-    /// How long the tool may take to end after a cancel; default: [`GRACE`].
+    /// Sets the time for the tool to end after a cancel; default: [`GRACE`].
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How long a call may take to start, to end by itself, and to be gone after it was dropped; default: [`BOUND`].
+    /// Sets the time for a call to start, to end by itself, and to be gone after it was dropped; default: [`BOUND`].
     pub fn bound(mut self, bound: Duration) -> Self {
         self.bound = bound;
         self
@@ -153,7 +153,7 @@ impl Conformance {
         self
     }
 
-    /// Makes the checks; an empty list is what one hopes for. Works with the real clock, within a few bounds.
+    /// Runs the checks and returns the breaches. Uses the real clock; takes a few bounds at most.
     pub async fn check(&self) -> Vec<Breach> {
         let mut breaches = self.description();
         if let Some(args) = &self.quick {
@@ -272,7 +272,7 @@ fn context(key: &str) -> ToolContext {
     }
 }
 
-/// What a future gives, if it does in time.
+/// Result of a future within the bound.
 async fn within<T>(bound: Duration, future: impl Future<Output = T>) -> Option<T> {
     let mut future = std::pin::pin!(future);
     let mut late = std::pin::pin!(until(bound, || false));

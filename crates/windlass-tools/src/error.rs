@@ -9,9 +9,9 @@ pub enum ToolSetError {
     Clash {
         /// The name.
         name: String,
-        /// Where the first one comes from.
+        /// Source of the first tool.
         first: String,
-        /// Where the second one comes from.
+        /// Source of the second tool.
         second: String,
     },
     /// A tool has a name that Windlass keeps for its own.
@@ -19,25 +19,25 @@ pub enum ToolSetError {
     Reserved {
         /// The name.
         name: String,
-        /// Where the tool comes from.
+        /// Source of the tool.
         origin: String,
     },
     /// No provider would take the name.
-    #[error("`{name}`, from {origin}, cannot be a tool's name")]
+    #[error("`{name}`, from {origin}, is not a valid tool name")]
     BadName {
         /// The name.
         name: String,
-        /// Where the tool comes from.
+        /// Source of the tool.
         origin: String,
     },
-    /// The parameters are no JSON Schema of an object.
-    #[error("the parameters of `{name}`, from {origin}, are no JSON Schema of an object: {what}")]
+    /// The parameters are not a JSON Schema of an object.
+    #[error("the parameters of `{name}`, from {origin}, are not a JSON Schema of an object: {what}")]
     BadSchema {
         /// The tool.
         name: String,
-        /// Where it comes from.
+        /// Source of the tool.
         origin: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// The parameters are a JSON Schema that is not taken in.
@@ -45,18 +45,18 @@ pub enum ToolSetError {
     SchemaRefused {
         /// The tool.
         name: String,
-        /// Where it comes from.
+        /// Source of the tool.
         origin: String,
         /// Why.
         #[source]
         source: windlass_core::schema::SchemaFault,
     },
     /// The settings of a tool make no sense.
-    #[error("the settings of the tool `{name}` are wrong: {what}")]
+    #[error("invalid settings of the tool `{name}`: {what}")]
     BadSettings {
         /// The tool.
         name: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// A service has no tool of that name.
@@ -70,7 +70,7 @@ pub enum ToolSetError {
         nearest: Vec<String>,
     },
     /// A folder that a tool may use cannot be opened.
-    #[error("the folder `{path}` of the tool `{name}` cannot be opened")]
+    #[error("cannot open the folder `{path}` of the tool `{name}`")]
     Folder {
         /// The tool.
         name: String,
@@ -102,7 +102,7 @@ impl ToolSetError {
         match self {
             Self::Clash { .. } => Some("rename one of them, or give one of the origins a prefix".to_owned()),
             Self::Reserved { .. } => {
-                Some(format!("choose another name than one of {}", crate::set::RESERVED.join(", ")))
+                Some(format!("choose a name other than {}", crate::set::RESERVED.join(", ")))
             }
             Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".to_owned()),
             Self::BadSchema { .. } => {

@@ -1,4 +1,4 @@
-//! What the code that `#[tool]` emits stands on: arguments read, schemas made, results converted.
+//! Support for the code that `#[tool]` emits: reading arguments, making schemas, converting results.
 //!
 //! Nothing here is meant to be called by hand; the names may change with any version.
 
@@ -29,7 +29,7 @@ pub async fn blocking(function: impl FnOnce() -> ToolResult + Send + 'static) ->
     }
 }
 
-/// What a `check` found, as an outcome.
+/// Converts the result of a `check` into an outcome.
 pub fn outcome(result: ToolResult) -> CallOutcome {
     match result {
         Ok(content) => CallOutcome::Ok { content },

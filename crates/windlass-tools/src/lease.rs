@@ -1,4 +1,4 @@
-//! The lease of the run that a call belongs to, asked once more right before an effect.
+//! The lease of a call's run, confirmed right before an effect.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use windlass_core::Text;
 
 use crate::tool::ToolError;
 
-/// How old a confirmation may be when it is used. A process that was stopped for longer asks again: somebody else may have
-/// taken its run over. A log keeps a confirmed lease for longer than this.
+/// Maximum age of a confirmation at its use. A process that was stopped for longer confirms again, because its run may have
+/// been taken over. A log keeps a confirmed lease for longer than this.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// How often a confirmation may be too old in a row before the call is given up.
+/// Maximum number of consecutive stale confirmations before the call is given up.
 const MOST_TRIES: u32 = 100;
 
 type Confirm = dyn Fn() -> BoxFuture<'static, Result<(), Text>> + Send + Sync;
@@ -28,7 +28,7 @@ type Confirm = dyn Fn() -> BoxFuture<'static, Result<(), Text>> + Send + Sync;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let lost = Lease::new(|| Box::pin(async { Err("run 7 was taken over by pid 12".into()) }));
 /// assert_eq!(lost.confirm().await.unwrap_err().kind.as_deref(), Some("LeaseLost"));
-/// // A call by hand belongs to no run, so nobody can take it over.
+/// // A manual call belongs to no run, so it cannot be taken over.
 /// assert!(Lease::none().confirm().await.is_ok());
 /// # });
 /// # Ok::<(), std::io::Error>(())
@@ -43,7 +43,7 @@ impl fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// No lease is needed: nobody else can take the call over, or repeating it is free.
+    /// No lease is needed: the call cannot be taken over, or repeating it is harmless.
     pub fn none() -> Self {
         Self(None)
     }
@@ -71,7 +71,7 @@ impl Lease {
                 return Ok(());
             }
         }
-        Err(lost("it was confirmed too late each time"))
+        Err(lost("each confirmation came too late"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tools of Windlass: everything that a model may call, whatever it is made of.
+//! Tools of Windlass: everything that a model can call.
 //!
 //! - [`Tool`] is the one trait, and [`macro@tool`] makes one of a function.
 //! - [`builtin`] are the tools that come with Windlass, [`command`] are programs, [`mcp`] are servers of tools.
@@ -37,7 +37,7 @@ pub use service::{Service, ServiceError, ServiceUse, SharedService};
 pub use set::{MAX_NAME, RESERVED, ToolSet, valid_name};
 pub use tool::*;
 pub use warning::ToolWarning;
-/// What a tool says of itself.
+/// Description of a tool.
 pub use windlass_core::ToolSpec;
 pub use windlass_core::tool::{Effect, ToolKind};
 pub use windlass_macros::tool;

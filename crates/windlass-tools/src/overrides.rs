@@ -1,4 +1,4 @@
-//! What an agent says about a tool beyond what the tool says of itself.
+//! Settings of an agent that override a tool's own description.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolOverrides {
-    /// How long one try may take, in milliseconds.
+    /// Timeout of one attempt, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What running it twice would do.
+    /// Effect of running it twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// Whether a person must allow each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<bool>,
-    /// How often a failed call is tried again.
+    /// Maximum number of retries of a failed call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
     /// Whether equal calls in a row are legitimate.

@@ -24,7 +24,7 @@ use tool::SandboxTool;
 pub const MAX_CODE: usize = 256 * 1024;
 /// The most characters of each of stdout, stderr and the value that a call gives.
 pub const MAX_OUTPUT: usize = 64 * 1024;
-/// How many runs may have an interpreter at once; the one that was idle longest makes room for another.
+/// Maximum number of runs with an interpreter; a new one replaces the longest idle one.
 pub const MAX_INTERPRETERS: usize = 16;
 
 /// By which of acorn's names the tools are called. Both run code in a child process: nothing runs within Windlass itself.
@@ -54,20 +54,20 @@ pub struct SandboxSettings {
     pub kind: SandboxKind,
     /// The interpreter: Python 3.8 or later. Default: `python3`.
     pub python: String,
-    /// What code may import, by the first part of the name. Default: nothing.
+    /// Modules that code may import, by the first part of their name. Default: none.
     pub modules: Vec<String>,
     /// Built-in functions beyond the harmless ones, such as `open`. Default: none.
     pub builtins: Vec<String>,
-    /// How long one execution may take, in seconds; then the interpreter is killed. Default: 30.
+    /// Timeout of one execution, in seconds, after which the interpreter is killed. Default: 30.
     pub seconds: u64,
-    /// How much address space the interpreter may take, in MiB, where the system can limit it. Default: 256.
+    /// Maximum address space of the interpreter, in MiB, where the system supports a limit. Default: 256.
     pub memory_mb: u64,
-    /// Where it starts; `None`: where the process did.
+    /// Working directory; `None`: that of the process.
     pub folder: Option<PathBuf>,
 }
 
 impl SandboxSettings {
-    /// What code can do, and where. Limits change nothing about that.
+    /// The abilities of code, and where it runs. Resource limits are no part of it.
     fn binding(&self) -> Vec<Bound> {
         let mut all = vec![
             Bound::open("interpreter", &self.python),

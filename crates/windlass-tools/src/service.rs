@@ -13,14 +13,14 @@ use crate::error::ToolSetError;
 use crate::overrides::Overridden;
 use crate::tool::Tool;
 
-/// What stands between a service's name and a tool's.
+/// Separator between a service's name and a tool's.
 const BETWEEN: &str = "__";
 
 /// A service that cannot be set up, torn down or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ServiceError {
-    /// What is wrong.
+    /// The error message.
     pub message: Text,
 }
 
@@ -33,10 +33,9 @@ impl ServiceError {
 
 /// Tools that share something.
 ///
-/// It is set up before the first run that uses it is driven, and torn down when the last one has come to rest: ended, with
-/// or without an error, cancelled, or waiting for somebody. So set-up and tear-down may come several times, never at once.
-/// Where a run's driver is dropped, nothing can wait for a tear-down: it is made up for before the next set-up, and what
-/// must be freed in any case is freed by `Drop`.
+/// The service is set up before the first run that uses it is driven, and torn down when the last one has ended or is
+/// suspended. Set-up and tear-down may happen repeatedly, but never concurrently. If a run's driver is dropped, no tear-down
+/// can be awaited: it happens before the next set-up. Resources that must be freed in any case belong in `Drop`.
 pub trait Service: Send + Sync + std::fmt::Debug {
     /// Its name, which stands before its tools' names with `__` between: lower case, with `_`.
     fn name(&self) -> &str;
@@ -60,7 +59,7 @@ pub trait Service: Send + Sync + std::fmt::Debug {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Whether it can be used just now; asked while it is set up. Default: yes.
+    /// Whether the service is available now; called while it is set up. Default: yes.
     ///
     /// # Errors
     /// It cannot, for this reason.
@@ -69,7 +68,7 @@ pub trait Service: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// A service with those who use it. A clone is the same service: agents that are given clones share one set-up.
+/// A service with a count of its users. Clones refer to the same service, so agents with clones share one set-up.
 #[derive(Clone, Debug)]
 pub struct SharedService {
     shared: Arc<Shared>,
@@ -78,13 +77,13 @@ pub struct SharedService {
 #[derive(Debug)]
 struct Shared {
     service: Arc<dyn Service>,
-    /// Whether it is set up; held by whoever sets it up or tears it down.
+    /// Whether it is set up; locked during set-up and tear-down.
     up: Mutex<bool>,
     users: AtomicUsize,
 }
 
 impl SharedService {
-    /// A service that nobody uses yet.
+    /// Wraps a service without users.
     pub fn new(service: impl Service + 'static) -> Self {
         Self::of(Arc::new(service))
     }
@@ -99,7 +98,7 @@ impl SharedService {
         self.shared.service.name()
     }
 
-    /// Whether the other one is the same service, not just one of the same name.
+    /// Whether `other` is this very service, not only one of the same name.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -139,14 +138,14 @@ impl SharedService {
         names.into_iter().map(pick).collect()
     }
 
-    /// Uses it: sets it up if nobody does yet. Dropping the future leaves it as if nobody had asked.
+    /// Registers a user, and sets the service up for the first one. Dropping the future undoes the registration.
     ///
     /// # Errors
     /// It cannot be set up.
     pub async fn begin(&self) -> Result<ServiceUse, ServiceError> {
         let mut up = self.shared.up.lock().await;
         if *up && self.shared.users.load(Ordering::SeqCst) == 0 {
-            // Whoever used it last was dropped.
+            // Its last user was dropped.
             *up = false;
             self.tear_down().await;
         }
@@ -184,7 +183,7 @@ impl SharedService {
 
     async fn tear_down(&self) {
         if let Err(error) = self.shared.service.tear_down().await {
-            tracing::warn!(service = self.name(), "the service was not torn down properly: {error}");
+            tracing::warn!(service = self.name(), "the tear-down of the service failed: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The tools of one agent, by name and in order, from whatever origins they come.
+//! The tools of one agent, by name and in order, from all origins.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::tool::Tool;
 /// Names that Windlass offers itself; no other tool may have them.
 pub const RESERVED: [&str; 5] = ["__finish__", "read_result", "branch", "call_parent_tool", "search_tools"];
 
-/// How long a tool's name may be, in bytes: what OpenAI's API takes for a function's name.
+/// Maximum length of a tool's name, in bytes: the limit of OpenAI's API for function names.
 pub const MAX_NAME: usize = 64;
 
 /// The tools of one agent: collected by name, kept in the order in which they were added.
@@ -38,7 +38,7 @@ impl ToolSet {
     ///
     /// # Errors
     /// The name is no function name ([`valid_name`]), is reserved, or is taken (both origins are named); or the
-    /// parameters are no JSON Schema 2020-12 of an object. The set is then as it was.
+    /// parameters are not a JSON Schema 2020-12 of an object. The set is then as it was.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
         let name = &tool.spec().name;
         if RESERVED.contains(&name.as_ref()) {
@@ -136,7 +136,7 @@ impl ToolSet {
         self.tools.is_empty()
     }
 
-    /// At most three names of tools that are close to the given one, the nearest first.
+    /// Up to three names of tools that are close to `name`, nearest first.
     pub fn nearest(&self, name: &str) -> Vec<String> {
         nearest(name, self.specs.iter().map(|spec| spec.name.as_ref()))
     }
@@ -154,7 +154,7 @@ pub fn valid_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// What the set asks of every tool: its name and its schema.
+/// Checks a tool's name and schema.
 pub(crate) fn check(spec: &ToolSpec) -> Result<(), ToolSetError> {
     if !valid_name(&spec.name) {
         return Err(ToolSetError::BadName { name: spec.name.to_string(), origin: origin(spec) });
@@ -162,7 +162,7 @@ pub(crate) fn check(spec: &ToolSpec) -> Result<(), ToolSetError> {
     let bad =
         |what: String| ToolSetError::BadSchema { name: spec.name.to_string(), origin: origin(spec), what };
     let Value::Object(schema) = spec.parameters.as_ref() else {
-        return Err(bad(format!("it is no object but `{}`", spec.parameters)));
+        return Err(bad(format!("it is not an object but `{}`", spec.parameters)));
     };
     match schema.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}

@@ -16,7 +16,7 @@ pub struct ToolContext {
     pub run: RunId,
     /// The call.
     pub call: CallId,
-    /// Which try this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u32,
     /// The same for every try of this call, after a crash too: pass it on to what you call.
     pub idempotency_key: Text,
@@ -26,13 +26,13 @@ pub struct ToolContext {
     pub lease: Lease,
 }
 
-/// A tool's failure: the model is told, and the loop goes on.
+/// A tool's failure: the model gets the message, and the loop continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
     /// A type name or code, if there is one; `typed` shows it to the model.
     pub kind: Option<Text>,
-    /// What went wrong, in words that a model can act on.
+    /// The error, in words that a model can act on.
     pub message: Text,
     /// Whether there is no such tool any more (a server took it away): the call counts as unknown.
     pub unknown_tool: bool,

@@ -1,4 +1,4 @@
-//! What people should know of the tools that a server lists.
+//! Warnings about the tools that a server lists.
 
 use std::fmt;
 
@@ -18,11 +18,8 @@ pub struct ToolWarning {
 impl fmt::Display for ToolWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, tool, left_out, reason } = self;
-        let what = if *left_out {
-            "is left out"
-        } else {
-            "is offered, but its arguments are not checked everywhere"
-        };
+        let what =
+            if *left_out { "is left out" } else { "is offered, but its arguments are only partly checked" };
         write!(f, "tool `{tool}` of server `{server}` {what}: {reason}")
     }
 }

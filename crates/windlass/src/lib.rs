@@ -1,4 +1,4 @@
-//! An agent-loop runtime: a language model calls tools, sees their results, and goes on until there is an answer.
+//! An agent-loop runtime: a language model calls tools, sees their results, and continues until it answers.
 //! Every turn that was taken is kept.
 //!
 //! ```
@@ -24,7 +24,7 @@
 //! # }
 //! ```
 //!
-//! [`docs/rust.md`](https://github.com/windlass-rs/windlass/blob/main/docs/rust.md) goes on from here.
+//! [`docs/rust.md`](https://github.com/windlass-rs/windlass/blob/main/docs/rust.md) continues from here.
 //!
 //! # Where things are
 //!

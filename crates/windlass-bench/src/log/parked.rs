@@ -115,7 +115,7 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
             for batch in sample {
                 let (events, cause) = (as_run(run, &batch.events), batch.cause.clone());
                 let count = events.len() as u64;
-                let standing = RunState::Running;
+                let run_state = RunState::Running;
                 log.append(Append {
                     run,
                     expected,
@@ -123,7 +123,7 @@ async fn write(path: &std::path::Path, runs: u64) -> Outcome<()> {
                     cause,
                     fence: fence.clone(),
                     uses: None,
-                    standing,
+                    run_state,
                 })
                 .await?;
                 expected += count;
@@ -153,7 +153,7 @@ async fn wake(log: &Arc<SqliteLog>, runs: u64) -> Outcome<Value> {
         agent.answer(*run, "q1", Answer::Text("red".into())).await?;
         let ended = agent.resume(*run).with_changed_agent().await?;
         if ended.text() != Some("done") {
-            return Err(format!("run {run} did not end: {:?}", ended.standing()).into());
+            return Err(format!("run {run} did not end: {:?}", ended.run_state()).into());
         }
     }
     let answered = begun.elapsed().as_secs_f64() * 1e3 / chosen.len() as f64;

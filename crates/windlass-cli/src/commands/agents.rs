@@ -15,7 +15,7 @@ use crate::home::quoted;
 use crate::out;
 use crate::view::words::count;
 
-/// What `init` writes.
+/// The file that `init` writes.
 const START: &str = include_str!("agents/start.yaml");
 
 const HELP: &str = "\
@@ -36,14 +36,14 @@ pub(crate) struct AgentsArgs {
 enum AgentsCommand {
     /// Write an agent file to start from
     Init {
-        /// Where
+        /// File to write
         #[arg(value_name = "PATH", default_value = "agent.yaml")]
         path: PathBuf,
         /// Write over a file that is there
         #[arg(long)]
         force: bool,
     },
-    /// Check agent files: nothing is started, nobody is asked
+    /// Check agent files without starting or calling anything
     Check {
         /// The agent files
         #[arg(value_name = "FILE", required = true)]
@@ -80,8 +80,8 @@ fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
     let written = options.open(path).and_then(|mut file| file.write_all(START.as_bytes()));
     written.map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            Failure::new(Exit::Failed, format!("{shown} is there already"))
-                .hint("name another file, or write over it with `--force`")
+            Failure::new(Exit::Failed, format!("{shown} already exists"))
+                .hint("choose another file, or overwrite it with `--force`")
         } else {
             Failure::new(Exit::Failed, format!("{shown} cannot be written")).cause(error.to_string())
         }
@@ -91,16 +91,16 @@ fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// What is known of a file that is sound.
+/// Facts about a valid file.
 struct Sound {
     name: String,
     models: Vec<String>,
     tools: usize,
     servers: usize,
     delegates: usize,
-    /// What keeps it from running here and now.
+    /// Reasons why it cannot run in this environment.
     missing: Vec<String>,
-    /// What its author should know.
+    /// Warnings for its author.
     warnings: Vec<String>,
 }
 

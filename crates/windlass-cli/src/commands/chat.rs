@@ -73,7 +73,7 @@ struct Chat {
     total: Total,
 }
 
-/// What the conversation has used so far.
+/// Usage of the conversation so far.
 #[derive(Debug, Default)]
 struct Total {
     turns: u64,
@@ -94,7 +94,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let session = args.session.map_or_else(new_session, SessionId::from);
     let terminal = if args.view.json { None } else { Terminal::open() };
     if terminal.is_some() {
-        view.remark(&format!("session: {session} (/help says what else there is)"));
+        view.remark(&format!("session: {session} (/help lists the commands)"));
     }
     let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
     let total = Total::default();
@@ -116,7 +116,7 @@ impl Chat {
                     Ok(false) => return Ok(Exit::Good),
                     // The process is to end, not only this turn.
                     Err(failure) if failure.exit.is_left() => return Err(failure),
-                    // Somebody at a terminal sees what went wrong, and goes on.
+                    // At a terminal the user sees the error, and the chat continues.
                     Err(failure) if self.terminal.is_some() && failure.exit != Exit::Internal => {
                         failure.show();
                     }
@@ -144,7 +144,7 @@ impl Chat {
             let (log, file) = (&self.words.log, self.words.file.as_deref().map(quoted).unwrap_or_default());
             let session = quoted(self.session.as_str());
             out::note(format_args!(
-                "`windlass chat{log} {file} --session {session}` goes on with this conversation"
+                "`windlass chat{log} {file} --session {session}` continues this conversation"
             ));
         }
     }
@@ -159,9 +159,9 @@ impl Chat {
             }
             "/help" => out::note(COMMANDS),
             "/usage" => self.say_usage(),
-            "/steer" => out::note("the agent is not at work; just say it"),
+            "/steer" => out::note("the agent is not running; type the message without /steer"),
             command if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
-                out::note(format_args!("there is no command {}\n{COMMANDS}", cut(command, LINE_CHARS)));
+                out::note(format_args!("unknown command {}\n{COMMANDS}", cut(command, LINE_CHARS)));
             }
             _ => Box::pin(self.turn(text)).await?,
         }
@@ -215,22 +215,22 @@ impl Chat {
         view.close()?;
         match verdict {
             Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() => {
-                out::note("cancelled; the conversation goes on");
+                out::note("cancelled; the conversation continues");
                 Ok(())
             }
             verdict => verdict.map(drop),
         }
     }
 
-    /// The last run of a conversation may wait for somebody, or may have been interrupted: it comes first.
+    /// Continues the last run of a conversation first if it is suspended or was interrupted.
     async fn unfinished(&mut self) -> Result<(), Failure> {
         let filter = RunFilter { session: Some(self.session.clone()), limit: 1, ..RunFilter::default() };
         let Some(last) = self.agent.log().list(filter).await?.into_iter().next() else { return Ok(()) };
-        if matches!(last.standing, RunState::Ended(_)) {
+        if matches!(last.run_state, RunState::Ended(_)) {
             return Ok(());
         }
         let state = load(&**self.agent.log(), last.run).await?;
-        // Somebody sits here and wants to go on.
+        // An interactive user wants to continue.
         let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
         let prepared = self.agent.resume(last.run).options(options).prepare().await?;
         self.going_on(last.run);
@@ -247,7 +247,7 @@ impl Chat {
 
     fn going_on(&self, run: RunId) {
         if !self.view.quiet {
-            out::note(format_args!("going on with run {run}, which had not ended"));
+            out::note(format_args!("continuing run {run}, which had not ended"));
         }
     }
 }

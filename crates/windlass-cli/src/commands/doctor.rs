@@ -35,9 +35,9 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// How something stands.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Level {
     Ok,
     Missing,
     Problem,
@@ -46,17 +46,17 @@ pub(crate) enum Standing {
 /// Something that was looked at.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    standing: Standing,
+    level: Level,
     what: String,
-    /// How it is.
+    /// Details.
     detail: String,
-    /// What to do about it.
+    /// Advice.
     todo: Option<String>,
 }
 
 impl Finding {
-    pub(crate) fn new(standing: Standing, what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { standing, what: what.into(), detail: detail.into(), todo: None }
+    pub(crate) fn new(level: Level, what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { level, what: what.into(), detail: detail.into(), todo: None }
     }
 
     pub(crate) fn todo(mut self, todo: impl Into<String>) -> Self {
@@ -66,17 +66,17 @@ impl Finding {
 
     /// A line on stdout.
     pub(crate) fn show(&self, json: bool) -> std::io::Result<()> {
-        let standing = match self.standing {
-            Standing::Ok => "ok",
-            Standing::Missing => "missing",
-            Standing::Problem => "problem",
+        let level = match self.level {
+            Level::Ok => "ok",
+            Level::Missing => "missing",
+            Level::Problem => "problem",
         };
         if json {
             return out::json(&json!({
-                "type": "finding", "standing": standing, "what": self.what, "detail": self.detail, "todo": self.todo,
+                "type": "finding", "standing": level, "what": self.what, "detail": self.detail, "todo": self.todo,
             }));
         }
-        out::line(format!("{standing:<8} {:<13} {}", self.what, self.detail))?;
+        out::line(format!("{level:<8} {:<13} {}", self.what, self.detail))?;
         match &self.todo {
             Some(todo) => out::line(format!("{:<22} hint: {todo}", "")),
             None => Ok(()),
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
     for finding in &findings {
         finding.show(args.json)?;
     }
-    match findings.iter().filter(|finding| finding.standing == Standing::Problem).count() {
+    match findings.iter().filter(|finding| finding.level == Level::Problem).count() {
         0 => Ok(Exit::Good),
         1 => Err(Failure::new(Exit::Failed, "there is a problem")),
         several => Err(Failure::new(Exit::Failed, format!("there are {several} problems"))),

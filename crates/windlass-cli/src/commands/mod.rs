@@ -40,10 +40,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Only commands that talk to somebody need a runtime.
+/// Runs a command that is asynchronous; other commands need no runtime.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(Exit::Internal, "the runtime cannot start").cause(error.to_string())
+        Failure::new(Exit::Internal, "cannot start the runtime").cause(error.to_string())
     };
     limits::check_descriptors()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -63,6 +63,6 @@ fn trace(told: bool) {
     let filter = tracing_subscriber::EnvFilter::new(filter);
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| out::LogLines);
-    // It fails only if somebody was faster, and nobody is.
+    // It fails only if it was set before, which cannot happen.
     let _first = if told { lines.event_format(Correlated::default()).try_init() } else { lines.try_init() };
 }

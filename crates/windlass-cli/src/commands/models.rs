@@ -15,7 +15,7 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::words::{cut, span, usage};
 
-/// How many characters of a model's reply are shown.
+/// Maximum number of characters shown of a model's reply.
 const REPLY_CHARS: usize = 80;
 
 const HELP: &str = "\
@@ -82,14 +82,14 @@ async fn names(name: &str, json: bool) -> Result<Exit, Failure> {
     let name = name.split('/').next().unwrap_or(name);
     let known = provider_names().any(|known| known == name);
     if known && !listable().contains(&name) {
-        return Err(Failure::new(Exit::Usage, "an OpenAI-compatible server has no usual place")
+        return Err(Failure::new(Exit::Usage, "an OpenAI-compatible server has no default address")
             .hint("give `base_url` beside the model's name in an agent file"));
     }
     if !known {
         let close = windlass_core::text::nearest(name, provider_names());
         let all = || provider_names().collect::<Vec<_>>().join(", ");
         let near = if close.is_empty() { all() } else { close.join(" or ") };
-        return Err(Failure::new(Exit::Usage, format!("there is no model provider `{name}`"))
+        return Err(Failure::new(Exit::Usage, format!("unknown model provider `{name}`"))
             .hint(format!("did you mean {near}?")));
     }
     for name in list_models(&ModelSettings::named(name), &home::env).await? {

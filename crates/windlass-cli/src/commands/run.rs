@@ -29,7 +29,7 @@ Examples:
   windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
-Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` goes on with it.
+Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it.
 The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit,
 130 cancelled.";
 
@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     /// The agent file
     #[arg(value_name = "FILE", required_unless_present = "from_env")]
     file: Option<PathBuf>,
-    /// What the agent is told; `-`, or nothing where stdin is no terminal: read from stdin
+    /// Input for the agent; `-`, or omitted when stdin is not a terminal: read from stdin
     #[arg(value_name = "INPUT")]
     input: Option<String>,
     /// Take the agent from the environment instead of a file, with the variables of KAOS' agent container:
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let prepared = if named {
         assembly.agent.prepare(input, options).await?
     } else {
-        // A conversation of its own, so that somebody can go on with it.
+        // A session of its own, so that it can be continued.
         assembly.agent.prepare_on(input, None, options)?
     };
     let words = Words { log: args.log.words(), file: Some(path.display().to_string()) };
@@ -102,19 +102,19 @@ fn from_environment(
     second: Option<&str>,
 ) -> Result<(PathBuf, Option<String>), Failure> {
     if second.is_some() {
-        return Err(Failure::new(Exit::Usage, "with `--from-env` there is no file, only the input")
+        return Err(Failure::new(Exit::Usage, "`--from-env` takes only the input and no agent file")
             .hint("`windlass run --from-env \"your question\"`"));
     }
     let told = first.map(|words| words.to_string_lossy().into_owned());
     Ok((PathBuf::from(from_env::NAME), told))
 }
 
-/// A name for a conversation that nobody named.
+/// Returns a fresh id for an unnamed conversation.
 pub(crate) fn new_session() -> SessionId {
     SessionId::from(uuid::Uuid::now_v7().simple().to_string())
 }
 
-/// Who answers questions: whoever sits at the terminal.
+/// The user at the terminal, who answers questions.
 pub(crate) fn people() -> Option<Arc<dyn People>> {
     Terminal::open().map(|terminal| terminal as Arc<dyn People>)
 }
@@ -123,7 +123,7 @@ fn input(argument: Option<String>) -> Result<String, Failure> {
     let from_stdin = match &argument {
         Some(text) => text == "-",
         None if std::io::stdin().is_terminal() => {
-            return Err(Failure::new(Exit::Usage, "there is no input")
+            return Err(Failure::new(Exit::Usage, "no input given")
                 .hint("give it after the file, or on stdin: `windlass run FILE \"your question\"`"));
         }
         None => true,
@@ -132,7 +132,7 @@ fn input(argument: Option<String>) -> Result<String, Failure> {
         return Ok(argument.unwrap_or_default());
     }
     let text = stdin::whole().map_err(|error| {
-        Failure::new(Exit::BadFile, "the input on stdin cannot be read").cause(error.to_string())
+        Failure::new(Exit::BadFile, "cannot read the input on stdin").cause(error.to_string())
     })?;
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() {

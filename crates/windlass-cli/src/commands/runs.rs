@@ -50,21 +50,21 @@ enum RunsCommand {
     List(list::ListArgs),
     /// Show a run: how it stands, what was said, what it waits for
     Show(show::ShowArgs),
-    /// Follow a run until it ends, whoever drives it
+    /// Follow a run until it ends, whichever process drives it
     Watch(watch::WatchArgs),
-    /// Answer a question of a run, and go on with it here if nobody else does
+    /// Answer a question of a run, and resume the run here unless another process drives it
     Answer(answer::AnswerArgs),
     /// Go on with a run: after a crash, when it waits, or beyond the limit that cut it
     Resume(resume::ResumeArgs),
-    /// Stop a run, wherever it goes on
+    /// Cancel a run, whichever process drives it
     Cancel(cancel::CancelArgs),
     /// Say something to a run: it enters at its next turn
     Steer(steer::SteerArgs),
     /// List what the calls of a run did: intents, tries, receipts, doubts
     Effects(effects::EffectsArgs),
-    /// Begin a new run that goes on from any event of another one
+    /// Start a new run that continues from any event of another run
     Fork(fork::ForkArgs),
-    /// Decide on a run once more, from what came from outside: the same, or the first event that differs
+    /// Replay a run's decisions from its recorded inputs and report the first event that differs, if any
     Replay(replay::ReplayArgs),
     /// Show where two runs part, and what each did from there on
     Diff(diff::DiffArgs),

@@ -15,7 +15,7 @@ use crate::home::LogArgs;
 use crate::out;
 use crate::view::words::{count, cut, name, time};
 
-/// How many characters of the first input a line shows.
+/// Maximum number of characters shown of the first input.
 const TITLE_CHARS: usize = 60;
 
 const HELP: &str = "\
@@ -38,7 +38,7 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 enum SessionsCommand {
-    /// List conversations, the one that went on last first
+    /// List conversations, most recent first
     List(ListArgs),
     /// Print the events of a conversation in order: messages, calls, results, delegations, answers
     Events(events::EventsArgs),
@@ -50,10 +50,10 @@ enum SessionsCommand {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// At most so many
+    /// Maximum number of sessions
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
-    /// Those, too, that their agent's `memory.max_sessions` leaves out: at that many, the oldest tenth goes
+    /// Include sessions beyond their agent's `memory.max_sessions`: at that number, a listing leaves out the oldest tenth
     #[arg(long)]
     all: bool,
     /// One JSON object a session
@@ -75,7 +75,7 @@ pub(crate) async fn run(args: SessionsArgs) -> Result<Exit, Failure> {
 /// The failure that there is no such session.
 fn unknown(session: &str) -> Failure {
     Failure::new(Exit::Failed, format!("there is no session `{session}`"))
-        .hint("`windlass sessions list --all` shows those that there are")
+        .hint("`windlass sessions list --all` lists all sessions")
 }
 
 async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failure> {

@@ -40,7 +40,7 @@ pub(crate) struct TestArgs {
     /// Run each case only with a subscriber
     #[arg(long)]
     streaming: bool,
-    /// Run each case once more for every event, with a restart there
+    /// Also run each case once for every event, with a restart after that event
     #[arg(long)]
     crash: bool,
     /// One JSON object a case, and one with the sums
@@ -52,8 +52,8 @@ pub(crate) struct TestArgs {
     /// Run only the case of this name, and print its event log
     #[arg(long, value_name = "NAME", conflicts_with = "only")]
     print_log: Option<String>,
-    /// Run each case under N more schedules, each decided by its seed (1 to N): who of those that are ready goes first,
-    /// where the process dies or the log fails, whether people reach the run in process or by its inbox
+    /// Also run each case under N more schedules with the seeds 1 to N. A seed decides the order of ready work, where the
+    /// process dies or the log fails, and whether people reach the run in process or through its inbox
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_SEEDS))]
     seeds: Option<u64>,
     /// Run each case under the schedule of this one seed: what a failing seed printed
@@ -106,7 +106,7 @@ fn none_fits(args: &TestArgs) -> Failure {
     match args.only.as_ref().or(args.print_log.as_ref()) {
         Some(name) => Failure::new(Exit::BadFile, format!("no case is named {name:?}"))
             .hint("without `--only` and `--print-log` all cases are run and listed"),
-        None => Failure::new(Exit::BadFile, "there are no cases here")
+        None => Failure::new(Exit::BadFile, "no cases found")
             .hint("a file of scripted conversations holds one case, or a list under `cases:`"),
     }
 }

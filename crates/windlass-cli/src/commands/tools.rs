@@ -29,9 +29,9 @@ use crate::stdin;
 use crate::view::warnings;
 use crate::view::words::{cut, name, span};
 
-/// How many characters of a description a line shows.
+/// Maximum number of characters shown of a description.
 const DESCRIPTION_CHARS: usize = 80;
-/// How long a tool has to stop after Ctrl-C or its timeout.
+/// Time for a tool to stop after Ctrl-C or its timeout.
 const GRACE: Duration = Duration::from_secs(2);
 
 const HELP: &str = "\
@@ -107,14 +107,14 @@ struct Found {
 }
 
 impl Found {
-    /// What cannot be used just now, by name. A service is set up for the question.
+    /// The unavailable services and servers, by name. A service is set up for the check.
     async fn health(&self) -> Vec<(String, ServiceError)> {
         let asked = self.services.iter().map(|found| async {
             let health = found.service.health().await;
             Some((found.service.name().to_owned(), health.err()?))
         });
         let dead = self.servers.iter().filter(|server| !server.is_alive());
-        let ended = dead.map(|server| (server.name().to_owned(), ServiceError::new("the server has ended")));
+        let ended = dead.map(|server| (server.name().to_owned(), ServiceError::new("the server has exited")));
         join_all(asked).await.into_iter().flatten().chain(ended).collect()
     }
 
@@ -126,8 +126,7 @@ impl Found {
         };
         owner.service.begin().await.map(Some).map_err(|error| {
             let name = owner.service.name();
-            Failure::new(Exit::Failed, format!("the service `{name}` cannot be set up"))
-                .cause(error.to_string())
+            Failure::new(Exit::Failed, format!("cannot set up the service `{name}`")).cause(error.to_string())
         })
     }
 }
@@ -183,7 +182,7 @@ fn list(found: &Found, json: bool) -> Result<(), Failure> {
                 "origin": tool.origin, "warning": warning.map(|warning| &warning.reason),
             }))?;
         } else {
-            let approve = if tool.approve { ", a person must allow it" } else { "" };
+            let approve = if tool.approve { ", needs approval" } else { "" };
             out::line(format_args!(
                 "{} ({}; {}{approve})",
                 name(&tool.name),
@@ -227,7 +226,7 @@ fn arguments(text: Option<String>) -> Result<String, Failure> {
     match text {
         Some(text) if text != "-" => Ok(text),
         Some(_) => stdin::whole().map_err(|error| {
-            Failure::new(Exit::BadFile, "the arguments on stdin cannot be read").cause(error.to_string())
+            Failure::new(Exit::BadFile, "cannot read the arguments on stdin").cause(error.to_string())
         }),
         None => Ok("{}".to_owned()),
     }
@@ -243,7 +242,7 @@ async fn call(
     if spec.kind == ToolKind::Ask {
         return Err(Failure::new(
             Exit::Failed,
-            format!("`{}` asks a person: there is nothing to call", spec.name),
+            format!("`{}` asks a person and cannot be called directly", spec.name),
         ));
     }
     let args: Value = check_args(spec, &args).map_err(|what| Failure::new(Exit::Usage, what))?;
@@ -263,7 +262,7 @@ async fn call(
         biased;
         result = &mut running => return result_of(spec, result),
         () = tokio::time::sleep(Duration::from_millis(limit)) => {
-            Failure::new(Exit::Failed, format!("`{}` was out of time after {}", spec.name, span(limit)))
+            Failure::new(Exit::Failed, format!("`{}` timed out after {}", spec.name, span(limit)))
         }
         interrupt = interrupts.next() => interrupt.failure(),
     };
@@ -300,7 +299,7 @@ fn show(content: &Content, json: bool) -> Result<Exit, Failure> {
             )
         })
     {
-        out::note("there is more than text in the result: `--json` shows all of it");
+        out::note("the result holds more than text: `--json` shows all of it");
     }
     Ok(Exit::Good)
 }

@@ -10,9 +10,9 @@ use crate::failure::Exit;
 use crate::interrupts::Interrupts;
 use crate::limits::check_descriptors;
 
-/// How long a process that was told to stop waits for its readers: two seconds.
+/// Time that a terminated process waits for its readers: two seconds.
 pub(crate) const UNREAD: Duration = Duration::from_secs(2);
-/// How long the end waits before it makes a runtime to listen for signals: a tenth of a second.
+/// Time that the end waits before it starts a runtime to listen for signals: a tenth of a second.
 const USUAL: Duration = Duration::from_millis(100);
 
 /// Whether this process was told to stop.
@@ -38,7 +38,7 @@ pub(crate) fn hurry() {
 /// Something will not be shown. A reader that went away is no error.
 pub(crate) fn close() -> Result<(), Unshown> {
     let printer = printer();
-    // Where stderr is gone nobody misses it.
+    // If stderr is closed, the message is dropped.
     let _unread = printer.say_left_out();
     if !printer.drained_within(USUAL) {
         match runtime() {

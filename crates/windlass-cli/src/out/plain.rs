@@ -58,9 +58,9 @@ fn escape(out: &mut String, char: char) {
     }
 }
 
-/// Whether a character is an instruction instead of a sign: controls (ECMA-48 sequences all begin with one), and what nobody
-/// sees, marks that reorder a line (Unicode UAX 9) among it. The joiners and variation selectors that scripts and emoji
-/// need are signs.
+/// Whether a character controls the terminal or the text's display: controls (ECMA-48 sequences all begin with one) and
+/// invisible characters, including marks that reorder a line (Unicode UAX 9). Joiners and variation selectors that scripts and
+/// emoji need are kept.
 fn steers(char: char) -> bool {
     let is_needed = matches!(char, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
     char.is_control() || is_unseen(char) && !is_needed

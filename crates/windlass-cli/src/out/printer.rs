@@ -1,5 +1,5 @@
-//! Owns the way of text to stdout and stderr: bounded queues that threads of their own write out, so that a reader who
-//! does not read keeps nobody but these threads.
+//! Writes text to stdout and stderr from bounded queues with their own threads, so that a reader who does not read blocks only
+//! these threads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
 
-/// How many bytes may wait to be written before a queue counts as full: 256 KiB.
+/// Number of queued bytes at which a queue counts as full: 256 KiB.
 pub(super) const QUEUE_BYTES: usize = 256 * 1024;
 /// The most bytes that go out in one write: 64 KiB.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// Where text goes.
+/// Output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     /// The answer.
@@ -26,10 +26,10 @@ pub(crate) enum Stream {
     Err,
 }
 
-/// What becomes of text that finds its queue full.
+/// Handling of text when its queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// It is written all the same. The caller has waited for room before.
+    /// It is written anyway. The caller has waited for room before.
     Whole,
     /// It is left out, and a later line says how many were.
     Spare,
@@ -37,7 +37,7 @@ pub(super) enum Weight {
 
 /// Whether this process must never wait for its readers: it takes signals itself, or drives a run.
 static LIVE: AtomicBool = AtomicBool::new(false);
-/// How many texts were left out since that was last said.
+/// Number of texts dropped since the last report of drops.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 
 /// From here on no print waits for a reader.
@@ -50,7 +50,7 @@ pub(super) fn is_live() -> bool {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// Counts something that was left out because nobody reads.
+/// Counts a text that was dropped because its reader is slow.
 pub(crate) fn left_out() {
     LEFT_OUT.fetch_add(1, Ordering::Relaxed);
 }
@@ -108,7 +108,7 @@ impl Printer {
         match LEFT_OUT.swap(0, Ordering::Relaxed) {
             0 => Ok(()),
             lines => {
-                let said = format!("[{lines} lines were left out: nobody read them in time]\n");
+                let said = format!("[{lines} lines were dropped because they were not read in time]\n");
                 self.err.put(Stream::Err, said.as_bytes(), Weight::Whole, false)
             }
         }
@@ -143,7 +143,7 @@ impl Printer {
 
 type Sink = fn(Stream, &[u8]) -> io::Result<()>;
 
-/// What waits to be written, and the thread that writes it.
+/// The queued text and the thread that writes it.
 #[derive(Debug)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
@@ -310,7 +310,7 @@ fn write_to(stream: Stream, text: &[u8]) -> io::Result<()> {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(bytes) => rest = rest.get(bytes..).unwrap_or_default(),
             Err(rustix::io::Errno::INTR) => {}
-            // Somebody who shares the file does not want to wait; this thread does.
+            // The other writer of a shared file must not wait; this thread may.
             Err(rustix::io::Errno::AGAIN) => {
                 let _ready = poll(&mut [PollFd::new(&file, PollFlags::OUT)], None);
             }

@@ -1,5 +1,5 @@
-//! How exporters send: with the HTTP client that models are asked with, on a runtime of its own, because exporters have
-//! threads of their own that know of no runtime. Such a thread waits for its export, and nothing else does.
+//! Sends exports with the models' HTTP client, on a runtime of its own, because exporters' threads have none. Only such a
+//! thread waits for its export.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use opentelemetry_http::{Bytes, HttpClient as Sender, HttpError};
 use tokio::runtime::Runtime;
 use windlass_models::HttpClient;
 
-/// How long one export may take, in milliseconds, where `OTEL_EXPORTER_OTLP_TIMEOUT` does not say: short, because the end of
-/// a command waits for it.
+/// Default timeout of one export, in milliseconds, without `OTEL_EXPORTER_OTLP_TIMEOUT`. It is short, because the end of a
+/// command waits for the export.
 const SEND_MS: u64 = 3_000;
 /// The most bytes of a collector's answer: it only says what it did not take.
 const ANSWER_BYTES: usize = 64 * 1024;

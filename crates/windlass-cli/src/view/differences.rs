@@ -1,4 +1,4 @@
-//! Where two JSON values differ, in words.
+//! Differences between two JSON values, in words.
 
 use serde_json::Value;
 use windlass_runtime::projections::value_changes;

@@ -34,7 +34,7 @@ impl Writer {
     }
 }
 
-/// A run as it stands, with what is said of it on stderr.
+/// A run's current state, with the failure reported on stderr.
 pub(crate) fn run(run: &Run, failure: Option<&Failure>) -> Value {
     let mut value = forms::run(run);
     if let Some(fields) = value.as_object_mut() {

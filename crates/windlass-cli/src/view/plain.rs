@@ -20,7 +20,7 @@ use super::Paper;
 use super::words::{LINE_CHARS, count, cut, limit_detail, name, outcome, span, usage};
 use crate::out::{self, Style};
 
-/// How much is shown of a run.
+/// Level of detail for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Only the answer and errors.
@@ -35,7 +35,7 @@ pub(crate) enum Detail {
 #[derive(Debug)]
 pub(crate) struct Plain {
     detail: Detail,
-    /// Whether questions are shown here: where nobody at this terminal is asked them.
+    /// Whether to show questions: they are shown if the user at this terminal is not asked them.
     pub(super) questions: bool,
     /// Whether the run's id is left out.
     pub(super) brief: bool,
@@ -53,7 +53,7 @@ struct Turn {
     action: Option<ActionId>,
     /// Everything that came.
     text: String,
-    /// How much of it was shown, in bytes.
+    /// Number of its bytes that were shown.
     shown: usize,
     reasoning: String,
 }
@@ -111,7 +111,7 @@ impl Plain {
         }
     }
 
-    /// What comes next on stderr must not stand within a line of the answer; and one reply must not run into the next.
+    /// Ends the answer's current line before output to stderr, and between two replies.
     fn end_line(&mut self) {
         if out::within_line() {
             self.paper.piece("\n");
@@ -127,7 +127,7 @@ impl Plain {
             }
             Update::Void { action } if self.turn.action == Some(*action) => {
                 if self.turn.shown > 0 {
-                    self.warn("the reply broke off: what was shown of it is void");
+                    self.warn("the reply broke off; ignore the part shown above");
                 }
                 self.turn = Turn::default();
             }
@@ -248,7 +248,7 @@ impl Plain {
             Turn { text: self.turn.text.clone(), shown: self.turn.shown, action, reasoning: String::new() };
     }
 
-    /// The reply is whole: whatever of this text was not shown is shown now.
+    /// The reply is complete: shows the rest of its text.
     fn settle(&mut self, text: &str) {
         let shown = self.turn.text.get(..self.turn.shown).unwrap_or_default();
         if !text.starts_with(shown) {
@@ -267,7 +267,10 @@ impl Plain {
         // What was learnt of a model (K41).
         let mut models = adjusted.models.iter().flat_map(|models| models.iter());
         if let Some(model) = models.find(|model| model.wire == Some(Wire::Fenced)) {
-            self.remark(&format!("{} takes no tools: calls go to it in text from here on", model.name));
+            self.remark(&format!(
+                "{} does not support tools: calls are sent as text from now on",
+                model.name
+            ));
             return;
         }
         let what = [
@@ -282,7 +285,7 @@ impl Plain {
     fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
         let failure = &failed.failure;
         let then = match (failed.retry_at, failed.next_model) {
-            (_, Some(_)) => "; the next model is asked".to_owned(),
+            (_, Some(_)) => "; trying the next model".to_owned(),
             (Some(retry_at), None) => format!("; again in {}", span(retry_at.saturating_sub(at))),
             (None, None) => String::new(),
         };
@@ -303,7 +306,7 @@ impl Plain {
                 if let Some((_, old)) = self.calls.get_mut(&decided.call) {
                     *old = args.clone().into();
                 }
-                self.remark(&format!("approved: {name}, with other arguments"));
+                self.remark(&format!("approved: {name}, with changed arguments"));
             }
             Decision::Denied { .. } => {}
             Decision::Forbidden { pattern } => self.warn(&format!("forbidden: {name} (deny: {pattern})")),
@@ -386,7 +389,7 @@ fn rejection(reason: Rejection) -> &'static str {
         Rejection::Truncated => "the reply was cut off at the token limit",
         Rejection::Refused => "the model declined to answer",
         Rejection::Filtered => "the provider's filter cut the reply off",
-        Rejection::NoCall => "the reply calls no tool, or says nothing at all",
-        Rejection::Invalid => "the reply does not fit the output schema",
+        Rejection::NoCall => "the reply calls no tool or is empty",
+        Rejection::Invalid => "the reply does not match the output schema",
     }
 }

@@ -5,7 +5,7 @@ use windlass_tools::ToolWarning;
 
 use super::words::count;
 
-/// How many warnings people are shown; a server has up to a thousand tools.
+/// Maximum number of warnings shown; a server may have a thousand tools.
 const SHOWN: usize = 10;
 
 /// The lines for people: the first ones, and how many more there are.
@@ -14,7 +14,7 @@ pub(crate) fn lines(warnings: &[ToolWarning]) -> Vec<String> {
         warnings.iter().take(SHOWN).map(|warning| format!("warning: {warning}")).collect();
     if let Some(more @ 1..) = warnings.len().checked_sub(SHOWN) {
         let more = count(more as u64, "more tool");
-        lines.push(format!("warning: the same goes for {more}: `--json` shows each"));
+        lines.push(format!("warning: the same applies to {more}: `--json` lists all"));
     }
     lines
 }
@@ -40,7 +40,7 @@ mod tests {
         let warnings: Vec<_> = (0..1000).map(warning).collect();
         assert_eq!(lines(&warnings).len(), SHOWN + 1);
         let last = lines(&warnings).pop().unwrap();
-        assert_eq!(last, "warning: the same goes for 990 more tools: `--json` shows each");
+        assert_eq!(last, "warning: the same applies to 990 more tools: `--json` lists all");
         assert_eq!(lines(warnings.get(..SHOWN).unwrap()).len(), SHOWN);
         assert!(lines(&[]).is_empty());
     }

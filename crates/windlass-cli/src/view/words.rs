@@ -8,9 +8,9 @@ use windlass_core::{CallOutcome, Fact};
 
 use crate::out;
 
-/// How many characters of arguments or of a result a line of progress shows.
+/// Maximum number of characters of arguments or of a result in a line of progress.
 pub(crate) const LINE_CHARS: usize = 120;
-/// How many characters of a name or id are shown.
+/// Maximum number of characters shown of a name or id.
 const NAME_CHARS: usize = 200;
 
 /// The text on one line of at most so many characters.
@@ -23,12 +23,12 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     short
 }
 
-/// A name that somebody else chose: on one line, and not longer than a name.
+/// A name from outside: on one line and shortened.
 pub(crate) fn name(text: &str) -> String {
     cut(text, NAME_CHARS)
 }
 
-/// How a call ended, in a few words.
+/// Outcome of a call in a few words.
 pub(crate) fn outcome(outcome: &CallOutcome) -> String {
     match outcome {
         CallOutcome::Ok { content } => content_line(content),
@@ -36,12 +36,12 @@ pub(crate) fn outcome(outcome: &CallOutcome) -> String {
             Some(kind) => format!("failed ({kind}): {message}"),
             None => format!("failed: {message}"),
         },
-        CallOutcome::TimedOut { after_ms } => format!("out of time after {}", span(*after_ms)),
+        CallOutcome::TimedOut { after_ms } => format!("timed out after {}", span(*after_ms)),
         CallOutcome::Malformed { message } => message.to_string(),
-        CallOutcome::Rejected { message } => format!("the output does not fit: {message}"),
-        CallOutcome::UnknownTool { nearest } if nearest.is_empty() => "there is no such tool".to_owned(),
+        CallOutcome::Rejected { message } => format!("the output was rejected: {message}"),
+        CallOutcome::UnknownTool { nearest } if nearest.is_empty() => "unknown tool".to_owned(),
         CallOutcome::UnknownTool { nearest } => {
-            format!("there is no such tool; near: {}", nearest.join(", "))
+            format!("unknown tool; did you mean {}?", nearest.join(", "))
         }
         CallOutcome::Denied { reason, by } => {
             let by = if *by == DeniedBy::Policy { "forbidden" } else { "denied" };
@@ -49,8 +49,8 @@ pub(crate) fn outcome(outcome: &CallOutcome) -> String {
         }
         CallOutcome::Skipped { reason } => format!("skipped: {reason}"),
         CallOutcome::Interrupted => "interrupted".to_owned(),
-        CallOutcome::Abandoned => "interrupted, and left behind".to_owned(),
-        CallOutcome::Unknown => "nobody knows whether it happened".to_owned(),
+        CallOutcome::Abandoned => "interrupted and abandoned".to_owned(),
+        CallOutcome::Unknown => "unknown whether it happened".to_owned(),
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn fact(fact: &Fact) -> String {
     cut(&fact.body().unwrap_or_default(), LINE_CHARS)
 }
 
-/// What of a limit on tokens or cost is reserved, and what the next call would have needed.
+/// The reserved part of a limit on tokens or cost, and the amount that the next call would have needed.
 pub(crate) fn limit_detail(reached: &LimitReached) -> String {
     let show = |number| reached.limit.show(number);
     let reserved = match reached.reserved {

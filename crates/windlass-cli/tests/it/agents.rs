@@ -8,7 +8,7 @@ fn a_new_agent_file_is_sound_and_runs() {
     assert_eq!(home.windlass(["agents", "init", "mine.yaml"]).code, 0);
     let again = home.windlass(["agents", "init", "mine.yaml"]);
     assert_eq!(again.code, 1);
-    assert!(again.stderr.contains("is there already"), "{again:?}");
+    assert!(again.stderr.contains("already exists"), "{again:?}");
     assert_eq!(home.windlass(["agents", "init", "mine.yaml", "--force"]).code, 0);
     let check = home.windlass(["agents", "check", "mine.yaml"]);
     assert_eq!(

@@ -117,7 +117,7 @@ fn agents_in_a_circle_are_refused() {
     home.write("b.yaml", "name: b\nmodel: tour\nagents: [ ./a.yaml ]\n");
     let run = home.windlass(["run", "a.yaml", "go"]);
     assert_eq!(run.code, 65, "{run:?}");
-    assert!(run.stderr.contains("in a circle") && run.stderr.contains("hint:"), "{run:?}");
+    assert!(run.stderr.contains("in a cycle") && run.stderr.contains("hint:"), "{run:?}");
     assert_eq!(home.windlass(["agents", "check", "a.yaml"]).code, 65);
 }
 

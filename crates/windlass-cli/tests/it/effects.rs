@@ -53,7 +53,7 @@ fn e30_a_check_that_finds_the_effect_settles_the_doubt() {
     assert!(keys.lines().all(|key| key == call["key"]), "the tool and its check have one key: {keys} {call}");
     assert_eq!(home.events("InputRequested"), 0, "nobody had to be asked");
     let shown = home.windlass(["runs", "effects", "--all"]);
-    assert!(shown.stdout.contains("in doubt: the process had died (check: it had happened)"), "{shown:?}");
+    assert!(shown.stdout.contains("in doubt: the process died (check: it had happened)"), "{shown:?}");
 }
 
 #[test]
@@ -103,5 +103,5 @@ fn e36_a_fork_has_the_effect_of_its_base_and_its_key() {
     assert_eq!((&call["attempts"], &call["key"]), (&0.into(), &key), "{call}");
     assert_eq!(lines(&home.path("paid")), 1, "it was paid once");
     let shown = home.windlass(["runs", "effects", "last"]).stdout;
-    assert!(shown.contains("ended before, in the run that this one goes on from: 7"), "{shown}");
+    assert!(shown.contains("ended in the base run: 7"), "{shown}");
 }

@@ -108,7 +108,7 @@ fn a_tool_server_that_is_not_installed() {
     );
     let end = home.windlass(["run", "agent.yaml", "hi"]);
     assert_eq!(end.code, 69, "{end:?}");
-    assert!(end.stderr.starts_with("error: tool server `files` cannot be used\n  caused by: "), "{end:?}");
+    assert!(end.stderr.starts_with("error: cannot use tool server `files`\n  caused by: "), "{end:?}");
 }
 
 #[test]

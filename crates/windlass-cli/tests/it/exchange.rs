@@ -43,7 +43,7 @@ fn an_exported_session_is_the_same_after_an_import() {
     assert_eq!(there.windlass(["runs", "replay", "last"]).code, 0);
     let again = there.windlass_with(["runs", "import", "-"], &export);
     assert_eq!(again.code, 0, "{again:?}");
-    assert!(again.stdout.lines().all(|line| line.ends_with("was here already")), "{again:?}");
+    assert!(again.stdout.lines().all(|line| line.ends_with("already in this log")), "{again:?}");
     let home = here.windlass(["runs", "import", "../nowhere"]);
     assert_eq!(home.code, 65, "{home:?}");
     here.write("run.jsonl", &export);
@@ -72,7 +72,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     let causeless = export.replacen("\"cause\":{\"type\":\"start\"}", "\"note\":1", 1);
     let cut = export.get(..export.len() / 3).unwrap().to_owned();
     for (text, why) in [
-        (changed, "event 1 is not what was exported"),
+        (changed, "event 1 was changed after the export"),
         (mixed, "either all events of a run have a hash, or none"),
         (gap, "expected event 3, found event 4"),
         (forged, "has another digest here"),
@@ -80,7 +80,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
         (causeless, "event 1 begins an append without a `cause`"),
         (cut, "line "),
         ("{\"type\":\"run\"}\n".to_owned(), "line 1"),
-        (String::new(), "holds no run"),
+        (String::new(), "contains no run"),
     ] {
         there.write("run.jsonl", &text);
         let end = there.windlass(["runs", "import", "run.jsonl"]);
@@ -91,7 +91,7 @@ fn e31_an_export_that_was_changed_is_refused_and_nothing_is_written() {
     there.write("run.jsonl", &export);
     let end = there.windlass(["runs", "import", "run.jsonl"]);
     assert_eq!(end.code, 1, "{end:?}");
-    assert!(end.stderr.contains("is here already, and differs from event"), "{end:?}");
+    assert!(end.stderr.contains("is already in this log and differs from event"), "{end:?}");
 }
 
 /// A file that was cut off between two lines is as good as any, but for the events that are missing at its end.
@@ -140,7 +140,7 @@ fn e24_an_imported_run_acts_only_with_an_agent_of_ones_own_whose_policy_applies(
     let end = there.windlass(["runs", "resume", run, "--with", "strict.yaml", "--log", &log]);
     assert_eq!(end.code, 0, "{end:?}");
     let effects = there.windlass(["runs", "effects", run, "--log", &log]);
-    assert_eq!(effects.stdout, "", "no call was begun: {effects:?}");
+    assert_eq!(effects.stdout, "", "no call was started: {effects:?}");
     assert_eq!(there.windlass(["runs", "replay", run, "--log", &log]).code, 0);
 }
 
@@ -192,7 +192,7 @@ fn two_runs_are_compared_from_where_they_part() {
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
     let end = home.windlass(["runs", "diff", &one, "last"]);
     assert_eq!(end.code, 0, "{end:?}");
-    assert!(end.stdout.contains("they did the same"), "{end:?}");
+    assert!(end.stdout.contains("the runs do not differ"), "{end:?}");
     let fork = home.windlass(["runs", "fork", &one, "--at", "5", "What is 4 + 4?"]);
     assert_eq!(fork.code, 0, "{fork:?}");
     assert_end!(home, home.windlass(["runs", "diff", &one, "last"]));

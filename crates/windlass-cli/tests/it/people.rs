@@ -114,7 +114,7 @@ fn an_answer_reaches_the_process_that_holds_the_run() {
     until("the question is asked", || home.events("InputRequested") == 1);
     let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
     assert_eq!(end.code, 0, "{end:?}");
-    assert!(end.stderr.contains("is left for pid "), "{end:?}");
+    assert!(end.stderr.contains("is stored for pid "), "{end:?}");
     until("the list has run", || lines(&home.path("lists")) == 1);
     home.write("go", "");
     let end = finish(holder);

@@ -43,7 +43,7 @@ fn the_second_one_ends_at_once_and_the_run_can_be_resumed() {
     interrupt(&child);
     let end = finish(child);
     assert_eq!(end.code, 130, "{end:?}");
-    assert!(end.stderr.contains("was left before it had ended"), "{end:?}");
+    assert!(end.stderr.contains("was left before its end"), "{end:?}");
     assert!(end.stderr.contains("hint: `windlass runs resume "), "{end:?}");
     home.write("go", "");
     // It was asked to stop, and that is what it does when somebody goes on with it.

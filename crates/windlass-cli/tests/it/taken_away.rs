@@ -75,7 +75,7 @@ fn e31_a_bound_on_the_size_of_files_is_like_a_full_disk() {
         }
         assert_eq!(end.code, 70, "{blocks}: {end:?}");
         assert!(
-            end.stderr.contains("no room on the disk") && end.stderr.contains("`ulimit -f`"),
+            end.stderr.contains("no space left on the disk") && end.stderr.contains("`ulimit -f`"),
             "{blocks}: {end:?}"
         );
         full += 1;

@@ -152,7 +152,7 @@ fn a_question_that_was_left_is_put_again_before_the_next_turn() {
     seat.expect("4 + 4 is 8.");
     seat.prompted_after("4 + 4 is 8.");
     seat.keys("\u{4}");
-    seat.expect("goes on with this conversation");
+    seat.expect("continues this conversation");
     assert_eq!(seat.code(), 0);
 }
 
@@ -207,7 +207,7 @@ fn a_conversation_at_a_terminal() {
     seat.keys("/usage\r");
     seat.prompted_after("1 turn, about ");
     seat.keys("/quit\r");
-    seat.expect("goes on with this conversation");
+    seat.expect("continues this conversation");
     assert_eq!(seat.code(), 0);
     assert!(home.read("home/chat_history").contains("What is 2 + 3?"));
 }

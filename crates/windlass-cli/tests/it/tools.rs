@@ -71,7 +71,7 @@ fn a_tool_that_takes_too_long_is_stopped() {
     home.write("agent.yaml", &format!("{SLOW}timeouts: {{ tool_ms: 50 }}\n"));
     let end = home.windlass(["tools", "call", "agent.yaml", "calculate", "{\"expression\": \"1\"}"]);
     assert_eq!(end.code, 1, "{end:?}");
-    assert!(end.stderr.contains("out of time after 50 ms"), "{end:?}");
+    assert!(end.stderr.contains("timed out after 50 ms"), "{end:?}");
 }
 
 const SERVED: &str = "\

@@ -71,7 +71,7 @@ fn the_doctor_names_what_is_wrong_with_a_log() {
     assert_eq!(bad.code, 1, "{bad:?}");
     assert!(bad.stdout.contains("unknown variant `TurnFinished`"), "{}", bad.stdout);
     assert!(bad.stdout.contains("is not what was written"), "{}", bad.stdout);
-    assert!(bad.stdout.contains("its events do not end, listed as answered"), "{}", bad.stdout);
+    assert!(bad.stdout.contains("its events have no end, but it is listed as answered"), "{}", bad.stdout);
 }
 
 /// A letter within what somebody said: the events are as good as before, and yet not what was written.

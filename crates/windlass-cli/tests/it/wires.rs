@@ -19,7 +19,7 @@ fn k41_a_server_that_refuses_tools_is_asked_in_text_and_the_session_remembers() 
     home.write("agent.yaml", &agent);
     let end = home.windlass(["run", "agent.yaml", "--session", "s", "What time is it?"]);
     assert_eq!((end.code, end.stdout.lines().last()), (0, Some("Noon.")), "{end:?}");
-    assert!(end.stderr.contains("takes no tools: calls go to it in text"), "{end:?}");
+    assert!(end.stderr.contains("does not support tools: calls are sent as text"), "{end:?}");
     assert!(end.stderr.contains("2 model calls, 1 tool call, 24 tokens in, 6 out"), "{end:?}");
     let sent = || server.requests.recv_timeout(PATIENCE).unwrap();
     assert!(sent()["tools"].is_array());

@@ -1,4 +1,4 @@
-//! What a call reserves of what is left.
+//! Tests of the reservation of a call within what is left.
 
 use super::*;
 

@@ -18,11 +18,11 @@ use crate::state::Closing;
 pub(super) enum Refusal {
     /// A limit is used up, or too little of it is left.
     Limit {
-        /// Which.
+        /// The limit.
         limit: LimitKind,
-        /// What was reached of it.
+        /// Usage of that limit.
         reached: u64,
-        /// What the call would have reserved, where that is more than what is left.
+        /// Reservation of the call, if it exceeds what is left.
         needed: u64,
     },
     /// The price of this model is unknown, and cost is limited.
@@ -39,14 +39,14 @@ impl Refusal {
 /// A model call that is to begin.
 struct Wanted<'c> {
     next: &'c TurnStarted,
-    /// What is counted before it: the run's ledger, with what the attempt before it used.
+    /// The run's ledger including the usage of the previous attempt.
     ledger: &'c Ledger,
-    /// What it may use.
+    /// Upper bound of the call.
     need: Need,
 }
 
 impl Decision {
-    /// Begins a model call if it is admitted. If not, the run ends at the limit, as the limit's policy says.
+    /// Begins a model call if it is admitted; otherwise ends the run at the limit under the limit's policy.
     pub(super) fn begin(&mut self, next: TurnStarted) {
         match self.admits(&self.state.ledger, &next) {
             Ok(()) => self.record(next),
@@ -134,7 +134,7 @@ impl Decision {
             LimitKind::Tokens | LimitKind::InputTokens | LimitKind::OutputTokens | LimitKind::CostUsd => {
                 return self.metered(kind, max, call);
             }
-            // 0 rounds or calls: the model is asked all the same, without tools.
+            // With 0 rounds or calls the model is still asked, without tools.
             LimitKind::ToolRounds => max > 0 && self.reached(kind) >= max,
             // These are checked where the thing that they count is about to happen.
             LimitKind::ToolCalls | LimitKind::Retries | LimitKind::Repetition => false,
@@ -177,7 +177,7 @@ impl Decision {
         match refusal {
             Refusal::Limit { limit, reached, needed } => self.reach(limit, reached, needed),
             Refusal::Unpriced(model) => {
-                let error = format!("the run has a limit on cost, and the price of model {model} is unknown");
+                let error = format!("the run has a limit on cost, but the price of model {model} is unknown");
                 self.fail(FailKind::Model, error.into());
             }
         }

@@ -1,4 +1,4 @@
-//! Attempts: what follows when a model call ends, whatever it was for.
+//! Attempts: the decisions after a model call of any purpose has ended.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Decision {
         true
     }
 
-    /// How long to wait before the same model is asked again; `None`: it has failed for good.
+    /// Delay before a retry with the same model; `None`: the failure is final.
     fn retry_wait(&self, ask: &Ask, failure: &ModelFailure, jitter: u16) -> Option<u64> {
         let transport = self.state.setup.policy.transport;
         if !failure.kind.retryable() || ask.attempt > transport.retries {

@@ -89,7 +89,7 @@ impl Decision {
         self.go_on();
     }
 
-    /// What is wrong with a call before any policy looks at it.
+    /// Error of a call that is invalid under any policy.
     fn fault(&self, open: &OpenCall, comparing: &mut Comparing) -> Option<CallOutcome> {
         let state = &self.state;
         if let Some(fault) = &open.call.fault {
@@ -167,7 +167,7 @@ impl Decision {
         !held
     }
 
-    /// Skips a call that came too often in a row, whatever would become of it. Says whether it did.
+    /// Skips a call that was repeated too often, whatever its fate would be. Returns whether it did.
     fn stops_repeating(&mut self, open: &OpenCall) -> bool {
         let stops = self
             .state
@@ -213,7 +213,7 @@ impl Decision {
         if let Phase::Acting(calls) = &self.state.phase { calls } else { &[] }
     }
 
-    /// Starts what may run now; if nothing is left of the turn, the loop goes on.
+    /// Starts the calls that may run now; if the turn has none left, the loop continues.
     pub(super) fn go_on(&mut self) {
         if self.state.stopping() {
             self.after_stop();
@@ -392,7 +392,7 @@ impl Decision {
         }
     }
 
-    /// When the run is being stopped: calls that nobody works on get their result at once.
+    /// When the run is being stopped: ends the calls without work in progress.
     pub(super) fn close_idle_calls(&mut self) {
         let asks = |open: &&OpenCall| matches!(open.stage, Stage::DelegateAsks { .. });
         let asking: Vec<OpenCall> = self.open_calls().iter().filter(asks).cloned().collect();

@@ -17,7 +17,7 @@ use crate::tool::ToolKind;
 impl Decision {
     /// Hands a task to another agent. A take-over goes on with the same run, and with the same answer to it.
     pub(super) fn delegate(&mut self, open: &OpenCall) {
-        // What the base of a fork has handed over goes on there, too: nothing of it is done twice.
+        // A task that the base of a fork has delegated continues in the same run: no work is repeated.
         let known = open.known().and_then(|known| Some((known.child?, known.lent)));
         if let Stage::Delegated { run, order, .. } = &open.stage {
             return self.hand_over(open, *run, order.clone().going_on(), open.lent);
@@ -31,8 +31,8 @@ impl Decision {
         self.record(DelegationStarted { call, agent, run, attempt: open.attempt + 1, order, lent });
     }
 
-    /// What the next run that does a task may use of what is left of the limits on tokens and cost. Where it is not bound by
-    /// a limit of this run but by that of one above, it draws on the same account.
+    /// Budget for the next child run from the remaining limits on tokens and cost. Where only a limit of an ancestor applies,
+    /// the child draws on the ancestor's account.
     fn lend(&self) -> Budget {
         let state = &self.state;
         let share = state.setup.policy.bounds.share;
@@ -51,7 +51,7 @@ impl Decision {
         if lent.is_unlimited() { Budget::default() } else { lent }
     }
 
-    /// Has the run of a task brought to its end that nobody works on: this run is being stopped.
+    /// Ends an idle child run because this run is being stopped.
     pub(super) fn stop_delegate(&mut self, open: &OpenCall) {
         let (Stage::Delegated { run, .. } | Stage::DelegateAsks { run, .. }) = open.stage else { return };
         self.hand_over(open, run, TaskOrder::Stop, open.lent);
@@ -74,7 +74,7 @@ impl Decision {
         open.cloned()
     }
 
-    /// A question of another agent is put to people here; its task goes on with their answer.
+    /// Raises another agent's question here; the task continues with the answer.
     pub(super) fn delegate_asks(&mut self, action: ActionId, asked: InputRequested) -> Decided {
         let Some(open) = self.delegated(action) else { return Err(self.unknown(action)) };
         if self.state.stopping() {
@@ -92,7 +92,7 @@ impl Decision {
         Ok(())
     }
 
-    /// Goes on with another agent's task, whose question was answered.
+    /// Continues another agent's task after its question was answered.
     pub(super) fn delegate_again(&mut self, open: &OpenCall, answer: Answer) {
         let Stage::DelegateAsks { run, question } = open.stage.clone() else { return };
         let order = TaskOrder::Answer(InputReceived { question, answer });
@@ -111,7 +111,7 @@ impl Decision {
     }
 }
 
-/// How a task ended, and what it used.
+/// Outcome and usage of a task.
 pub(super) struct Done {
     pub(super) outcome: CallOutcome,
     pub(super) usage: Usage,

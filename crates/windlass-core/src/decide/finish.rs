@@ -22,7 +22,7 @@ const XML_ROOT: &str = "output";
 /// Why other calls of a turn that finishes the run are not run.
 const RUN_FINISHED: &str = "the run finished";
 
-/// What the calls of a turn say about the end of the run.
+/// The finish calls of a turn.
 pub(super) enum Finish {
     /// None of them is a call of the finish tool.
     None,
@@ -33,7 +33,7 @@ pub(super) enum Finish {
 }
 
 impl Finish {
-    /// How this call of the finish tool ends in a turn that does not finish the run.
+    /// Outcome of this finish call in a turn that does not finish the run.
     pub(super) fn outcome(&self, call: &CallId) -> CallOutcome {
         let rejected = match self {
             Self::Rejected(all) => all.iter().find(|(id, _)| id == call).map(|(_, message)| message.clone()),
@@ -41,14 +41,14 @@ impl Finish {
         };
         match rejected {
             Some(message) => CallOutcome::Rejected { message },
-            // Somebody spoke while the model finished: they are heard before the run ends (E21).
+            // A steering message arrived while the model finished: it enters before the run ends (E21).
             None => CallOutcome::Skipped { reason: "the user has said more".into() },
         }
     }
 }
 
 impl Decision {
-    /// What the calls of the current turn say about the end of the run.
+    /// The finish calls of the current turn.
     pub(super) fn finish_in_turn(&self) -> Finish {
         let mut rejected = Vec::new();
         for open in self.open_calls().iter().filter(|open| self.is_finish(&open.call)) {
@@ -79,7 +79,7 @@ impl Decision {
         self.objection.as_ref().map_or(Ok(()), |objection| Err(objection.to_string()))
     }
 
-    /// Ends the run with the output of this call: the others get a result all the same.
+    /// Ends the run with the output of this call. The other calls still get a result.
     pub(super) fn finish_with(&mut self, call: &CallId, output: Option<Value>, status: Status) {
         let text = self.said().filter(|text| !text.trim().is_empty());
         let all: Vec<OpenCall> = self.state.open_calls().cloned().collect();
@@ -135,7 +135,7 @@ impl Decision {
         true
     }
 
-    /// What the model gave in the end, for the error of a run that failed for it.
+    /// The model's last raw output, for the error of a failed run.
     fn raw_output(&self, call: Option<CallId>) -> String {
         let raw = match call {
             Some(id) => self.state.open_call(&id).map(|open| open.call.args.to_text()),
@@ -154,7 +154,7 @@ impl Decision {
         self.begin_turn(choice, None);
     }
 
-    /// Where a forced call is not to be had: the output as text.
+    /// Asks for the output as text, where a call cannot be forced.
     fn ask_for_xml(&mut self) {
         let Some(schema) = self.output_form_schema() else {
             self.finish_closing(None);
@@ -193,7 +193,7 @@ impl Decision {
                         self.finish_call(open.call.id, outcome);
                     }
                     if self.asked_for_text() {
-                        // A choice that was ignored or refused is not forced once more: each try would end in two calls.
+                        // A choice that was ignored or refused is not forced again: each attempt would take two calls.
                         self.begin_turn(ToolChoice::None, None);
                     } else {
                         self.force_finish();

@@ -1,4 +1,4 @@
-//! Forks: a run that goes on from where its base stood, in the middle of whatever that did.
+//! Forks: a run that continues from its base's state, including the base's work in progress.
 //!
 //! The fold has taken over the base's state. Here everything that was going on there begins anew, as after a take-over:
 //! what the base has ended never runs twice, what it lost follows its declared effect, and people are asked anew.
@@ -17,7 +17,7 @@ impl Decision {
     /// The start of a fork was recorded: what follows from where the base stood.
     pub(super) fn go_on_from_base(&mut self) {
         if self.state.stopping() {
-            // Nobody works any more on what was being stopped elsewhere.
+            // Work that was being stopped elsewhere no longer has a driver.
             self.abandon_turn("the run went on elsewhere while it was being stopped", Usage::default());
             self.settle_started();
             self.close_idle_calls();

@@ -32,7 +32,7 @@ impl Decision {
             let mut edited = self.state.conversation.history.clone();
             edited.edit(&edits.splices);
             if let Some(fault) = edited.fault() {
-                let error = format!("the hook left a conversation that no provider takes: {fault}");
+                let error = format!("the hook left a conversation that no provider accepts: {fault}");
                 self.fail(FailKind::Hook, error.into());
                 return Ok(());
             }
@@ -77,8 +77,8 @@ impl Decision {
         self.go_on();
     }
 
-    /// Why a branch that a hook asks for cannot be started. It is asked again when its turn comes: the tools may have
-    /// changed since, and whatever has its name then was not meant.
+    /// Why a branch that a hook requested cannot be started. It is checked again when the branch's turn comes, because the
+    /// tools may have changed and a new tool of the same name was not meant.
     pub(super) fn cannot_branch(&self, open: &OpenCall) -> Option<String> {
         if open.origin != Origin::Hook {
             return None;

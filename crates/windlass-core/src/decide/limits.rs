@@ -9,7 +9,7 @@ use crate::policy::{AtLimit, LimitKind, Stop, Turns};
 use crate::question::QuestionKind;
 
 impl Decision {
-    /// What has been used of a limit, in its kept unit.
+    /// Current amount that counts against a limit, in its stored unit.
     pub(super) fn reached(&self, kind: LimitKind) -> u64 {
         let state = &self.state;
         match kind {
@@ -59,7 +59,7 @@ impl Decision {
         LimitReached { limit, max, reached, reserved, needed: 0, then, note }
     }
 
-    /// What follows once nothing is going on any more.
+    /// Applies the limit's outcome once no work is in progress.
     pub(super) fn after_limit(&mut self, reached: &LimitReached) {
         let status = Status::Limit(reached.limit);
         let number = reached.limit.show(reached.max);
@@ -110,7 +110,7 @@ impl Decision {
         QuestionId::from(format!("q{}", self.state.questions.asked + 1))
     }
 
-    /// The deadline passed: whatever is going on is stopped first.
+    /// Handles the deadline: stops all work first.
     pub(super) fn deadline_passed(&mut self) {
         let reached = self.reached(LimitKind::Seconds);
         let fact = self.limit_fact(LimitKind::Seconds, reached);

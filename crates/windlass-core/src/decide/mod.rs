@@ -32,7 +32,7 @@ const RAW_OUTPUT: &str = "\nraw output: ";
 /// Decides which events follow from an input. The same state and input always give the same events.
 ///
 /// # Errors
-/// The input does not fit (late, double, unknown, malformed): the state stays as it is and the run goes on.
+/// The input is invalid (late, duplicate, unknown, malformed): the state is unchanged and the run continues.
 pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
     decide(state, input).map(|accepted| accepted.events)
 }
@@ -42,7 +42,7 @@ pub fn accept(state: &State, input: Input) -> Result<Vec<Event>, InvalidInput> {
 pub struct Accepted {
     /// The events of one append.
     pub events: Vec<Event>,
-    /// What is stored with them, so that [`rebuild`](crate::rebuild) makes the input of them again.
+    /// Stored with the events, so that [`rebuild`](crate::rebuild) recovers the input.
     pub cause: Cause,
     /// The state after them.
     pub state: State,
@@ -74,9 +74,9 @@ pub(crate) struct Decision {
     at: Millis,
     /// By how much the input's clock lies behind the run's.
     behind: Option<Millis>,
-    /// What the agent's own check has against the output of the reply that came.
+    /// Objection of the agent's own check to the output of the reply.
     objection: Option<Text>,
-    /// What checking its calls may still take.
+    /// Remaining check budget of its calls.
     checks: Checks,
 }
 

@@ -44,7 +44,7 @@ impl Decision {
         }
     }
 
-    /// Goes on with a call that was lost while it ran.
+    /// Settles a call that was lost while it ran.
     pub(super) fn take_up(&mut self, open: &OpenCall) {
         let id = open.call.id.clone();
         if self.state.stopping() {
@@ -63,7 +63,7 @@ impl Decision {
         }
     }
 
-    /// What running a call again would do, and whether its tool can say if it happened.
+    /// Effect of running a call again, and whether its tool can check if it happened.
     pub(super) fn effect(&self, open: &OpenCall) -> (Effect, bool) {
         let tool = self.state.target(open).map(|tool| (tool.effect, tool.has_check));
         tool.unwrap_or((Effect::Once, false))
@@ -77,7 +77,7 @@ impl Decision {
         }
     }
 
-    /// Ends the model calls that nobody works on any more.
+    /// Ends the model calls without work in progress.
     pub(super) fn abandon_turn(&mut self, why: &str, usage: Usage) {
         let asks: Vec<Ask> = self.state.asks.asked().cloned().collect();
         for ask in asks {

@@ -23,14 +23,14 @@ use crate::steps::Steps;
 /// After so many turns in a row with calls that were read but fit nothing, the reply is the answer after all.
 const READABLE_RETRIES: u32 = 3;
 
-/// How often a reply that was cut off, refused or filtered is asked for again.
+/// Maximum number of retries after a reply that was truncated, refused or filtered.
 const CUT_RETRIES: u32 = 1;
 
 /// The most calls of one reply. What follows from a reply looks at each of its calls for each of them.
 pub const MAX_CALLS: usize = 1_024;
 
 impl Decision {
-    /// Begins the next model call, unless a limit forbids it.
+    /// Begins the next model call if it is admitted.
     pub(super) fn next_turn(&mut self) {
         // Where no call could be let run, only a finish is asked for.
         let choice = match (self.state.none_may_run(), self.state.finish_tool()) {
@@ -212,7 +212,7 @@ impl Decision {
         if self.state.conversation.steering.is_empty() {
             self.end(Status::Answered, Some(text.unwrap_or_else(|| "".into())), None);
         } else {
-            // Somebody spoke while the model answered: they are heard before the run ends (E21).
+            // A steering message arrived while the model answered: it enters before the run ends (E21).
             self.next_turn();
         }
     }
@@ -281,7 +281,7 @@ impl Decision {
         }
     }
 
-    /// The closing call has ended, well or not: the limit is the run's status, whatever the call brought.
+    /// Ends the run after the closing call, successful or not. The status is the limit in either case.
     pub(crate) fn finish_closing(&mut self, said: Option<Text>) {
         let Some(closing) = self.state.ending.closing().cloned() else { return };
         let said = said.filter(|text| !text.trim().is_empty());
@@ -292,7 +292,7 @@ impl Decision {
     /// The closing call did not end within its grace after a deadline.
     pub(super) fn closing_overdue(&mut self) {
         let why = "stopped: the closing call did not end within the grace after the deadline";
-        // Nobody waits for what was paid; the request had gone out (E41).
+        // The usage is unknown, because the request had been sent (E41).
         let input = self.state.estimated_input(self.state.setup.policy.request.purpose, self.state.wire(), 0);
         self.abandon_turn(why, Usage { input, estimated: true, ..Usage::default() });
         let reached = self.state.ending.closing().map(|closing| closing.reached.limit);

@@ -16,7 +16,7 @@ use crate::reply::Usage;
 pub struct CallHeld {
     /// The call.
     pub call: CallId,
-    /// What an approval is bound to: SHA-256 over the tool's name, description, schema and effect, its seals, the
+    /// Digest that an approval is bound to: SHA-256 over the tool's name, description, schema and effect, its seals, the
     /// arguments and the policy.
     pub digest: Text,
 }
@@ -59,7 +59,7 @@ pub struct CallDecided {
 pub struct CallStarted {
     /// The call.
     pub call: CallId,
-    /// Which try this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u32,
 }
 
@@ -68,9 +68,9 @@ pub struct CallStarted {
 pub struct CallRetried {
     /// The call.
     pub call: CallId,
-    /// Which try failed, from 1.
+    /// Number of the failed attempt, from 1.
     pub attempt: u32,
-    /// How it failed.
+    /// The outcome of the attempt.
     pub outcome: CallOutcome,
     /// When the next try begins.
     pub retry_at: Millis,
@@ -88,7 +88,7 @@ pub struct CallDoubted {
 pub struct CallFinished {
     /// The call.
     pub call: CallId,
-    /// How it ended, with its result.
+    /// The outcome with its result.
     pub outcome: CallOutcome,
     /// A note to the model that follows the turn's results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,12 +107,12 @@ pub struct DelegationStarted {
     pub agent: Text,
     /// The run that does the task, where the agent runs on the same log.
     pub run: RunId,
-    /// Which try this is, from 1: a take-over and an answer go on with the same run.
+    /// Number of this attempt, from 1. A take-over or an answer continues the same child run.
     pub attempt: u32,
-    /// What that run is to do now.
+    /// The order for the child run.
     #[serde(default, skip_serializing_if = "TaskOrder::is_work")]
     pub order: TaskOrder,
-    /// What that run may use of this run's limits on tokens and cost. It is the same each time.
+    /// The child run's part of this run's limits on tokens and cost; the same for each attempt.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub lent: Budget,
 }
@@ -121,7 +121,7 @@ pub struct DelegationStarted {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskOrder {
-    /// The task: it begins, or goes on.
+    /// The task begins or continues.
     #[default]
     Work,
     /// It goes on with the answer to its question, which was put to people here.
@@ -132,7 +132,7 @@ pub enum TaskOrder {
 }
 
 impl TaskOrder {
-    /// The order as it stands for a run that is not being stopped.
+    /// The order for a run that is not being stopped.
     pub(crate) fn going_on(self) -> Self {
         if self == Self::Stop { Self::Work } else { self }
     }
@@ -147,15 +147,15 @@ impl TaskOrder {
 pub struct DelegationFinished {
     /// The call.
     pub call: CallId,
-    /// How it ended, with its result.
+    /// The outcome with its result.
     pub outcome: CallOutcome,
     /// Tokens that the other agent used: they count for limits of this run too.
     #[serde(default)]
     pub usage: Usage,
-    /// What that cost, in pico-dollars; `None`: unknown.
+    /// Cost in pico-dollars; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
-    /// What stays reserved for model calls that were lost there with their process: it counts for limits of this run too.
+    /// The child run's reservations for model calls lost with their process. They count against this run's limits, too.
     #[serde(default, skip_serializing_if = "Amount::is_zero")]
     pub reserved: Amount,
 }

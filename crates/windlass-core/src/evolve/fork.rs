@@ -10,7 +10,7 @@ use crate::open_call::{InBase, OpenCall, Origin, Stage};
 use crate::policy::{Hooks, LimitKind, Policy};
 use crate::state::{Closing, Phase, State};
 
-/// Who began what was going on.
+/// The run that began the work in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Began {
     /// The same agent.
@@ -26,12 +26,12 @@ struct NewBeginning {
     at: Millis,
     /// Its number.
     seq: u64,
-    /// Who began what was going on.
+    /// The run that began the work in progress.
     began: Began,
 }
 
 impl State {
-    /// Goes on with everything of the base but its questions, decisions and wish to stop.
+    /// Copies the base's state except its questions, decisions and cancellation.
     pub(super) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
         // No event of the fork made its deadline: it is the base's.
         self.clock.deadline_seq = 0;
@@ -55,7 +55,7 @@ impl State {
     /// call passes the gate of the new one.
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
         self.questions.open.clear();
-        // Whoever adopts a run does so by hand.
+        // A run is adopted only by a person.
         self.ledger.lost = 0;
         self.go_on_anew(
             policy,
@@ -114,8 +114,8 @@ impl State {
     }
 }
 
-/// A call that another agent has begun, as one that waits for the gate: nobody here has allowed it, and the answer of
-/// somebody over there to a question of its task is none. What it had begun is lost: its effect says what follows.
+/// Turns a call begun by another run back into one that waits at the gate: it has no approval in this run, and an answer to a
+/// question of its task there does not count here. The work itself is lost; the call's effect decides what follows.
 fn begun_elsewhere(mut open: OpenCall, own: RunId) -> OpenCall {
     let lost = matches!(open.stage, Stage::Running { .. } | Stage::Delegated { .. });
     let ended = lost && open.known().is_some_and(|known| known.outcome.is_some());
@@ -155,11 +155,11 @@ fn taken_over(open: &OpenCall, fork: &Fork, base: RunId, seq: u64) -> OpenCall {
         }));
     }
     open.stage = match open.stage {
-        // Another agent's task goes on in the same run; it asks anew what nobody has answered.
+        // Another agent's task continues in the same run, which repeats its unanswered question.
         Stage::Delegated { run, order, .. } => Stage::Delegated { seq, run, order: order.going_on() },
         Stage::DelegateAsks { run, .. } => Stage::Delegated { seq, run, order: TaskOrder::Work },
         Stage::Retrying { at, .. } if later.is_none() => Stage::Retrying { seq, at },
-        // It was to begin once more, but has not.
+        // Its retry had not begun.
         Stage::Queued | Stage::Held { .. } => Stage::Queued,
         Stage::Asking
         | Stage::Running { .. }

@@ -1,4 +1,4 @@
-//! The fold of a run's start: what it was given, and what it goes on from.
+//! Folds the start of a run: its inputs and its base.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ fn read(text: &str) -> Vec<(String, String, bool, Option<String>)> {
         .collect()
 }
 
-/// What stands beside the blocks of a text.
+/// The text around the blocks.
 fn beside(text: &str) -> Option<String> {
     let calls = blocks_in(&text.into(), &Steps::default()).into_iter();
     let calls = calls.map(|read| ToolCall { place: read.place, ..ToolCall::default() }).collect();

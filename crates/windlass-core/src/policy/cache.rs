@@ -1,5 +1,5 @@
-//! Where requests carry markers up to which a provider is to keep its work (prompt caching): acorn's `cache`, whose points are
-//! LiteLLM's `cache_control_injection_points`.
+//! Cache points: where requests mark the prefix that a provider should cache (prompt caching). The key is acorn's `cache`; its
+//! points are LiteLLM's `cache_control_injection_points`.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,8 @@ use crate::settings::refusal;
 
 /// Messages of a request that are marked.
 ///
-/// With an index it is that message, whatever its role; else all messages of the role; with neither, none.
+/// With an index, the point is that message, whatever its role; otherwise all messages of the role. With neither, it marks
+/// nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "WrittenPoint")]
 pub struct CachePoint {
@@ -34,7 +35,7 @@ impl CachePoint {
         Self { role: None, index: Some(index) }
     }
 
-    /// What `cache: true` stands for: the system message, and the first one.
+    /// Meaning of `cache: true`: the system message and the first message.
     pub fn usual() -> Vec<Self> {
         vec![Self::role("system"), Self::at(0)]
     }
@@ -58,7 +59,7 @@ impl<'de> Deserialize<'de> for CachePoints {
     }
 }
 
-/// What to do about a refusal.
+/// Help for an invalid value.
 const HELP: &str = "`cache` is true, or a list such as [{ location: message, role: system }]";
 
 impl JsonSchema for CachePoints {
@@ -82,7 +83,7 @@ impl JsonSchema for CachePoints {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "cachePoint")]
 struct WrittenPoint {
-    /// What is marked.
+    /// Kind of place to mark.
     location: Location,
     /// All messages of this role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +151,7 @@ fn point(place: usize, map: &Map<String, Value>) -> Result<CachePoint, String> {
     Ok(CachePoint { role, index })
 }
 
-/// What acorn calls a value's type.
+/// Acorn's name for the type of a value.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",

@@ -1,4 +1,5 @@
-//! What a `loop` section may name and this version cannot do yet. Whoever makes it work deletes its line here.
+//! Values that a `loop` section may name and this version does not support yet. The commit that implements one deletes its
+//! line.
 
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ pub struct Later {
     pub later: &'static [&'static str],
 }
 
-/// What a value of such a key asks for.
+/// Meaning of a value of such a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// Nothing.
@@ -57,7 +58,7 @@ const fn key(path: &'static str, taken: &'static [Word<'static>]) -> Later {
 }
 
 impl Later {
-    /// What this value of the key asks for.
+    /// Meaning of this value of the key.
     pub fn named(&self, value: &Value) -> Named {
         let is = |word: &Word<'_>| match word {
             Word::Text(text) => value.as_str() == Some(text),

@@ -9,7 +9,7 @@ use crate::ids::Text;
 use crate::settings::{Word, Written};
 use crate::written;
 
-/// What a limit counts.
+/// Quantity that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
@@ -81,7 +81,7 @@ impl LimitKind {
         }
     }
 
-    /// How many of the kept unit make one of the unit that people write.
+    /// Number of stored units per written unit.
     pub fn scale(self) -> f64 {
         match self {
             Self::Seconds => 1e3,
@@ -121,12 +121,12 @@ impl fmt::Display for LimitKind {
 pub struct Limit {
     /// The most, in the kept unit ([`LimitKind::unit`]). 0 is a limit like any other.
     pub max: u64,
-    /// What follows; `None`: the policy's `at_limit`.
+    /// Outcome; `None`: the policy's `at_limit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_limit: Option<AtLimit>,
 }
 
-/// What follows when a limit is reached. The run's status is `limit(which)` in every case but a person's conclusion.
+/// Outcome at a limit. The run's status is `limit(which)` unless a person concludes the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtLimit {

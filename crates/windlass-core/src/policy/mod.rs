@@ -43,57 +43,57 @@ use crate::ids::Text;
 use table::policy;
 
 policy! {
-    /// What a model call sends, and how its reply is read.
+    /// Requests to models and how replies are read.
     request: Request {
         /// How calls are read from a reply.
         wire: Wire = Wire::Auto,
-        /// How much of the history a request holds.
+        /// Part of the history that a request holds.
         view: View = View::Full,
-        /// Which tools a request shows. All can be called in either case.
+        /// Tools that a request shows. Every tool can be called in either case.
         discovery: Discovery = Discovery::All,
-        /// Which messages are marked for the provider's cache. `true`: the system message and the first one.
+        /// Messages that are marked for the provider's cache. `true`: the system message and the first one.
         cache: CachePoints = CachePoints::default(),
     } beside {
-        /// What the loop's model calls are for.
+        /// Purpose of the loop's model calls.
         purpose: Purpose = Purpose::Act,
         /// The sampling temperature of models that name none of their own.
         temperature: Option<f64> = None,
-        /// Where the caller's system messages stand.
+        /// Position of the caller's system messages.
         callers_system: CallersSystem = CallersSystem::InPlace,
     }
 
-    /// What follows a reply.
+    /// Handling of replies.
     replies: Replies {
-        /// What ends the loop.
+        /// Condition that ends the loop.
         stop: Stop = Stop::Text,
-        /// What follows a turn without a call. Each number bounds the prompts in a row.
+        /// Handling of a turn without a call. Each number is the maximum of consecutive prompts.
         talk: Talk = Talk::Answer,
-        /// What follows a call that cannot be understood: the model is told in so many turns in a row, it is the answer, or
-        /// the run fails.
+        /// Handling of a call that cannot be parsed: the error is fed back to the model for this many consecutive turns, the
+        /// reply becomes the answer, or the run fails.
         malformed: Malformed = Malformed::FeedBack(3),
-        /// How often a reply that does not fit the output schema is sent back.
+        /// Maximum number of retries after a reply that does not match the output schema.
         parse_retries: u32 = 2,
     } beside {}
 
-    /// How calls run.
+    /// Execution of calls.
     calls: Calls {
-        /// How the calls of one turn run: at most so many at once, only the first one, one after another, or read-only and
-        /// idempotent ones together and those with an effect alone. Results always enter the history in call order.
+        /// How the calls of one turn run: at most this many at once, only the first one, one after another, or read-only and
+        /// idempotent calls together and all others alone. Results always enter the history in call order.
         batch: Batch = Batch::Concurrent(10),
-        /// How often a failed call is tried again, after the first try.
+        /// Maximum number of retries of a failed call.
         retries: u32 = 0,
         /// The wait before each such try, in milliseconds.
         retry_wait_ms: u64 = 1_000,
-        /// What follows equal calls in a row: a note to the model, then the end of the run.
+        /// Handling of consecutive equal calls: a note to the model, then the end of the run.
         repetition: Repetition = Repetition::ON,
     } beside {
-        /// How long one try of a tool may take, in milliseconds, where the tool does not say.
+        /// Timeout of one attempt of a tool, in milliseconds, unless the tool sets its own.
         tool_ms: u64 = 300_000,
         /// Whether a hook is asked between steps.
         hooks: Hooks = Hooks::None,
     }
 
-    /// Which tools may run.
+    /// Tools that may run.
     tools: ToolRules {
         /// Tools that a person must allow: patterns with `*` and `?`.
         approve: Vec<Text> = Vec::new(),
@@ -101,23 +101,23 @@ policy! {
         deny: Vec<Text> = Vec::new(),
     } beside {}
 
-    /// What ends a run from outside.
+    /// Limits of a run.
     bounds: Bounds {
         /// Limits, each exact: 0 is a limit like any other.
         limits: BTreeMap<LimitKind, Limit> as LimitKeys = BTreeMap::new(),
-        /// What follows when a limit is reached that names no outcome of its own. The run's status is `limit` in every case.
+        /// Outcome at a limit that has no outcome of its own. The run's status is `limit` in every case.
         at_limit: AtLimit = AtLimit::LastText(None),
-        /// How what is left of the limits on tokens and cost is shared out among the agents and branches that do tasks of the run:
-        /// in equal parts, this share for each, or first come first served.
+        /// Share of the remaining limits on tokens and cost for each agent or branch that does a task of the run: equal parts,
+        /// a fixed share, or first come first served.
         share: Share = Share::Equal,
-        /// How long a stopped action has to end by itself, in milliseconds.
+        /// Grace period for a stopped action, in milliseconds.
         grace_ms: u64 = 2_000,
     } beside {
-        /// How many turns a run has.
+        /// Whether a run has one turn or many.
         turns: Turns = Turns::Many,
     }
 
-    /// What goes with a run of what was before.
+    /// Past conversations that a run includes.
     past: Past {
         /// The context budget.
         context: Context = Context::default(),
@@ -125,12 +125,12 @@ policy! {
         memory: Memory = Memory::Unbounded,
     } beside {}
 
-    /// What the model, people and the log are told.
+    /// Texts for the model, people and the log.
     wording: Wording {
-        /// How results are put to the model: as they are, announced, or as a preset words them.
+        /// Form of results for the model: plain, announced, or in a preset's words.
         results: Results as ResultsKey = Results::default(),
     } beside {
-        /// What the model is told at fixed places.
+        /// Fixed texts for the model.
         texts: Texts = Texts::default(),
         /// Lines that go to the log.
         #[serde(skip_serializing_if = "LogTexts::is_default")]
@@ -138,7 +138,7 @@ policy! {
     }
 }
 
-/// What a key's written value does to its place: mostly it takes it.
+/// How a parsed value is stored in its place; usually it replaces the default.
 pub trait Put<T> {
     /// Puts the value into its place.
     fn put(self, place: &mut T);
@@ -152,7 +152,7 @@ impl<T> Put<T> for T {
 
 impl Put<BTreeMap<LimitKind, Limit>> for LimitKeys {
     fn put(self, place: &mut BTreeMap<LimitKind, Limit>) {
-        // Those that are not named stay.
+        // Keys that are not named keep their values.
         place.extend(self.0);
     }
 }
@@ -184,7 +184,7 @@ impl Policy {
         keys
     }
 
-    /// How calls go to a model and come from it: what was learnt of it, where the slot leaves that open.
+    /// The wire for a model: the policy's, or the one detected for the model if the policy leaves it open.
     pub fn wire_of(&self, model: &ModelChoice) -> Wire {
         match (self.request.wire, model.wire) {
             (Wire::Auto, Some(learnt)) => learnt,
@@ -206,13 +206,13 @@ impl Policy {
     /// Sets a limit, in its kept unit; what follows when it is reached stays as it was.
     pub fn set_limit_value(&mut self, kind: LimitKind, max: u64) {
         self.bounds.limits.entry(kind).or_insert(Limit { max, at_limit: None }).max = max;
-        // Whoever says how many model calls there may be wants more than one turn.
+        // A limit on model calls implies more than one turn.
         if kind == LimitKind::ModelCalls {
             self.bounds.turns = Turns::Many;
         }
     }
 
-    /// What follows when this limit is reached.
+    /// Outcome at this limit.
     pub fn at_limit(&self, kind: LimitKind) -> &AtLimit {
         let own = self.bounds.limits.get(&kind).and_then(|limit| limit.at_limit.as_ref());
         own.unwrap_or(&self.bounds.at_limit)

@@ -12,7 +12,7 @@ use super::{Preset, Put};
 use crate::ids::Text;
 
 templates! {
-    /// How the end of a call is put to the model.
+    /// Form of results for the model.
     ///
     /// Places: `{tool}` is the call's name. A result has `{result}`, the result as it is, `{text}`, its text, and `{json}`,
     /// one line of JSON: structured content, or the text as the field `result`. A failure has `{error}`, what went wrong,
@@ -27,19 +27,19 @@ templates! {
         failed: "Error: {error}",
         /// A call that could not be read.
         unreadable: "Error: {error}",
-        /// A call that was skipped or stopped, or of which nobody knows the end.
+        /// A call that was skipped or stopped, or whose outcome is unknown.
         undone: "{error}",
         /// An output that does not fit its schema.
         rejected: "Error: Output validation failed: {error}\nPlease call {tool} again with valid arguments.",
         /// A task that another agent could not do.
         agent_failed: "Error: {error}",
-        /// A task that was skipped or stopped, or of which nobody knows the end.
+        /// A task that was skipped or stopped, or whose outcome is unknown.
         agent_undone: "{error}",
-        /// A task for an agent that does not exist; `{agents}` are those that do, in quotes.
+        /// A task for an unknown agent; `{agents}` lists the known ones, in quotes.
         agent_unknown: "Error: {error}",
-        /// What stands before a result where results are messages of the user (`wire: fenced`).
+        /// Prefix of a result where results are user messages (`wire: fenced`).
         told: "Tool result: ",
-        /// What stands there before a failure.
+        /// Prefix of a failure there.
         told_failed: "Tool execution failed: ",
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{Word, Written};
 use crate::written;
 
-/// How what is left of the limits on tokens and cost is shared out among the runs that do tasks of a run.
+/// Share of the remaining limits on tokens and cost for each child run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
@@ -20,7 +20,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// What one delegate may use of what is left, where so many of the turn have not begun, this one included.
+    /// One child's part of `left`; `waiting` is the number of tasks of the turn that have not begun, this one included.
     pub(crate) fn part(self, left: u64, waiting: u64) -> u64 {
         match self {
             Self::Equal => left / waiting.saturating_add(1),
@@ -49,7 +49,11 @@ impl TryFrom<f64> for Part {
 
     fn try_from(part: f64) -> Result<Self, String> {
         let fits = part > 0.0 && part <= 1.0;
-        if fits { Ok(Self(part)) } else { Err(format!("{part} is no share: a number above 0 and at most 1")) }
+        if fits {
+            Ok(Self(part))
+        } else {
+            Err(format!("{part} is not a share: expected a number above 0 and at most 1"))
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::Text;
 
-/// Makes a struct of templates. Only those that are not the usual ones are stored with a run, so the usual ones may only
-/// change with [`Fact::SCHEMA`](crate::Fact::SCHEMA): old runs must fold to the same messages.
+/// Makes a struct of templates. A run stores only templates that differ from the defaults, so the defaults may change only
+/// together with [`Fact::SCHEMA`](crate::Fact::SCHEMA): old runs must fold to the same messages.
 macro_rules! templates {
     ($(#[$about:meta])* $Set:ident { $($(#[$doc:meta])* $name:ident: $usual:expr,)+ }) => {
         $(#[$about])*
@@ -37,7 +37,7 @@ macro_rules! templates {
 pub(super) use templates;
 
 templates! {
-    /// What the model is told at fixed places.
+    /// Fixed texts for the model.
     Texts {
         /// `talk: {remind: n}`.
         reminder: "You must respond by calling one of the available tools. Use the provided tools to take action, \
@@ -64,7 +64,7 @@ templates! {
         /// Before the closing call of `wrap_up`; `{limit}` is the limit's name, `{n}` its value.
         wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
                   Sum up what was done and found, and give the best answer that this allows.",
-        /// Where a forced call of the finish tool is not to be had; `{form}` is what to fill in.
+        /// Request for the output as text, where a call of the finish tool cannot be forced; `{form}` is the form to fill in.
         xml_form: "You must provide your final answer now. Respond with your answer in the following XML structure:\n\n\
                    {form}\n\nFill in the values. Do not repeat the descriptions.",
         /// After such an answer that does not fit; `{error}` says why.
@@ -78,7 +78,7 @@ templates! {
 /// Lines that go to the log at fixed places; `None`: none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogTexts {
-    /// At each model call that acts: `{i}` is its number, `{max}` the limit.
+    /// Added to each model call that acts: `{i}` is its number, `{max}` the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Text>,
     /// After a reply with calls: `{k}` is how many.

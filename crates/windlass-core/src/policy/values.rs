@@ -21,7 +21,7 @@ pub enum Wire {
     Fenced,
 }
 
-/// Which tools a request shows. All can be called in either case.
+/// Tools that a request shows. Every tool can be called in either case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -33,18 +33,18 @@ pub enum Discovery {
     Search,
 }
 
-/// Where the caller's system messages stand.
+/// Position of the caller's system messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallersSystem {
-    /// Where they were given.
+    /// Where the caller put them.
     #[default]
     InPlace,
     /// With the agent's instructions.
     WithInstructions,
 }
 
-/// What ends the loop.
+/// Condition that ends the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -55,7 +55,7 @@ pub enum Stop {
     FinishTool,
 }
 
-/// How many turns a run has.
+/// Number of turns of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turns {
@@ -66,7 +66,8 @@ pub enum Turns {
     One,
 }
 
-/// What follows a turn without a call. Each number bounds the prompts in a row; then the run is `failed(no_call)`.
+/// Handling of a turn without a call. Each number is the maximum of consecutive prompts; after that the run is
+/// `failed(no_call)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", expecting = "answer, {remind: n}, {clarify: n} or {correct: n}")]
 #[schemars(inline)]
@@ -81,7 +82,7 @@ pub enum Talk {
     Correct(u32),
 }
 
-/// What follows a call that cannot be understood.
+/// Handling of a call that cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Malformed {
@@ -126,7 +127,7 @@ written!(Malformed);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Batch {
-    /// At most this many at once.
+    /// Up to this many at once.
     Concurrent(u32),
     /// Only the first; the others are skipped.
     First,
@@ -140,7 +141,7 @@ pub enum Batch {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchMap {
-    /// At most this many at once.
+    /// Up to this many at once.
     Concurrent(Count<1>),
 }
 
@@ -166,7 +167,7 @@ impl Written for Batch {
 
 written!(Batch);
 
-/// What follows equal calls in a row.
+/// Handling of consecutive equal calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repetition {
@@ -177,7 +178,7 @@ pub enum Repetition {
     Watched(Watched),
 }
 
-/// Which of equal calls in a row something follows.
+/// Kinds of consecutive equal calls that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Watched {
     /// A note to the model follows the result of this one.
@@ -288,7 +289,7 @@ impl Written for Context {
 
 written!(Context);
 
-/// What is shown of past conversations, and how much of them is kept.
+/// Past conversations that a run is shown, and how many are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
@@ -305,11 +306,11 @@ pub enum Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryBounds {
-    /// How many messages go with a delegation.
+    /// Number of messages sent with a delegation.
     pub context_limit: u32,
-    /// How many sessions are kept.
+    /// Maximum number of sessions kept.
     pub max_sessions: u32,
-    /// How many events are kept of each.
+    /// Maximum number of events kept per session.
     pub max_session_events: u32,
 }
 
@@ -366,7 +367,7 @@ pub enum Hooks {
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Transport {
-    /// How often a failed request is sent again, for each model of the list.
+    /// Maximum number of retries of a failed request, for each model of the list.
     pub retries: u32,
     /// The first wait, in milliseconds; it doubles each time.
     pub wait_ms: u64,

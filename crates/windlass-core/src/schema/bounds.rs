@@ -1,4 +1,4 @@
-//! What a schema may have at most: its size as it stands, and its size once its references are followed.
+//! Limits on the size of a schema, as written and with its references followed.
 
 use serde_json::Value;
 
@@ -10,9 +10,9 @@ use super::graph::{Found, Graph, Part};
 pub(super) const MAX_VALUES: usize = 20_000;
 /// The most bytes of names and texts in a schema.
 pub(super) const MAX_SCHEMA_BYTES: usize = 1 << 20;
-/// How deep the JSON of a schema may be nested. `serde_json` reads no deeper one.
+/// Maximum nesting depth of a schema's JSON. `serde_json` reads no deeper one.
 pub(super) const MAX_DEPTH: usize = 128;
-/// How many subschemas may stand within one another on the same value.
+/// Maximum nesting depth of subschemas that apply to the same value.
 pub(super) const MAX_IN_PLACE_DEPTH: usize = 64;
 /// The most keywords that apply to the same values, over all subschemas, with each reference followed. Compiling a
 /// schema walks them.
@@ -84,7 +84,7 @@ enum Stuck {
     TooLong,
 }
 
-/// How many subschemas apply to a value, itself included, and how deep they stand within one another.
+/// Number of subschemas that apply to a value, itself included, and their nesting depth.
 struct InPlace<'g> {
     graph: &'g Graph,
     weights: Vec<Weight>,

@@ -14,21 +14,21 @@ use super::fault::{SchemaFault, UncheckedPattern};
 use super::graph::{self, Graph};
 use super::lenient::rewritten;
 
-/// How many steps a check may take. A step is a keyword that is applied to a value, or some bytes of a text.
+/// Maximum number of steps of a check. A step is a keyword applied to a value, or some bytes of a text.
 pub const MAX_CHECK_STEPS: u64 = 500_000;
-/// How many steps the checks of one reply may take together, those of counting included.
+/// Maximum number of steps of all checks of one reply, counting included.
 const MAX_REPLY_STEPS: u64 = 4 * MAX_CHECK_STEPS;
 /// A coarse bound on a check's cost will do up to this share of the steps that are left: beyond, they are counted.
 const COARSE_SHARE: u64 = 16;
-/// How many faults one message names.
+/// Maximum number of faults in one message.
 const FAULTS_SHOWN: usize = 5;
-/// How many faults are put in order to find those that are named.
+/// Maximum number of faults that are sorted to select those to show.
 const MAX_FAULTS: usize = 1_000;
-/// How many bytes of a fault's place, and of its text, are shown.
+/// Maximum number of bytes shown of a fault's place and of its text.
 const FAULT_BYTES: usize = 2_000;
-/// How many patterns that go unchecked are named.
+/// Maximum number of unchecked patterns that are named.
 const UNCHECKED_NAMED: usize = 20;
-/// How large a compiled pattern may be, in bytes. Its states are bounded before.
+/// Maximum size of a compiled pattern, in bytes. Its number of states is bounded first.
 const PATTERN_BYTES: usize = 64 << 20;
 
 /// A JSON Schema (2020-12) that was taken in: it is bounded, its patterns are matched in linear time, and it refers to
@@ -48,7 +48,7 @@ pub struct Checker {
     validator: Validator,
     graph: Graph,
     rate: Option<Cost>,
-    /// How many keywords it has, with its references followed.
+    /// Number of keywords, with references followed.
     weight: u64,
     unchecked: Vec<UncheckedPattern>,
 }
@@ -98,7 +98,7 @@ pub enum Misfit {
     #[error("{0}")]
     Faults(String),
     /// It does not fit, but naming what is wrong would take too many steps.
-    #[error("it does not fit, and its parts can fit in too many ways to say where")]
+    #[error("the value does not match the schema, and the mismatch has too many possible places to name one")]
     Somewhere,
     /// Checking it would take too many steps.
     #[error(
@@ -107,7 +107,7 @@ pub enum Misfit {
     TooCostly,
     /// It is one of many, and those before it have taken the steps that all may take.
     #[error(
-        "checking it would take too many steps beside the other calls of the same reply: make fewer calls at once"
+        "checking it together with the other calls of the reply would take too many steps: make fewer calls at once"
     )]
     UsedUp,
 }
@@ -188,7 +188,7 @@ impl Checker {
         Err(Misfit::Faults(faults(validator, value)))
     }
 
-    /// At most how many steps it takes to check a value (`None`: more than that), and how many it took to say so.
+    /// Upper bound for the steps of checking a value (`None`: more than `most`), and the steps that it took to compute it.
     fn cost_within(&self, value: &Value, most: u64) -> (Option<Cost>, u64) {
         // Most schemas and values are so small that a coarse bound will do.
         let coarse = self.rate.map(|rate| rate.times(weight(value)));
@@ -202,13 +202,13 @@ impl Checker {
         }
     }
 
-    /// At most how many steps it takes to check a value; `None`: too many to count.
+    /// Upper bound for the steps of checking a value; `None`: too many to count.
     #[cfg(test)]
     pub(super) fn cost(&self, value: &Value) -> Option<Cost> {
         self.cost_within(value, MAX_CHECK_STEPS).0
     }
 
-    /// How many keywords the schema has once its references are followed.
+    /// Number of keywords of the schema once its references are followed.
     pub fn weight(&self) -> u64 {
         self.weight
     }
@@ -225,7 +225,7 @@ impl Checker {
     }
 }
 
-/// What is wrong with a value, in a stable order.
+/// The faults of a value, in a stable order.
 fn faults(validator: &jsonschema::Validator, value: &Value) -> String {
     let mut errors = validator.iter_errors(value);
     let mut faults: Vec<(String, String)> =

@@ -1,4 +1,4 @@
-//! What checking a value costs at most, counted before it is checked.
+//! Upper bound for the cost of a check, computed before the check.
 //!
 //! A check visits each pair of a subschema and a value that it applies to as often as there are ways to come there. The
 //! ways multiply; the pairs do not. So the cost is added up over pairs, each of them looked at once.
@@ -11,23 +11,23 @@ use super::document::place_of;
 use super::graph::{Graph, Node, Part};
 use super::pattern::PatternCost;
 
-/// How deep subschemas may stand within one another while a value is checked: each level takes some of the stack.
+/// Maximum nesting depth of subschemas during a check: each level uses stack.
 pub(super) const MAX_CHECK_DEPTH: usize = 400;
-/// How many steps it takes to keep what a pair costs.
+/// Steps for storing the cost of a pair.
 const KEEPING_STEPS: u64 = 8;
-/// How many bytes of a text are looked at in one step.
+/// Bytes of text per step.
 const BYTES_PER_STEP: usize = 256;
 /// Up to so many items of an array are compared in pairs.
 pub(super) const COMPARED_IN_PAIRS: usize = 15;
 
-/// How many steps a check takes at most.
+/// Upper bound for the cost of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
     /// To know whether the value fits.
     pub(super) fits: u64,
     /// To find everything that does not.
     pub(super) faults: u64,
-    /// How deep subschemas stand within one another meanwhile.
+    /// Nesting depth of subschemas during the check.
     pub(super) depth: usize,
 }
 
@@ -57,8 +57,7 @@ impl Checked<'_> {
     }
 }
 
-/// What a graph costs for each byte of a value, without a look at the value; `None`: it depends on the value, because
-/// the schema leads back to itself.
+/// Cost per byte of a value, independent of the value; `None`: it depends on the value, because the schema is recursive.
 pub(super) fn rate(graph: &Graph) -> Option<Cost> {
     let mut rates = Rates { graph, known: vec![None; graph.nodes.len()] };
     rates.rate(0, 0)
@@ -123,7 +122,7 @@ impl<'g> Counter<'g> {
         Self { graph, known: BTreeMap::new(), left: most }
     }
 
-    /// How many steps are left.
+    /// Steps left.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
@@ -214,7 +213,7 @@ impl<'g> Counter<'g> {
         Ok(finding)
     }
 
-    /// What it costs to compare the items of an array with one another.
+    /// Cost of comparing the items of an array with one another.
     fn comparing(&mut self, items: &[Value]) -> Result<u64, TooCostly> {
         let mut all: u64 = 0;
         for item in items {
@@ -243,7 +242,7 @@ impl<'g> Counter<'g> {
     }
 }
 
-/// What it costs to look at a value without going into it.
+/// Cost of checking a value without its members.
 fn breadth(checked: Checked<'_>) -> u64 {
     let text = |text: &str| (text.len() / BYTES_PER_STEP) as u64 + 1;
     match checked {

@@ -1,4 +1,4 @@
-//! Where the references of a schema lead. They never leave it.
+//! Resolution of a schema's references. They never leave the schema.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const NO_ID: &str = "json-schema:///";
 /// The longest address of a schema, in bytes: each one is resolved against the one around it.
 const MAX_ADDRESS_BYTES: usize = 2_048;
 
-/// What references of a document lead to.
+/// Target of a document's references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Places of one schema.
@@ -36,7 +36,7 @@ pub(super) struct Document<'s> {
     by_address: BTreeMap<String, usize>,
     /// By resource and name.
     anchors: BTreeMap<(usize, &'s str), &'s Value>,
-    /// How many dynamic anchors there are of a name.
+    /// Number of dynamic anchors per name.
     dynamic: BTreeMap<&'s str, usize>,
     /// Whether its references stay within one schema.
     pub(super) form: Form,
@@ -133,7 +133,7 @@ impl<'s> Document<'s> {
         at
     }
 
-    /// What a JSON Pointer leads to. Schemas with an address on the way are where references start from.
+    /// Resolves a JSON Pointer. Schemas with an `$id` on the way become the base of their references.
     fn pointed(&self, from: &'s Value, pointer: &str, mut resource: usize) -> Option<Place<'s>> {
         let mut value = from;
         for token in pointer.split('/').skip(1) {

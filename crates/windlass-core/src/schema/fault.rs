@@ -28,13 +28,13 @@ pub enum SchemaFault {
     #[error("the schema has more than {MAX_EXPANDED} keywords once its references are followed")]
     Expands,
     /// A subschema applies itself to the same value.
-    #[error("the subschema at `{place}` leads back to itself without going into the value")]
+    #[error("the subschema at `{place}` refers to itself for the same value")]
     Circle {
         /// JSON Pointer of the subschema.
         place: String,
     },
     /// A reference leads nowhere within the schema.
-    #[error("the reference `{reference}` leads to nothing within the schema")]
+    #[error("the reference `{reference}` has no target within the schema")]
     Reference {
         /// The reference.
         reference: String,
@@ -53,14 +53,14 @@ impl SchemaFault {
         match self {
             Self::Invalid(_) => None,
             Self::TooManyValues | Self::TooLong => {
-                Some("describe less: leave parts without a schema, or split the tool")
+                Some("simplify it: leave parts without a schema, or split the tool")
             }
             Self::TooDeep | Self::ChainTooLong => Some("nest fewer schemas within one another"),
             Self::Expands => {
                 Some("refer to each definition fewer times within `allOf`, `anyOf`, `oneOf` and references")
             }
             Self::Circle { .. } => {
-                Some("let the reference stand under `properties` or `items`, where it meets another value")
+                Some("put the reference under `properties` or `items`, where it applies to another value")
             }
             Self::Reference { .. } => Some(
                 "put the schema under `$defs` and refer to it as `#/$defs/NAME`: nothing is loaded from elsewhere",
@@ -81,11 +81,11 @@ pub struct UncheckedPattern {
 }
 
 impl UncheckedPattern {
-    /// What to do about it.
+    /// Advice for the author of the schema.
     pub const HELP: &str = "write it without look-around and back references, with smaller repetitions, or say in the description what is meant";
 }
 
-/// How many characters of a pattern are shown.
+/// Maximum number of characters of a pattern that are shown.
 const SHOWN_CHARS: usize = 80;
 
 impl fmt::Display for UncheckedPattern {

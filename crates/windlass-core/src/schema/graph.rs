@@ -8,10 +8,10 @@ use super::document::{Document, Place, place_of};
 use super::fault::SchemaFault;
 use super::pattern::{self, MAX_PATTERN_STATES, PatternCost, Refusal};
 
-/// How many states the patterns of one schema have together.
+/// Maximum number of states of all patterns of one schema.
 pub(super) const MAX_ALL_STATES: u64 = 3 * MAX_PATTERN_STATES;
 
-/// What a subschema hands on of the value that it applies to.
+/// Part of a value that a subschema passes on to its own subschemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The value itself.
@@ -38,13 +38,13 @@ pub(super) struct Edge {
 /// A subschema.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
-    /// What it costs by itself, whatever the value.
+    /// Its own cost, independent of the value.
     pub(super) own: u64,
     pub(super) edges: Vec<Edge>,
     pub(super) pattern: Option<PatternCost>,
     /// With how many others each item of an array is compared.
     pub(super) pairs: u64,
-    /// How often its parts are checked beyond the first time: it asks what those that it applies have looked at.
+    /// Number of additional checks of its parts: it needs to know which members they have evaluated.
     pub(super) again: u64,
 }
 
@@ -54,14 +54,14 @@ pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
 }
 
-/// What was found on the way.
+/// Results of the walk.
 #[derive(Debug)]
 pub(super) struct Found<'s> {
     /// The subschema of each node.
     pub(super) values: Vec<&'s Value>,
     /// Nodes with a pattern that the linear engine refuses, the pattern, and why.
     pub(super) refused: Vec<(usize, &'s str, Refusal)>,
-    /// Where each reference leads: by place and keyword.
+    /// Target of each reference, by place and keyword.
     pub(super) targets: BTreeMap<(usize, &'static str), &'s Value>,
 }
 
@@ -234,7 +234,7 @@ impl Graph {
     }
 }
 
-/// How many values a value has, itself included.
+/// Number of values in a value, itself included.
 pub(super) fn size(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),

@@ -1,5 +1,5 @@
-//! The schema that is compiled, where it is not the one that was given: references of a bundle lead to anchors, so that
-//! there is one base and one version; and patterns that go unchecked are out, with what would refuse values for it.
+//! The schema to compile, if it differs from the given one: references of a bundle become anchors, so that it has one base and
+//! one version; unchecked patterns are removed, together with keywords that would reject values because of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::document::{DATA, Document, Form, NAMED, place_of};
 use super::graph::{Found, Graph, REFERENCES};
 
-/// What the compiled schema is to be; `None`: the one that was given.
+/// Rewrites the schema for compilation; `None`: the given one is used.
 pub(super) fn rewritten(document: &Document<'_>, graph: &Graph, found: &Found<'_>) -> Option<Value> {
     if document.form == Form::Single && found.refused.is_empty() {
         return None;
@@ -104,7 +104,7 @@ impl Rewriter<'_, '_> {
         map.iter().map(|(name, value)| (name.clone(), self.schema(value))).collect::<Map<_, _>>().into()
     }
 
-    /// A name that nobody checks may be any name, and its value any value.
+    /// Removes unchecked name patterns: any name and value is then valid.
     fn patterns(&self, place: usize, value: &Value) -> Value {
         let Value::Object(map) = value else { return value.clone() };
         let mut out = Map::new();

@@ -1,5 +1,5 @@
-//! What a pattern costs. Patterns are matched by the `regex` crate, whose time is bounded by the size of the compiled
-//! pattern times the length of the text; both are known beforehand.
+//! Cost of a pattern. Patterns are matched by the `regex` crate, whose time is bounded by the size of the compiled pattern
+//! times the length of the text; both are known beforehand.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::steps::Steps;
 pub(super) const MAX_PATTERN_BYTES: usize = 2_048;
 /// The largest compiled pattern, in states.
 pub(super) const MAX_PATTERN_STATES: u64 = 20_000;
-/// How many moves of a pattern's machine count as one step.
+/// Transitions of a pattern's automaton per step.
 const MOVES_PER_STEP: u64 = 8;
-/// What a class of characters beyond ASCII adds to its ranges: the bytes of longer characters.
+/// States that a non-ASCII character class adds to its ranges, for multi-byte characters.
 const UTF8_STATES: u64 = 8;
 
 /// Why the linear engine does not take a pattern.
@@ -33,7 +33,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotLinear => f.write_str(
-                "cannot be matched in linear time: it is no regular expression, or has look-around or back references",
+                "cannot be matched in linear time: it is not a regular expression, or has look-around or back references",
             ),
             Self::TooLong => write!(f, "is longer than {MAX_PATTERN_BYTES} bytes"),
             Self::TooLarge => write!(f, "repeats too much: it has more than {MAX_PATTERN_STATES} states"),
@@ -51,14 +51,14 @@ pub(super) struct PatternCost {
 }
 
 impl PatternCost {
-    /// At most how many steps it takes to match a text.
+    /// Upper bound for the steps of matching a text.
     pub(super) fn steps(self, bytes: usize) -> u64 {
         let bytes = bytes as u64;
         let read = self.most.map_or(bytes, |most| bytes.min(most.saturating_add(1)));
         self.states.saturating_mul(read) / MOVES_PER_STEP + 1
     }
 
-    /// At most how many steps it takes for each byte.
+    /// Upper bound for the steps per byte.
     pub(super) fn steps_per_byte(self) -> u64 {
         self.states / MOVES_PER_STEP + 1
     }
@@ -90,7 +90,7 @@ fn cost_in_steps(pattern: &str, steps: &Steps) -> Result<PatternCost, Refusal> {
     Ok(PatternCost { states, most })
 }
 
-/// At most how many states the compiled pattern has. Its depth is bounded by the parser.
+/// Upper bound for the states of the compiled pattern. Its depth is bounded by the parser.
 fn states(hir: &Hir, steps: &Steps) -> u64 {
     steps.add(1);
     let all = |parts: &[Hir]| parts.iter().map(|part| states(part, steps)).fold(1, u64::saturating_add);

@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 
 use super::document::DATA;
 
-/// How many references stand within one another before the rest is left as it is: recursive types end there.
+/// Maximum nesting depth of inlined references; deeper ones stay references, which ends recursive types.
 const MOST_NESTED: usize = 16;
 /// The most values of a schema whose references are inlined. One that would have more keeps its references.
 pub const MAX_PLAIN_VALUES: usize = 20_000;
 /// So many bytes of text count as one more value.
 const BYTES_PER_VALUE: usize = 64;
-/// Where schemas keep their definitions (`definitions` before draft 2019-09).
+/// Keywords that hold definitions (`definitions` before draft 2019-09).
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// The schema with its local references inlined and its titles taken out, as acorn shows output types to models.
@@ -27,7 +27,7 @@ pub fn plain_schema(schema: &Value) -> Value {
     })
 }
 
-/// What becomes of references that could be inlined.
+/// Treatment of references that could be inlined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum References {
     Inlined,
@@ -40,7 +40,7 @@ struct Plain<'s> {
     references: References,
     /// The references that are being inlined.
     within: Vec<String>,
-    /// How many more values there may be.
+    /// Number of values left in the budget.
     left: usize,
 }
 
@@ -106,7 +106,7 @@ impl<'s> Plain<'s> {
         self.clean(value, matches!(key, "properties" | "patternProperties" | "dependentSchemas"))
     }
 
-    /// What a reference that is to be inlined stands for.
+    /// Target of a reference that is to be inlined.
     fn target(&self, reference: &str) -> Option<&'s Value> {
         let open = self.within.len() >= MOST_NESTED || self.within.iter().any(|outer| outer == reference);
         if open || self.references == References::Kept {
@@ -115,7 +115,7 @@ impl<'s> Plain<'s> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    /// What a reference stands for, with the keywords beside it on top (JSON Schema 2020-12, 8.2.3.1).
+    /// The target of a reference, overlaid with the keywords beside the reference (JSON Schema 2020-12, 8.2.3.1).
     fn inline(&mut self, reference: &str, target: &Value, map: &Map<String, Value>) -> Option<Value> {
         self.within.push(reference.to_owned());
         let inlined = self.clean(target, false);
@@ -130,7 +130,7 @@ impl<'s> Plain<'s> {
     }
 }
 
-/// The bytes of texts in a value, and those that each value takes at least.
+/// Size of a value: the bytes of its texts plus a minimum per value.
 fn size(value: &Value) -> usize {
     let inner = match value {
         Value::String(text) => text.len(),

@@ -200,7 +200,8 @@ fn a_check_that_costs_too_much_says_so() {
     let misfit = (1..20).map(|depth| checker.check(&nested(depth)).unwrap_err());
     let kinds: Vec<Misfit> = misfit.filter(|misfit| !matches!(misfit, Misfit::Faults(_))).collect();
     assert!(kinds.contains(&Misfit::Somewhere) && kinds.contains(&Misfit::TooCostly), "{kinds:?}");
-    let text = "it does not fit, and its parts can fit in too many ways to say where";
+    let text =
+        "the value does not match the schema, and the mismatch has too many possible places to name one";
     assert_eq!(Misfit::Somewhere.to_string(), text);
 }
 
@@ -301,7 +302,7 @@ fn the_checks_of_one_reply_share_their_steps() {
     assert!((1_010..1_024).contains(&refused), "{refused} were refused");
 }
 
-/// A thousand ordinary calls at once are far from the bound, whatever a coarse look at them says.
+/// A thousand ordinary calls at once stay far below the bound, even by a coarse estimate.
 #[test]
 fn many_ordinary_calls_of_one_reply_are_checked() {
     let field =

@@ -12,7 +12,7 @@ use super::matcher::replaced;
 use super::patterns::Patterns;
 use super::{Secret, StreamMask};
 
-/// How many secrets are known at most. A new one takes the place of the oldest: of keys that rotate, the oldest has expired.
+/// Maximum number of known secrets. A new one replaces the oldest: of keys that rotate, the oldest has expired.
 const MAX_SECRETS: usize = 1_024;
 
 /// Hides secrets in texts, also in base64, hexadecimal, URL and JSON escapes, each of them broken into lines. The time it takes is
@@ -37,7 +37,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     Masker::of_process().hide(text)
 }
 
-/// How many more bytes of a text must be read than are kept of it, so that a secret at the cut is whole when it is masked.
+/// Number of bytes that must be read past the part of a text that is kept, so that a secret at the cut is masked as a whole.
 pub const SECRET_MARGIN: usize = 16 * 1024;
 
 /// The last bytes of a text of which up to [`SECRET_MARGIN`] more were read: masked before it is cut, since half a secret

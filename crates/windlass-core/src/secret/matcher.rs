@@ -15,19 +15,19 @@ pub(super) struct Matcher {
     finder: AhoCorasick,
     /// Walked byte by byte where there is something, or where a text goes on.
     walker: NFA,
-    /// Of each state of the walker, how many bytes of a pattern it stands for.
+    /// For each state of the automaton, the number of pattern bytes matched.
     depths: Vec<u32>,
     /// Of each state of the walker, the longest pattern that ends there.
     ends: Vec<u32>,
     longest: usize,
 }
 
-/// What a walk has found.
+/// Results of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Where patterns stand: in order, apart from each other.
+    /// Ranges of matched patterns, in order and disjoint.
     pub(super) ranges: Vec<Range<usize>>,
-    /// Where a pattern begins that the text's end cuts off; else the text's length.
+    /// Start of a pattern that the end of the text cuts off, or else the text's length.
     pub(super) open: usize,
 }
 
@@ -53,7 +53,7 @@ impl Matcher {
         Some(matcher)
     }
 
-    /// A state also ends the patterns that are the end of what it stands for.
+    /// Adds the patterns that end in a suffix of a state's match.
     fn inherit(&mut self, patterns: &[Vec<u8>]) {
         let Ok(start) = self.walker.start_state(Anchored::No) else { return };
         for pattern in patterns {
@@ -73,7 +73,7 @@ impl Matcher {
         self.finder.is_match(bytes)
     }
 
-    /// Begins a walk.
+    /// Starts a walk.
     pub(super) fn walk(&self) -> Option<Walk<'_>> {
         let state = self.walker.start_state(Anchored::No).ok()?;
         let starts = vec![0; self.longest];
@@ -92,15 +92,15 @@ fn put(table: &mut Vec<u32>, place: usize, value: u32) {
 
 #[cfg(test)]
 thread_local! {
-    /// How many bytes were walked over.
+    /// Number of bytes walked.
     pub(super) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// A walk over bytes, each of which stands for a range of the text.
+/// A walk over bytes, each of which covers a range of the text.
 pub(super) struct Walk<'m> {
     matcher: &'m Matcher,
     state: StateID,
-    /// Where the last bytes begin in the text, as a ring.
+    /// Start positions of the last bytes in the text, as a ring buffer.
     starts: Vec<usize>,
     taken: usize,
     ranges: Vec<Range<usize>>,
@@ -138,7 +138,7 @@ impl Walk<'_> {
         table.get(self.state.as_usize()).map_or(0, |value| *value as usize)
     }
 
-    /// Where the byte begins that many bytes back.
+    /// Start position of the byte `back` bytes ago.
     fn start_of(&self, back: usize) -> usize {
         let place = self.taken.saturating_sub(back) % self.starts.len();
         self.starts.get(place).copied().unwrap_or_default()

@@ -23,7 +23,7 @@ const ENCODED_BYTES: usize = 2 * 1024 * 1024;
 /// The forms of all known secrets.
 pub(super) struct Patterns {
     all: Option<Matcher>,
-    /// Those that are long enough to be found with any white space in them; without it.
+    /// Patterns long enough to be matched with any white space in them, stored without white space.
     long: Option<Matcher>,
     /// Some have several lines themselves.
     of_lines: bool,
@@ -55,7 +55,7 @@ impl Patterns {
         Self { all: Matcher::new(&all), of_lines, long: Matcher::new(&Vec::from_iter(long)) }
     }
 
-    /// Where a secret stands in a whole text.
+    /// Ranges of secrets in a complete text.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let Some(all) = &self.all else { return Vec::new() };
         let mut ranges = if all.is_in(text.as_bytes()) { plain(all, text).ranges } else { Vec::new() };
@@ -92,8 +92,8 @@ impl Patterns {
         ranges
     }
 
-    /// Where a secret stands in a text that may go on, and where one may have begun at its end. What has white space in it
-    /// beside line breaks is left to [`find`](Self::find): how far it reaches has no bound.
+    /// Ranges of secrets in a text that may continue, and the start of a possible secret at its end. Secrets with white space
+    /// other than line breaks are left to [`find`](Self::find), because their extent is unbounded.
     pub(super) fn find_open(&self, text: &str) -> Found {
         let Some(all) = &self.all else { return Found { ranges: Vec::new(), open: text.len() } };
         let mut found = plain(all, text);
@@ -187,7 +187,7 @@ fn parts(secret: &str) -> Vec<Vec<u8>> {
     parts
 }
 
-/// A secret in base64 and hexadecimal: whole, and as it stands within something longer that was encoded.
+/// Encodings of a secret in base64 and hexadecimal: alone, and within a longer encoded text.
 fn encodings(secret: &[u8]) -> Vec<Vec<u8>> {
     if secret.len() < Secret::MIN_MASKED_BYTES {
         return Vec::new();

@@ -20,7 +20,7 @@ use super::matcher::replaced;
 pub struct StreamMask<'m> {
     masker: &'m Masker,
     held: String,
-    /// How much of it was looked at already.
+    /// Number of bytes already searched.
     seen: usize,
 }
 
@@ -52,7 +52,7 @@ impl<'m> StreamMask<'m> {
         ranges.map(|ranges| replaced(&shown, ranges)).unwrap_or(shown)
     }
 
-    /// What was held back: nothing follows any more.
+    /// Returns the held-back text at the end of the stream.
     pub fn finish(&mut self) -> String {
         self.seen = 0;
         let held = std::mem::take(&mut self.held);

@@ -228,7 +228,7 @@ fn more_secrets_than_are_known_put_the_oldest_out() {
     assert_eq!(masker.hide("secret-number-00000"), "secret-number-00000");
 }
 
-/// How many bytes the automaton takes for a text: the work, whatever the machine.
+/// Number of bytes that the automaton walks for a text: a measure of work that does not depend on the machine.
 fn steps(masker: &Masker, text: &str, size: usize) -> u64 {
     super::matcher::STEPS.with(|steps| steps.set(0));
     let mut stream = masker.stream();

@@ -37,7 +37,7 @@ pub(super) fn unescaped(text: &[u8], mut each: impl FnMut(u8, Range<usize>)) -> 
     text.len()
 }
 
-/// What stands at the beginning of a text.
+/// The escape sequence at the start of a text.
 enum Escape {
     None,
     /// The beginning of an escape; the rest may follow.
@@ -147,7 +147,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// Where that byte stands in the text.
+    /// Position of the byte at `place` in the text.
     fn in_text(&mut self, line: &OneLine, place: usize) -> usize {
         while let Some((_, left_out)) = line.left_out.get(self.next).filter(|(from, _)| *from <= place) {
             self.left_out = *left_out;

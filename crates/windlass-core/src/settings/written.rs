@@ -9,7 +9,7 @@ use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-/// A word or flag that stands for a value.
+/// A word or flag that denotes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word<'t> {
     /// A text.
@@ -21,15 +21,15 @@ pub enum Word<'t> {
 /// The written forms of a value: words, a number, a map. `windlass_core::written!` makes `Deserialize` and `JsonSchema`
 /// of them.
 pub trait Written: Sized {
-    /// What errors say is expected.
+    /// The expected form, for errors.
     const EXPECTED: &'static str;
     /// The map form.
     type Map: for<'de> Deserialize<'de> + JsonSchema + Into<Self>;
 
-    /// The words and flags that stand for a value.
+    /// The words and flags that denote a value.
     fn words() -> Vec<(Word<'static>, Self)>;
 
-    /// The value that a whole number stands for, if numbers are a form.
+    /// The value for a whole number, if the setting accepts numbers.
     fn number(_number: u32) -> Option<Self> {
         None
     }

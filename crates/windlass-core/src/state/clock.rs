@@ -2,7 +2,7 @@
 
 use crate::ids::Millis;
 
-/// What is known of a run's time.
+/// Times of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock {
     /// The latest time seen.
@@ -10,14 +10,14 @@ pub(crate) struct Clock {
     /// By how much the clock that took the run over last lay behind.
     pub(crate) behind_ms: Millis,
     pub(crate) started_at: Millis,
-    /// How long the runs took that this one goes on from.
+    /// Elapsed time of the runs that this one continues.
     pub(crate) carried_ms: Millis,
     /// The event that set the deadline.
     pub(crate) deadline_seq: u64,
 }
 
 impl Clock {
-    /// How long the run has been going on at that time, what it goes on from included.
+    /// Elapsed time of the run at `at`, including the runs that it continues.
     pub(crate) fn elapsed(&self, at: Millis) -> Millis {
         at.max(self.now).saturating_sub(self.started_at).saturating_add(self.carried_ms)
     }

@@ -14,11 +14,11 @@ pub(crate) struct Conversation {
     pub(crate) call_ids: RedBlackTreeSetSync<CallId>,
     /// Its stored payloads, by handle.
     pub(crate) stored: RedBlackTreeMapSync<Text, Ref>,
-    /// What was said to the running agent and enters at the next turn.
+    /// Steering messages that enter at the next turn.
     pub(crate) steering: Vec<Text>,
     /// The last text of the model that was not blank.
     pub(crate) last_text: Option<Text>,
-    /// How many results of tools there were.
+    /// Number of tool results.
     pub(crate) outputs: u64,
 }
 

@@ -1,18 +1,18 @@
-//! Why and how a run is being brought to its end.
+//! Why and how a run is being ended.
 
 use crate::event::LimitReached;
 use crate::ids::Millis;
 use crate::ledger::Beyond;
 
-/// What brings the run to its end.
+/// Reason for which a run is being ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Ending {
-    /// Nothing: the loop goes on.
+    /// Nothing: the loop continues.
     #[default]
     None,
     /// A limit that was reached.
     Limit(Box<Closing>),
-    /// A request to cancel, perhaps while a limit was doing so: a fork goes on with that.
+    /// A request to cancel, possibly while a limit was ending the run; a fork continues with the limit.
     Cancel(Option<Box<Closing>>),
 }
 
@@ -47,7 +47,7 @@ impl Ending {
         }
     }
 
-    /// Somebody asked the run to stop.
+    /// Records a request to cancel.
     pub(crate) fn cancel(&mut self) {
         *self = match std::mem::take(self) {
             Self::None => Self::Cancel(None),
@@ -66,7 +66,7 @@ impl Ending {
         }
     }
 
-    /// The same for a run that goes on from this one: a wish to stop is not taken over.
+    /// The ending for a run that continues this one; a cancellation is not carried over.
     pub(crate) fn carried_on(&self) -> Self {
         self.closing().map_or(Self::None, |closing| Self::Limit(Box::new(closing.clone())))
     }
@@ -79,7 +79,7 @@ pub(crate) struct Closing {
     pub(crate) seq: u64,
     pub(crate) at: Millis,
     pub(crate) stage: ClosingStage,
-    /// What the closing call may use beyond the limit, once it has begun.
+    /// Allowance of the closing call beyond the limit, once it has begun.
     pub(crate) beyond: Option<Beyond>,
 }
 
@@ -90,7 +90,7 @@ impl Closing {
     }
 }
 
-/// How far the closing of a run has come.
+/// Stage of a run's closing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClosingStage {
     /// Work that was going on must come to its end first.

@@ -6,9 +6,9 @@ use crate::question::QuestionKind;
 /// The questions of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Questions {
-    /// Those that wait for an answer, in the order in which they were asked.
+    /// Open questions, in the order in which they were asked.
     pub(crate) open: Vec<OpenQuestion>,
-    /// How many were asked so far.
+    /// Number of questions asked so far.
     pub(crate) asked: u32,
 }
 
@@ -19,7 +19,7 @@ pub struct OpenQuestion {
     pub(crate) seq: u64,
     /// Its id.
     pub id: QuestionId,
-    /// What kind of answer is wanted.
+    /// Kind of answer expected.
     pub kind: QuestionKind,
     /// The call that it is about.
     pub call: Option<CallId>,

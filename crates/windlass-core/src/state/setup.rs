@@ -1,4 +1,4 @@
-//! What a run works with: what its agent gave it, as the last event that named it did.
+//! Configuration of a run, as the last events set it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -46,12 +46,12 @@ impl Default for Setup {
 /// The tools of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Toolbox {
-    /// What the agent has.
+    /// The agent's tools.
     pub(crate) own: Arc<Vec<ToolSpec>>,
     /// The same, with those of Windlass: what reads stored payloads once there is one, what finds tools.
     pub(crate) all: Arc<Vec<ToolSpec>>,
-    /// Those of them that requests show.
+    /// Tools that requests show.
     pub(crate) shown: Arc<Vec<ToolSpec>>,
-    /// What approvals are bound to beside the tools' descriptions.
+    /// Seals that approvals are bound to beside the tools' descriptions.
     pub(crate) seals: Option<Arc<Seals>>,
 }

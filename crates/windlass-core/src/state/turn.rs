@@ -13,11 +13,11 @@ pub(crate) struct Turn {
     pub(crate) number: u32,
     /// Why the last reply stopped.
     pub(crate) stop: StopReason,
-    /// How many of its calls came to something: neither malformed, nor skipped, nor an output that did not fit.
+    /// Number of accepted calls: neither malformed, nor skipped, nor a rejected output.
     pub(crate) accepted: u32,
-    /// How many of its calls count as run, or put to a person.
+    /// Number of calls that ran or were put to a person.
     pub(crate) counted: u32,
-    /// How many of its calls were malformed.
+    /// Number of malformed calls.
     pub(crate) malformed: u32,
     /// The limit that one of its calls ran into.
     pub(crate) cut: Option<Cut>,
@@ -59,15 +59,15 @@ pub(crate) struct Repeated {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) limit: LimitKind,
-    /// How often the call came in a row.
+    /// Number of consecutive equal calls.
     pub(crate) repeat: u32,
 }
 
 /// A branch that a hook asked for, and how it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branched {
-    /// What the hook asked for, as JSON text.
+    /// Arguments of the hook's branch, as JSON text.
     pub args: Text,
-    /// How it ended, with its result.
+    /// The outcome with its result.
     pub outcome: CallOutcome,
 }

@@ -1,4 +1,4 @@
-//! Several model calls of one run at once: those that are going on count for the next one (E40).
+//! Concurrent model calls of one run: calls in progress count when the next one is admitted (E40).
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn two(max: u64) -> State {
     state
 }
 
-/// What follows where the first call must be made by another model.
+/// Input: the first call fails and falls back to another model.
 fn falls_back(state: &State) -> Vec<Event> {
     let action = pending(state).first().unwrap().id;
     let failure = Box::new(ModelFailure::new(FailureKind::NotFound, "no such model", "m"));

@@ -33,7 +33,7 @@ pub(super) struct Node {
     pub(super) now: u64,
 }
 
-/// How a node was first reached.
+/// The path on which a node was first reached.
 struct Way {
     from: usize,
     input: Input,
@@ -50,14 +50,14 @@ struct Search {
     steps: usize,
 }
 
-/// What a search saw.
+/// Statistics of a search.
 #[derive(Default)]
 pub(super) struct Seen {
     states: usize,
     steps: usize,
     kinds: BTreeSet<&'static str>,
     ends: BTreeSet<String>,
-    /// Which kinds of inputs were taken in which kinds of states.
+    /// Kinds of inputs accepted in each kind of state.
     pairs: BTreeSet<(StateKind, &'static str)>,
 }
 
@@ -93,7 +93,7 @@ fn explore(scenario: &Scenario, seen: &mut Seen) {
     seen.steps += search.steps;
 }
 
-/// What does not fit is refused, and the state says so each time.
+/// Checks that every invalid input is refused.
 fn refuses(scenario: &Scenario, node: &Node) -> Result<(), String> {
     for what in misfits(scenario, node) {
         let input = Input { at: node.now, what };

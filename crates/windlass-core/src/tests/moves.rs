@@ -1,4 +1,4 @@
-//! What may come in next: everything that the edge of a run can bring, each within what is left of it.
+//! Valid next inputs: everything that the environment of a run can send, each within a budget.
 
 use super::explore::Node;
 use super::scenarios::Scenario;
@@ -9,11 +9,11 @@ use crate::model::{FailureKind, ModelFailure, Usage};
 use crate::run::Found;
 use crate::{ActionId, ActionKind, Answer, CallOutcome, Input, InputKind, Text, pending};
 
-/// How much may still happen.
+/// Budget of further inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) crashes: u8,
-    /// How often somebody elsewhere goes on with the run, after its export.
+    /// Number of take-overs after an export.
     pub(super) adoptions: u8,
     pub(super) cancels: u8,
     pub(super) steers: u8,
@@ -23,9 +23,9 @@ pub(super) struct Left {
     pub(super) raises: u8,
     /// Questions of delegates.
     pub(super) questions: u8,
-    /// How often a hook asks for branches.
+    /// Number of hooks that ask for branches.
     pub(super) branches: u8,
-    /// How many replies there were: the next one is chosen among those of that number.
+    /// Number of replies so far; selects the list of the next one.
     pub(super) replies: u8,
 }
 
@@ -95,7 +95,7 @@ impl Moves<'_> {
         self.found.push(Move { input: Input { at: self.node.now, what }, left, crash: false });
     }
 
-    /// How a piece of work may end: as it likes, or because it was stopped.
+    /// Possible ends of an action: on its own, or because it was stopped.
     fn ends(&mut self, action: ActionId, work: &ActionKind, live: bool) {
         let left = self.node.left;
         match work {
@@ -220,7 +220,7 @@ fn failed(action: ActionId, kind: FailureKind) -> InputKind {
     InputKind::ModelFailed { action, failure: Box::new(failure), jitter: 0 }
 }
 
-/// What does not fit: work of another kind, of another run or none, questions that nobody asked, wrong answers.
+/// Invalid inputs: results of another kind or action, unknown questions, wrong answers.
 pub(super) fn misfits(scenario: &Scenario, node: &Node) -> Vec<InputKind> {
     let state = &node.state;
     let mut all = vec![InputKind::Start(Box::new(scenario.start()))];

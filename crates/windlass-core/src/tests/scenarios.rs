@@ -23,9 +23,9 @@ pub(super) struct Scenario {
     pub(super) policy: Arc<Policy>,
     /// The tools at the start, and what they may become.
     pub(super) tools: Vec<Arc<Vec<ToolSpec>>>,
-    /// What the model may say: at its first call, its second one, …; the last list holds from then on.
+    /// Possible replies by call number; the last list applies to all later calls.
     replies: Vec<Vec<Reply>>,
-    /// What a hook may change after a step; the first is: nothing.
+    /// Possible edits of a hook after a step; the first entry is no edit.
     pub(super) edits: Vec<StepEdits>,
     pub(super) left: Left,
 }
@@ -47,7 +47,7 @@ impl Scenario {
     }
 }
 
-/// What a set of scenarios is about.
+/// Subject of a set of scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     /// Two calls in every order of ends, under every kind of batch, with a crash and a cancel.
@@ -64,7 +64,7 @@ pub(super) enum Family {
     Models,
 }
 
-/// How far to go.
+/// Depth of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
     /// Seconds in a debug build.

@@ -10,7 +10,7 @@ macro_rules! views {
             use schemars::JsonSchema;
             use serde::{Deserialize, Serialize};
 
-            /// How much of the history a request holds.
+            /// Part of the history that a request holds.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
             #[serde(rename_all = "snake_case")]
             #[schemars(inline)]

@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::state::State;
 use crate::steps::Steps;
 
-/// What a model is told that sums up a branch (acorn).
+/// Instruction to the model that summarizes a branch (acorn).
 pub const SUMMARY_PROMPT: &str = "Summarize the following branch execution concisely. Include key findings, actions \
                                   taken, and the final result.";
 

@@ -1,12 +1,12 @@
-//! What XML is made of, looked at before it is parsed: how deep it nests, how many attributes an element has.
+//! Structure of XML, checked before it is parsed: nesting depth and number of attributes.
 
 use crate::steps::{Scan, Steps};
 
-/// How deep elements may nest.
+/// Maximum nesting depth of elements.
 const MOST_DEPTH: usize = 128;
-/// How many attributes an element may have.
+/// Maximum number of attributes of an element.
 const MOST_ATTRIBUTES: usize = 64;
-/// How many namespaces a document may declare.
+/// Maximum number of namespaces that a document declares.
 const MOST_NAMESPACES: usize = 64;
 
 /// Passes over a document once. What is no XML is left to the parser.
@@ -42,11 +42,11 @@ pub(super) fn check(text: &str, steps: &Steps) -> Result<(), String> {
     Ok(())
 }
 
-/// What is between `<` and `>`.
+/// The text between `<` and `>`.
 struct Tag {
     attributes: usize,
     namespaces: usize,
-    /// How many levels it opens: none if it ends in `/>`.
+    /// Change in depth: 0 for a tag that ends in `/>`.
     opens: usize,
 }
 

@@ -376,7 +376,7 @@ impl Monitor {
         }
         let ask = |action: &windlass_core::Action| matches!(action.work, ActionKind::Ask { .. });
         let timer = |action: &windlass_core::Action| matches!(action.work, ActionKind::SetTimer { .. });
-        match after.standing() {
+        match after.run_state() {
             RunState::Suspended => {
                 let waits =
                     wanted.iter().any(ask) && wanted.iter().all(|action| ask(action) || timer(action));

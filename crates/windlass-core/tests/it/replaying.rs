@@ -123,7 +123,7 @@ fn the_cause_of_an_append_says_which_action_has_ended() {
     );
     let (state, Accepted { events, .. }) = &appends[1];
     let difference = replay(state, &Cause::Replied { action: 1 }, events).unwrap_err();
-    assert!(difference.reason.unwrap().contains("is not going on"));
+    assert!(difference.reason.unwrap().contains("is not in progress"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn look(facts: &[Fact]) -> Look {
     }
 }
 
-/// From the stored form, which stays readable whatever fields are added.
+/// Builds a fact from its stored form, which stays readable when fields are added.
 fn stored(kind: &str, body: &serde_json::Value) -> Fact {
     Fact::from_body(kind, &body.to_string()).unwrap()
 }
@@ -73,7 +73,7 @@ fn receipt(tool: &str, key: &str) -> Receipt {
     Receipt { tool: tool.into(), n: 1, run, call: "c1".into(), key: key.into() }
 }
 
-/// What is said of these facts with so many receipts under one key.
+/// Verdict on these facts with that number of receipts under one key.
 fn verdict(facts: &[Fact], tool: &str, effects: usize) -> Result<(), String> {
     receipts(Some(&look(facts)), &vec![receipt(tool, "k"); effects]).map(drop)
 }

@@ -34,11 +34,11 @@ fn functions_that_cannot_be_tools_are_refused_with_the_reason() {
 #[test]
 fn arguments_that_make_no_sense_are_refused_with_what_would() {
     for (options, says) in [
-        ("names = \"x\"", "unknown argument `names`; known are name, effect, timeout_ms"),
+        ("names = \"x\"", "unknown argument `names`; the known ones are name, effect, timeout_ms"),
         ("name", "write `name = \"add\"`"),
         ("name = \"a b\"", "1 to 64 of a-z"),
         ("name = \"a\", name = \"b\"", "`name` is given twice"),
-        ("effect = \"twice\"", "unknown effect `twice`; known are read_only, idempotent, once"),
+        ("effect = \"twice\"", "unknown effect `twice`; the known ones are read_only, idempotent, once"),
         ("effect = once", "write `effect = \"once\"`"),
         ("timeout_ms = \"5\"", "write `timeout_ms = 5000`"),
         ("timeout_ms = 1.5", "expected"),

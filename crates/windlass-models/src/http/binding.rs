@@ -1,4 +1,4 @@
-//! What decides where calls go, without what only lets them in.
+//! Destination of calls, without credentials.
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -27,7 +27,7 @@ pub(super) fn of(address: &Url, headers: &HeaderMap, wire: &WireFacts) -> Vec<(S
     let more =
         more.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let all = std::iter::once(("address".to_owned(), bare.to_string())).chain(more);
-    // Whoever took a secret from a file or a variable had it masked then.
+    // Secrets from files and variables were registered for masking when they were read.
     all.map(|(name, value)| (name, Secret::unmasked(value))).collect()
 }
 

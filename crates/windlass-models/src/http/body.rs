@@ -1,4 +1,4 @@
-//! Owns the body of a reply: read piece by piece by whoever wants it, which also drives the connection.
+//! Owns the body of a reply. Reading it also drives the connection.
 
 use std::future::poll_fn;
 use std::pin::Pin;

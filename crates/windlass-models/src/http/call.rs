@@ -27,7 +27,7 @@ use crate::trace::fields;
 use crate::wires::{Asked, DecodeError, estimate};
 use crate::{Delta, ModelError};
 
-/// How much longer a reply may be in JSON than it is: an escape takes up to six bytes for two.
+/// Maximum growth of a reply in JSON: an escape takes up to six bytes for two.
 const MAX_ESCAPED: u64 = 3;
 
 /// The most bytes that a body, or an event of a stream, may have around the reply in it (1 MiB).
@@ -36,7 +36,7 @@ const MAX_WRAPPING_BYTES: u64 = 1024 * 1024;
 /// The most bytes of a streamed reply's body: each token comes in some hundred bytes of wrapping.
 const MAX_STREAM_BYTES: usize = 512 * 1024 * 1024;
 
-/// What a call knows of itself.
+/// State of a call.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) server: Arc<Server>,
@@ -146,7 +146,7 @@ impl Events {
         Err(ModelFailure { usage: self.paid(), ..self.call.failure(FailureKind::TooLarge, too_long) })
     }
 
-    /// The body is over, for whatever reason: whole if a reason for the end came before.
+    /// Ends the body. The reply is complete if its stop reason came before.
     fn end(&mut self, broken: Option<String>) -> Result<(), ModelFailure> {
         self.over = true;
         self.body = None;
@@ -155,9 +155,9 @@ impl Events {
         }
         let host = &self.call.server.endpoint.host;
         let (kind, message) = match broken {
-            Some(why) => (FailureKind::Cut, format!("the stream from {host} broke: {why}")),
+            Some(why) => (FailureKind::Cut, format!("the stream from {host} broke off: {why}")),
             None if self.read > 0 && !self.reader.has_begun() => {
-                (FailureKind::Protocol, format!("the reply from {host} is no stream of events"))
+                (FailureKind::Protocol, format!("the reply from {host} is not a stream of events"))
             }
             None => (FailureKind::Cut, format!("the stream from {host} ended before the reply did")),
         };
@@ -253,7 +253,7 @@ impl Call {
         usize::try_from(most).unwrap_or(usize::MAX)
     }
 
-    /// Where the bound on bodies comes from.
+    /// Origin of the bound on bodies.
     fn bound(&self) -> String {
         format!("the model's max_reply_bytes is {}", self.max_reply_bytes)
     }
@@ -312,7 +312,7 @@ impl Call {
                 }
                 Ok(Some(Err(error))) => {
                     let words =
-                        format!("the reply from {} broke: {}", self.server.endpoint.host, chain(&error));
+                        format!("the reply from {} broke off: {}", self.server.endpoint.host, chain(&error));
                     return Err(self.failure(FailureKind::Cut, words));
                 }
                 Err(expired) => return Err(self.expired(expired)),

@@ -35,11 +35,11 @@ pub(crate) type Outgoing = Box<Request<Full<Bytes>>>;
 #[non_exhaustive]
 pub enum HttpError {
     /// The address cannot be asked.
-    #[error("the address `{address}` cannot be used: {reason}")]
+    #[error("invalid address `{address}`: {reason}")]
     BadAddress {
         /// The address, secrets masked.
         address: String,
-        /// What is wrong with it.
+        /// The error.
         reason: &'static str,
     },
     /// The connection took too long to be made.
@@ -78,7 +78,7 @@ pub enum HttpError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The reply broke off.
-    #[error("the reply from {host} broke")]
+    #[error("the reply from {host} broke off")]
     Broken {
         /// The server, as `host:port`.
         host: String,
@@ -115,7 +115,7 @@ impl HttpClient {
     pub fn check(address: &str) -> Result<(), HttpError> {
         let unread = |_| HttpError::BadAddress {
             address: mask(address.rsplit_once('@').map_or(address, |(_, rest)| rest)).into_owned(),
-            reason: "it is no URL",
+            reason: "it is not a URL",
         };
         let address: Uri = address.trim().parse().map_err(unread)?;
         parts(&address).map(drop)
@@ -177,7 +177,7 @@ impl Route {
         Ok(Self { origin: address.clone(), authority: authority.clone(), via, pool })
     }
 
-    /// What the request line says for a path of this server.
+    /// The request target for a path of this server.
     pub(crate) fn line(&self, path: &Uri) -> Uri {
         let path = path.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         let mut parts = http::uri::Parts::default();
@@ -276,7 +276,7 @@ fn parts(address: &Uri) -> Result<(&Scheme, &Authority), HttpError> {
     match (address.scheme(), address.authority()) {
         (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {
             if authority.as_str().contains('@') {
-                return Err(bad("a login does not belong into it"));
+                return Err(bad("it contains a login"));
             }
             Ok((scheme, authority))
         }
@@ -299,7 +299,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Reads and writes what can be.
     pub(crate) fn drive(&mut self, context: &mut Context<'_>) {
-        // An error reaches whoever waits for the reply or its body.
+        // The error is reported to the caller that waits for the reply or its body.
         self.over = self.over || Pin::new(&mut self.io).poll(context).is_ready();
     }
 

@@ -19,13 +19,13 @@ use tower_service::Service;
 use super::proxy::{Proxy, Via, is_tls};
 use super::{client, tls};
 
-/// How long a connection may be silent before it is probed, and how long between probes.
+/// Idle time before a connection is probed, and interval between probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// How many probes may stay unanswered.
+/// Maximum number of unanswered probes.
 const KEEPALIVE_RETRIES: u32 = 3;
 
-/// How long sent bytes may stay unacknowledged.
+/// Maximum time that sent bytes may stay unacknowledged.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
@@ -110,7 +110,9 @@ fn http_proxy(proxy: &Proxy) -> Result<&Uri, Unconnected> {
         Some("http" | "https") => Ok(&proxy.uri),
         scheme => {
             let scheme = scheme.unwrap_or_default();
-            Err(Unconnected::Failed(format!("a proxy must speak HTTP, and this one is {scheme}").into()))
+            Err(Unconnected::Failed(
+                format!("only HTTP proxies are supported, and this one is {scheme}").into(),
+            ))
         }
     }
 }
@@ -131,7 +133,7 @@ fn failed(error: impl Into<Cause>) -> Unconnected {
     }
 }
 
-/// Whether an error, or one that it wraps, is what is looked for.
+/// Whether an error or one of its causes satisfies `is`.
 fn any_cause(error: &(dyn Error + 'static), is: &dyn Fn(&(dyn Error + 'static)) -> bool) -> bool {
     if is(error) {
         return true;

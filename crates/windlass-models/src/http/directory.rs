@@ -54,7 +54,7 @@ impl HttpModel {
         };
         let data = call.read_whole(answer.body, &mut watch).await.map_err(failed)?;
         let names = server.wire.model_names(&data).map_err(|error| {
-            let words = format!("the list of models from {host} cannot be read: {}", error.message);
+            let words = format!("cannot read the list of models from {host}: {}", error.message);
             failed(failure(FailureKind::Protocol, &words))
         })?;
         let mut names: Vec<String> = names.iter().map(|name| mask(name).into_owned()).collect();

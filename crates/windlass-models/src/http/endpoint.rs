@@ -9,7 +9,7 @@ use windlass_core::secret::{mask, mask_url_parts};
 use crate::ModelError;
 use crate::wires::WireFacts;
 
-/// Where one server's API is.
+/// Address of a server's API.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     /// The base URL, its path without a slash at the end.
@@ -37,7 +37,7 @@ impl Endpoint {
             return Err(bad(base, "it must begin with http:// or https://"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad(base, "a login does not belong into it: use `key` or `headers`"));
+            return Err(bad(base, "it contains a login: use `key` or `headers`"));
         }
         url.set_fragment(None);
         let path = url.path().trim_end_matches('/');

@@ -109,7 +109,7 @@ impl EventReader {
         self.parts.as_ref().is_some_and(|parts| parts.decoder.is_finished())
     }
 
-    /// What was paid so far.
+    /// Usage so far.
     pub(super) fn usage(&self, content_bytes: usize) -> Usage {
         self.parts.as_ref().map(|parts| parts.decoder.usage(content_bytes)).unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use windlass_core::model::{FailureKind, Refusal};
 /// The most characters of an error body that a message keeps.
 const MAX_MESSAGE_CHARS: usize = 2000;
 
-/// What an error body says.
+/// Content of an error body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Its words.
@@ -27,8 +27,8 @@ pub struct ErrorWords {
     pub tools: &'static [&'static str],
     /// Names of a forced choice of a tool.
     pub tool_choice: &'static [&'static str],
-    /// Names of the field with calls. Beside a word of `unsupported` it stands for tools; alone it is more often a
-    /// history at fault.
+    /// Names of the field for calls. Together with a word of `unsupported` they mean tools; alone they more often mean an
+    /// invalid history.
     pub calls: &'static [&'static str],
     /// Something is not supported. Beside a name of tools, the failure is [`FailureKind::Unsupported`].
     pub unsupported: &'static [&'static str],

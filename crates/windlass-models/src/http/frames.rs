@@ -5,7 +5,7 @@ use super::sse::SseParser;
 
 pub mod lines;
 
-/// How a streamed reply is cut into events.
+/// How a streamed reply is split into events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// Server-sent events (WHATWG HTML, 9.2.6).

@@ -1,4 +1,4 @@
-//! Owns [`HttpModel`]: the adapter of every model behind HTTP, whatever its wire.
+//! Owns [`HttpModel`]: the adapter of every model behind HTTP, for any wire.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -71,7 +71,7 @@ pub struct HttpModel {
     server: Arc<Server>,
 }
 
-/// What all calls of an adapter share.
+/// Shared state of an adapter's calls.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) wire: &'static dyn Wire,
@@ -86,7 +86,7 @@ pub(crate) struct Server {
     fixed: OnceLock<(&'static str, Addressed)>,
 }
 
-/// What is the same for every request to a server.
+/// The constant parts of requests to a server.
 #[derive(Debug)]
 struct Ready {
     route: Route,
@@ -184,7 +184,7 @@ impl Server {
         Ok(addressed)
     }
 
-    /// How long a connection may take to be made.
+    /// Timeout for making a connection.
     pub(crate) fn connect_limit(&self) -> Duration {
         Duration::from_millis(self.timeouts.connect_ms)
     }

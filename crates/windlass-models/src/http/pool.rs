@@ -1,7 +1,7 @@
 //! Owns the idle connections of the process, shared by all adapters.
 //!
-//! A connection belongs to the tokio runtime whose reactor it was made with, and is used by that one only. An idle connection
-//! is polled by nobody: whether its server has closed it shows when it is taken.
+//! A connection belongs to the tokio runtime whose reactor it was made with and is used only there. An idle connection is not
+//! polled: whether its server has closed it is detected when it is taken.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use super::client::Connection;
 
-/// How long an idle connection is kept: below the 60 s after which many servers close it.
+/// Time that an idle connection is kept: below the 60 s after which many servers close it.
 const IDLE: Duration = Duration::from_secs(50);
 
-/// How many idle connections to one server are kept.
+/// Maximum number of idle connections per server.
 const MAX_IDLE: usize = 256;
 
-/// What a connection can be used for: an address, asked through proxies or not.
+/// Key of a connection: an address, with or without proxies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// `scheme://host:port`.
@@ -38,7 +38,7 @@ pub(crate) struct Pool {
 struct Shelf {
     /// The oldest first.
     connections: Vec<Idle>,
-    /// Whether a task ends those that were idle for too long.
+    /// Whether a task closes connections that were idle for too long.
     swept: bool,
 }
 
@@ -80,7 +80,7 @@ impl Pool {
     /// Keeps a connection whose last reply was read to its end.
     pub(crate) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
         let Ok(handle) = Handle::try_current() else { return };
-        // Whoever used it last is not to be woken by it any more.
+        // Its last user must no longer be woken by it.
         if !connection.is_open(&mut Context::from_waker(Waker::noop())) {
             return;
         }
@@ -130,7 +130,7 @@ impl Sweep {
 }
 
 impl Drop for Sweep {
-    /// The runtime ends: its connections can be used by nobody any more.
+    /// The runtime ends, so its connections become unusable.
     fn drop(&mut self) {
         let Some(pool) = self.pool.upgrade().filter(|_| !self.done) else { return };
         let mut shelf = pool.shelf();

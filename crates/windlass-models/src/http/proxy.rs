@@ -19,7 +19,7 @@ pub(crate) enum Via {
 /// A proxy.
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
-    /// Where it is.
+    /// Its address.
     pub(crate) uri: Uri,
     /// The value of `Proxy-Authorization`, if its URL has a login.
     pub(crate) login: Option<HeaderValue>,

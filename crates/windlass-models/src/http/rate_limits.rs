@@ -7,8 +7,8 @@ use http::HeaderMap;
 /// The longest wait that a `Retry-After` is believed, in milliseconds: a day.
 const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How long the provider asks us to wait, in milliseconds: `retry-after-ms`, or `Retry-After` in seconds or as a date
-/// (RFC 9110, 10.2.3). A date that has passed is no wait.
+/// Delay that the provider asks for, in milliseconds: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110,
+/// 10.2.3). A past date means no delay.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<u64> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let ms = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0);

@@ -14,11 +14,11 @@ pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 pub struct SseParser {
     max_event_bytes: usize,
     buffer: Vec<u8>,
-    /// Where the first line that is not taken yet begins.
+    /// Start of the first line not yet consumed.
     line: usize,
     /// Up to where that line was searched for its end.
     searched: usize,
-    /// Where the data of the event stand that is being read.
+    /// Data of the event being read.
     data: Place,
     /// The data of an event of several data lines.
     joined: Vec<u8>,
@@ -26,12 +26,12 @@ pub struct SseParser {
     after_cr: bool,
     begun: bool,
     ended: bool,
-    /// Where the data of the last event stand that was found.
+    /// Data of the last event found.
     found: Place,
     steps: Steps,
 }
 
-/// Where the data of an event stand.
+/// Location of an event's data.
 #[derive(Clone, Copy, Debug, Default)]
 enum Place {
     #[default]
@@ -66,7 +66,7 @@ impl SseParser {
         }
     }
 
-    /// How many bytes were looked at or moved so far.
+    /// Number of bytes read or moved so far.
     pub fn steps(&self) -> u64 {
         self.steps.count()
     }

@@ -28,7 +28,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Which limit a call ran into.
+/// The limit that a call exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expired {
     FirstToken(u64),
@@ -49,7 +49,7 @@ impl fmt::Display for Expired {
     }
 }
 
-/// What is being waited for.
+/// The event being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Whole,
@@ -58,7 +58,7 @@ enum Phase {
     Linger,
 }
 
-/// How long an ended stream is read on, in milliseconds: a connection that was read to its end can be used again.
+/// Time for which an ended stream is read on, in milliseconds: a connection read to its end can be reused.
 const LINGER_MS: u64 = 20;
 
 /// The watch over one call.

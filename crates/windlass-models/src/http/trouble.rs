@@ -37,7 +37,7 @@ pub(super) async fn read_refusal(answer: Answer, watch: &mut Watch) -> Refused {
         status.canonical_reason().unwrap_or("no words").clone_into(&mut report.message);
     }
     if let Some(location) = headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
-        report.message = format!("the server sends to {location}: use that as base_url");
+        report.message = format!("the server redirects to {location}: use that as base_url");
     }
     report.message = format!("{} ({})", report.message, status.as_u16());
     Refused { status: status.as_u16(), retry_after_ms, report }

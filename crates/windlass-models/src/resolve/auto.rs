@@ -1,4 +1,4 @@
-//! Owns `auto`: a model for somebody who has named none.
+//! Owns `auto`: the default model when none is named.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::providers::{Auto as Rule, PROVIDERS, Probe, Provider};
 use crate::tour::Tour;
 use crate::{HttpClient, Model};
 
-/// How long a local server has to say what it is, in milliseconds.
+/// Timeout for probing a local server, in milliseconds.
 pub const PROBE_MS: u64 = 100;
 
 /// The most bytes of a probe's answer that are read.
 const MAX_PROBE_BYTES: usize = 1024 * 1024;
 
-/// What `auto` found.
+/// The model that `auto` chose.
 #[derive(Clone, Debug)]
 pub struct Auto {
     /// The model's name, to be used as [`ModelChoice::name`](windlass_core::model::ModelChoice::name).
@@ -32,17 +32,17 @@ pub struct Auto {
     pub reason: String,
 }
 
-/// Where `auto` looks for local servers.
+/// Addresses where `auto` looks for local servers.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// Base URLs by the names of providers.
     pub servers: BTreeMap<&'static str, String>,
-    /// How long each has to say what it is, in milliseconds.
+    /// Timeout of each probe, in milliseconds.
     pub probe_ms: u64,
 }
 
 impl Places {
-    /// The usual places, or those that the providers' variables name; [`PROBE_MS`].
+    /// The default addresses or those in the providers' variables, with [`PROBE_MS`].
     pub fn usual(env: Env<'_>) -> Self {
         let local = PROVIDERS.iter().filter(|provider| matches!(provider.auto, Rule::Server(_)));
         let servers = local.filter_map(|provider| Some((provider.name, usual_url(provider, env)?)));
@@ -96,7 +96,7 @@ fn by_key(provider: &Provider, env: Env<'_>) -> Option<Auto> {
     Some(Auto { name, model, reason: format!("{variable} is set") })
 }
 
-/// The first model of the server at this address, if it is the one that the probe knows.
+/// The first model of the server at this address, if the probe identifies it.
 async fn find(base: &str, probe: &Probe, ms: u64) -> Option<String> {
     let greeted = async {
         let Some((path, words)) = probe.greeting else { return Some(()) };
@@ -116,7 +116,7 @@ async fn find(base: &str, probe: &Probe, ms: u64) -> Option<String> {
     Some(file.unwrap_or(&name).to_owned())
 }
 
-/// The body at a path of this server, whatever path its base URL has; `None` if it takes longer or fails.
+/// The body at a path of this server, ignoring the base URL's path; `None` on a timeout or error.
 async fn get(base: &str, path: &str, ms: u64) -> Option<Bytes> {
     let limit = Duration::from_millis(ms);
     let mut url = Url::parse(base).ok()?;

@@ -6,7 +6,7 @@ fn env<'v>(variables: &'v [(&str, &str)]) -> impl Fn(&str) -> Option<String> + S
     move |name| variables.iter().find(|(have, _)| *have == name).map(|(_, value)| (*value).to_owned())
 }
 
-/// Where the calls of these settings would go.
+/// Destination of calls with these settings.
 fn address(settings: &ModelSettings, variables: &[(&str, &str)]) -> String {
     let adapter = resolve_server(settings, &env(variables)).expect("it resolves");
     let path = adapter.server().wire.path("x", false);
@@ -59,13 +59,13 @@ fn what_does_not_resolve_says_why_and_what_to_do() {
     let unknown = error("opnai/x", &[]);
     assert_eq!(
         (unknown.code(), unknown.to_string().as_str()),
-        ("unknown_provider", "there is no model provider `opnai`")
+        ("unknown_provider", "unknown model provider `opnai`")
     );
     assert!(unknown.help().expect("help").contains("openai"), "{unknown:?}");
     assert!(error("zzz", &[]).help().expect("help").contains("tour"), "all of them, where none is near");
     let keyless = error("openai/x", &[("OPENAI_API_KEY", " ")]);
     assert_eq!(keyless.code(), "missing_key");
-    assert_eq!(keyless.to_string(), "`openai/x` needs a key, and OPENAI_API_KEY is not set");
+    assert_eq!(keyless.to_string(), "`openai/x` needs an API key, but OPENAI_API_KEY is not set");
     assert_eq!(error("openai", &[("OPENAI_API_KEY", "k")]).code(), "no_model");
     assert_eq!(error("ollama/", &[]).code(), "no_model");
     assert_eq!(error("openai-compatible/x", &[]).code(), "missing_base_url");

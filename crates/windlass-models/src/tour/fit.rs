@@ -5,7 +5,7 @@ use windlass_core::{Text, ToolSpec};
 
 use super::intent::Intent;
 
-/// What a tool would have to do.
+/// Ability that an intent needs of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     Calculate,

@@ -23,7 +23,7 @@ pub(super) enum Intent {
     Read(String),
 }
 
-/// What a message asks for, in its order of kinds: sums, time, lists, files.
+/// The intents of a message in a fixed order: sums, time, lists, files.
 pub(super) fn intents(text: &str) -> Vec<Intent> {
     let lower = text.to_lowercase().replace('’', "'");
     let words: Vec<&str> = text.split_whitespace().map(trimmed).filter(|word| !word.is_empty()).collect();

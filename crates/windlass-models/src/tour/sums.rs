@@ -1,6 +1,6 @@
 //! Owns how the tour finds arithmetic in words and signs. It never works anything out: that is a tool's work.
 
-/// Words that stand for signs, the longer ones first.
+/// Words for operators, the longer ones first.
 const SIGNS: [(&[&str], &str); 12] = [
     (&["to", "the", "power", "of"], "^"),
     (&["multiplied", "by"], "*"),

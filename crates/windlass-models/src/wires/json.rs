@@ -7,8 +7,8 @@ pub(crate) fn json_string(out: &mut Vec<u8>, text: &str) {
     json_value(out, text);
 }
 
-/// Writes any value. The values written here (texts, numbers, JSON values) cannot fail to serialise, and writing to a
-/// vector cannot fail either; should one fail all the same, `null` keeps the document whole.
+/// Writes any value. Serializing the values used here (texts, numbers, JSON values) cannot fail, and neither can writing to a
+/// vector; should it fail nevertheless, `null` keeps the document valid.
 pub(crate) fn json_value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let before = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {

@@ -22,7 +22,7 @@ pub mod openai_chat;
 
 /// An API of model providers: how its requests and replies are written.
 pub trait Wire: Send + Sync + fmt::Debug {
-    /// What can be said of the wire without a request.
+    /// Static facts about the wire.
     fn facts(&self) -> &WireFacts;
 
     /// The path of a call behind the base URL, without a slash in front. `model` is the plain name.
@@ -104,7 +104,7 @@ impl Quirks {
     }
 }
 
-/// How one adapter writes requests: its provider's label and quirks.
+/// Provider-specific settings for encoding: its label and quirks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
     /// The provider's label: `LABEL/` is taken off the model's name, and sealed reasoning of this label may go back.
@@ -134,7 +134,7 @@ pub struct Encoding {
     pub content_bytes: usize,
 }
 
-/// What a decoder may know of the request.
+/// The parts of a request that a decoder needs.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The model, by the name that was asked for: replies carry it.
@@ -157,7 +157,7 @@ pub trait Decode: Send {
     /// Whether a reason for the end came: then the reply is whole, even if the stream breaks now.
     fn is_finished(&self) -> bool;
 
-    /// What the provider counted so far, or an estimate once the reply has begun.
+    /// Usage as counted by the provider so far, or an estimate once the reply has begun.
     fn usage(&self, content_bytes: usize) -> Usage;
 
     /// Ends the stream: adds what is still owed, such as an estimated usage. `false`: no reason for the end came, so the
@@ -168,7 +168,7 @@ pub trait Decode: Send {
 /// Why bytes gave no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What kind of failure it is.
+    /// Kind of failure.
     pub kind: FailureKind,
     /// The status that the provider named within its words.
     pub status: Option<u16>,
@@ -191,7 +191,7 @@ impl DecodeError {
     pub fn unreadable(error: &serde_json::Error, data: &[u8]) -> Self {
         // serde's words hold the value that did not fit, whatever its length.
         let error = crate::http::cut(&error.to_string());
-        Self::protocol(format!("the reply is not what the API promises ({error}): {}", quoted(data)))
+        Self::protocol(format!("the reply violates the API ({error}): {}", quoted(data)))
     }
 
     /// An error that the provider reports in a reply that had begun well: its status is 200, so its own code and words

@@ -28,10 +28,10 @@ pub(crate) trait Conversation: Send + 'static {
 pub(crate) struct Kept<C> {
     dialect: Dialect,
     prompt: Arc<Vec<Arc<Message>>>,
-    /// None, worded as those that are kept.
+    /// Empty; in the same encoding as the kept messages.
     worded: Messages,
     edits: u64,
-    /// How many messages of the history are in `messages`, and the last of them.
+    /// Number of history messages in `messages`, and the last of them.
     pub(crate) count: usize,
     last: Option<Arc<Message>>,
     /// The encoded messages.

@@ -49,7 +49,7 @@ async fn broken_models_are_found() {
     for (pieces, promise) in [
         (vec![text.clone(), count.clone()], None),
         (vec![text.clone()], Some("a reply has a usage, estimated if need be")),
-        (vec![whole.clone(), text.clone()], Some("a whole reply comes alone")),
+        (vec![whole.clone(), text.clone()], Some("a whole reply is the only piece")),
         (vec![Delta::Text("b".into()), count], Some("streaming and blocking give the same reply")),
         (
             vec![Delta::Whole(Box::new(Reply { model: "other".into(), ..reply.clone() }))],

@@ -15,19 +15,19 @@ use crate::yaml::{At, Entries, Kind, OfKind, Valued, did_you_mean, of_kind};
 
 /// A choice from a catalogue, with its options.
 pub(super) trait Catalogue: Sized {
-    /// What one of them is called in messages.
+    /// Kind of the entries, for messages.
     const WHAT: &'static str;
     /// The code of the error that there is none of a name.
     const UNKNOWN: &'static str;
     /// Names of the schema's definitions: of the names, and of the options.
     const DEFINITIONS: [&'static str; 2];
 
-    /// What a name stands for.
+    /// The entry that a name denotes.
     type Entry: Copy + 'static;
     /// The names.
     const NAMES: &'static [(&'static str, Self::Entry)];
 
-    /// What its options are described by.
+    /// Schema of its options.
     fn options(entry: Self::Entry, generator: &mut SchemaGenerator) -> Schema;
 
     /// Reads its options; there may be nothing in their place.

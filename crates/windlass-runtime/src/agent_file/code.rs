@@ -11,11 +11,11 @@ use super::kinds::Number;
 pub struct CodeSettings {
     /// Whether the model may write code.
     pub enabled: bool,
-    /// How long a step may run, in seconds.
+    /// Maximum duration of a step, in seconds.
     pub seconds: f64,
-    /// How much memory it may use, in MiB.
+    /// Maximum memory, in MiB.
     pub memory_mb: u64,
-    /// How many calls of tools it may make.
+    /// Maximum number of tool calls.
     pub calls: u32,
 }
 
@@ -26,11 +26,11 @@ pub struct CodeSettings {
 pub(super) struct CodeKeys {
     /// Whether the model may write code.
     enabled: bool,
-    /// How long a step of code may run, in seconds.
+    /// Maximum duration of a step of code, in seconds.
     seconds: Number,
-    /// How much memory it may use, in MiB.
+    /// Maximum memory, in MiB.
     memory_mb: Count<1>,
-    /// How many calls of tools it may make.
+    /// Maximum number of tool calls.
     calls: u32,
 }
 

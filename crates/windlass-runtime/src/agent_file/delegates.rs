@@ -21,31 +21,31 @@ pub enum DelegateEntry {
     File {
         /// The file.
         path: PathBuf,
-        /// What it is called here; `None`: what the file says.
+        /// Name of the delegate; `None`: the name in its file.
         name: Option<String>,
-        /// Where the entry stands.
+        /// Position of the entry.
         place: Place,
     },
     /// A remote agent that speaks A2A.
     A2a {
         /// Its name here.
         name: String,
-        /// Where it is.
+        /// Address of the remote agent.
         url: Address,
         /// More headers.
         headers: Vec<(String, Secret)>,
-        /// What the model is told; `None`: what its card says.
+        /// Description for the model; `None`: the one on its card.
         description: Option<String>,
-        /// Where the entry stands.
+        /// Position of the entry.
         place: Place,
     },
     /// A branch of this agent: it inherits history and tools.
     Branch {
-        /// What it is, as an agent file says it.
+        /// The branch's agent file.
         file: Box<AgentFile>,
-        /// How its end comes back.
+        /// Default merge mode.
         merge: Merge,
-        /// Where the entry stands.
+        /// Position of the entry.
         place: Place,
     },
 }
@@ -62,14 +62,14 @@ impl DelegateEntry {
         }
     }
 
-    /// Where the entry stands.
+    /// Position of the entry.
     pub fn place(&self) -> Place {
         match self {
             Self::File { place, .. } | Self::A2a { place, .. } | Self::Branch { place, .. } => *place,
         }
     }
 
-    /// What it is, for messages about clashing names.
+    /// Kind of the delegate, for messages about name clashes.
     pub fn origin(&self) -> &'static str {
         match self {
             Self::File { .. } => "agent file",
@@ -89,9 +89,9 @@ impl DelegateEntry {
 pub(super) struct DelegateKeys {
     /// The name that the model calls it by.
     name: ToolName,
-    /// What the model is told of it.
+    /// Description for the model.
     description: Option<String>,
-    /// Where the remote agent is.
+    /// Address of the remote agent.
     a2a: Option<At<AddressText>>,
     /// More headers for every request to a remote agent.
     headers: Option<At<Pairs<At<SecretText>>>>,
@@ -122,7 +122,7 @@ pub(super) fn entry(
             Ok(DelegateEntry::A2a { name, url, headers, description, place })
         }
         (None, Some(_), Some(headers)) => {
-            let message = format!("`{}` has `headers`, which goes with `a2a` only", delegate.path);
+            let message = format!("`{}` has `headers`, which is valid only with `a2a`", delegate.path);
             Err(headers.error("agent.delegate", message))
         }
         (None, Some(branch), None) => {

@@ -11,8 +11,8 @@ use super::{AgentFile, AgentFileError};
 
 impl AgentFile {
     /// Reads an agent from the variables of KAOS' agent container, with KAOS' loop: `AGENT_NAME`, `AGENT_DESCRIPTION`,
-    /// `AGENT_INSTRUCTIONS`, `MODEL_API_URL`, `MODEL_NAME`, `MCP_SERVERS`, `AGENTIC_LOOP_MAX_STEPS`, `MEMORY_…`. `name`
-    /// stands for the file in messages.
+    /// `AGENT_INSTRUCTIONS`, `MODEL_API_URL`, `MODEL_NAME`, `MCP_SERVERS`, `AGENTIC_LOOP_MAX_STEPS`, `MEMORY_…`. Messages show
+    /// `name` as the file.
     ///
     /// # Errors
     /// A variable is missing or cannot be used.
@@ -136,8 +136,14 @@ mod tests {
             read(&given).unwrap_err()
         };
         let environment = |what: &str| ("agent.environment", what.to_owned());
-        assert_eq!(read(&needed[..1]).unwrap_err(), environment("the environment has no MODEL_NAME"));
-        assert_eq!(fault("MCP_SERVERS", "a"), environment("the environment has no MCP_SERVER_a_URL"));
+        assert_eq!(
+            read(&needed[..1]).unwrap_err(),
+            environment("the environment variable MODEL_NAME is not set")
+        );
+        assert_eq!(
+            fault("MCP_SERVERS", "a"),
+            environment("the environment variable MCP_SERVER_a_URL is not set")
+        );
         assert_eq!(
             fault("AGENTIC_LOOP_MAX_STEPS", "many"),
             environment("AGENTIC_LOOP_MAX_STEPS is `many`: expected a whole number from 0")

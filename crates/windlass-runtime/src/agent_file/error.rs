@@ -1,4 +1,4 @@
-//! What can be wrong with an agent file.
+//! Errors of agent files.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::yaml::{Place, Problem, YamlError};
 
-/// An agent file that cannot be used. Whatever has a place prints as `FILE:LINE:COL: message`.
+/// An invalid agent file. Errors with a place print as `FILE:LINE:COL: message`.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AgentFileError {
@@ -20,7 +20,7 @@ pub enum AgentFileError {
         source: std::io::Error,
     },
     /// It is no UTF-8 text.
-    #[error("{} is no UTF-8 text (byte {valid_up_to})", path.display())]
+    #[error("{} is not valid UTF-8 (byte {valid_up_to})", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum AgentFileError {
     #[error(transparent)]
     Invalid(#[from] YamlError),
     /// An environment that describes an agent lacks a variable.
-    #[error("the environment has no {name}")]
+    #[error("the environment variable {name} is not set")]
     MissingVariable {
         /// The variable.
         name: String,
@@ -43,11 +43,11 @@ pub enum AgentFileError {
         name: String,
         /// Its value.
         found: String,
-        /// What was expected.
+        /// The expected form.
         expected: &'static str,
     },
     /// A variable names agents on the network, which this version cannot reach yet.
-    #[error("{name} names agents on the network: that is not available in this version")]
+    #[error("{name} names remote agents, which are not available in this version")]
     NetworkAgents {
         /// The variable.
         name: &'static str,
@@ -57,7 +57,7 @@ pub enum AgentFileError {
     Later {
         /// The file.
         file: String,
-        /// Where.
+        /// Position of the error.
         place: Place,
         /// The key, as a dotted path.
         path: String,
@@ -78,7 +78,7 @@ impl AgentFileError {
         }
     }
 
-    /// What to do about it.
+    /// Advice for the author of the file.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Read { .. } | Self::BadVariable { .. } => None,
@@ -87,18 +87,18 @@ impl AgentFileError {
                     .to_owned(),
             ),
             Self::NetworkAgents { .. } => {
-                Some("name their files with `--agent NAME=FILE`".to_owned())
+                Some("give their files with `--agent NAME=FILE`".to_owned())
             }
             Self::NotText { .. } => Some("save the file as UTF-8".to_owned()),
             Self::Invalid(error) => error.help().or_else(|| {
                 let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
                 unknown.then(|| "`windlass agents schema` prints all keys with their values".to_owned())
             }),
-            Self::Later { .. } => Some("CHANGELOG.md lists what this version can do".to_owned()),
+            Self::Later { .. } => Some("CHANGELOG.md lists the features of this version".to_owned()),
         }
     }
 
-    /// Where it is, if it has a place.
+    /// Position of the error, if it has one.
     pub fn position(&self) -> Option<Place> {
         match self {
             Self::Read { .. }

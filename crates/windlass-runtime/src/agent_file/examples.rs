@@ -12,7 +12,7 @@ use crate::yaml::{At, YamlError};
 /// A worked example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// What the user says.
+    /// The user's message.
     pub user: String,
     /// The calls that follow, all in one turn.
     pub calls: Vec<ExampleCall>,
@@ -39,7 +39,7 @@ pub struct ExampleCall {
     { "required": ["calls"], "properties": { "calls": { "minItems": 1 } } },
 ]))]
 pub(super) struct ExampleKeys {
-    /// What the user says: text, or JSON.
+    /// The user's message: text, or JSON.
     user: Value,
     /// The calls that follow, in one turn.
     #[serde(default)]

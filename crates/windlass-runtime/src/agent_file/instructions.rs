@@ -55,7 +55,7 @@ impl Instructions {
                     };
                     let within =
                         if keys.literal { String::new() } else { format!(" (line {line} of the text)") };
-                    invalid(place, format!("The instructions are no valid template: {reason}{within}"))
+                    invalid(place, format!("The instructions are not a valid template: {reason}{within}"))
                 })?;
                 Ok(Self::Text(text.clone()))
             }
@@ -66,7 +66,7 @@ impl Instructions {
                     file.error("agent.instructions", format!("{shown} cannot be read: {reason}"))
                 })?;
                 check(&text).map_err(|Fault { line, reason }| {
-                    let message = format!("The instructions are no valid template: {reason}");
+                    let message = format!("The instructions are not a valid template: {reason}");
                     invalid(Place { line, column: 1 }, message).in_file(&shown)
                 })?;
                 Ok(Self::File { path, text })

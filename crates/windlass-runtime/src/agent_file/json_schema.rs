@@ -42,7 +42,7 @@ pub(super) fn checked(written: &At<SchemaText>, reading: &Reading<'_>) -> Result
         Ok(checker) => checker,
         Err(fault) => {
             let invalid = matches!(fault, SchemaFault::Invalid(_));
-            let what = if invalid { "is no valid JSON Schema" } else { "cannot be used" };
+            let what = if invalid { "is not a valid JSON Schema" } else { "cannot be used" };
             let error = written.error("agent.schema", format!("`{}` {what}: {fault}", written.path));
             return Err(match fault.help() {
                 Some(help) => error.with_help(help),

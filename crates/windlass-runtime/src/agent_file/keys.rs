@@ -23,7 +23,7 @@ use super::timeouts::AgentTimeouts;
 use super::tools::{self, ToolKeys};
 use crate::yaml::{At, Field, Problem, YamlError};
 
-/// A part of the file that is read once more is known.
+/// A part of the file that is decoded later, when another part is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Deferred<T>(PhantomData<T>);
 
@@ -67,12 +67,12 @@ macro_rules! agent_keys {
         #[serde(default, deny_unknown_fields)]
         #[schemars(rename = "branch", extend("required" = ["instructions"]))]
         pub(super) struct BranchKeys {
-            /// How its end comes back. Without an output it is summed up in any case.
+            /// Default merge mode. A branch without an output is summarized in any case.
             merge: Merge,
             $($(#[$doc])* $key: $Type,)*
         }
 
-        /// What both have in common.
+        /// Keys that both kinds have.
         struct Body { $($key: $Type,)* }
 
         impl From<AgentKeys> for Body {
@@ -90,12 +90,12 @@ macro_rules! agent_keys {
 }
 
 agent_keys! {
-    /// What the agent is for.
+    /// Description of the agent.
     description: String,
     /// The model: provider/model, auto (the first that is set up) or tour (offline); with settings; or a list: fallbacks in
     /// order.
     model: Option<At<ModelKeys>>,
-    /// What the agent is told: a minijinja template in which the input is `input`.
+    /// Instructions for the model: a minijinja template in which the run's input is `input`.
     instructions: Option<At<InstructionKeys>>,
     /// Worked examples, sent before the input. Small models need them.
     examples: Vec<At<ExampleKeys>>,
@@ -111,7 +111,7 @@ agent_keys! {
     /// The loop: a preset, and what differs from it.
     #[serde(rename = "loop")]
     loop_: Option<At<Deferred<LoopKeys>>>,
-    /// How long things may take.
+    /// Timeouts.
     timeouts: AgentTimeouts,
     /// Retries of the transport. They use up no model calls.
     retry: Transport,

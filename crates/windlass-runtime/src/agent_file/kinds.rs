@@ -66,7 +66,7 @@ macro_rules! text_kind {
 
 text_kind! {
     /// A text that is not empty.
-    Filled, "", "a text that is not empty", |text| !text.trim().is_empty(),
+    Filled, "", "a non-empty text", |text| !text.trim().is_empty(),
     { "type": "string", "minLength": 1 }
 }
 
@@ -78,7 +78,7 @@ text_kind! {
 
 text_kind! {
     /// An address, in which `${NAME}` is read from the environment.
-    AddressText, "address", "a text that is not empty", |text| !text.trim().is_empty(),
+    AddressText, "address", "a non-empty text", |text| !text.trim().is_empty(),
     { "type": "string", "minLength": 1, "description": "A URL. `${NAME}` in it is read from the environment." }
 }
 
@@ -257,7 +257,7 @@ impl<T: JsonSchema> JsonSchema for Pairs<T> {
 
 /// A type with a short form, which is a text.
 pub(super) trait Short {
-    /// What errors say is expected.
+    /// The expected form, for errors.
     const EXPECTED: &'static str;
 }
 

@@ -11,7 +11,7 @@ use crate::yaml::{Field, Node, Place, YamlError};
 /// A `loop` section that was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoopSection {
-    /// What it sets.
+    /// Its settings.
     pub keys: LoopKeys,
     /// The first thing that it asks for and this version cannot do yet.
     pub later: Option<LaterKey>,
@@ -20,7 +20,7 @@ pub struct LoopSection {
 /// A key or value that this version cannot do yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaterKey {
-    /// Where it stands.
+    /// Position of the section.
     pub place: Place,
     /// The key, as a dotted path.
     pub path: String,
@@ -70,7 +70,7 @@ impl LoopSection {
     }
 }
 
-/// Takes out whatever the core's table names: what asks for nothing, and what comes later.
+/// Removes the keys of the core's table: values without effect, and values that a later version supports.
 fn take_later(section: &mut Node, field: &Field<'_>) -> Option<LaterKey> {
     let mut found: Option<LaterKey> = None;
     for entry in LATER {

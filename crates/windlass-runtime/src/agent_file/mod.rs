@@ -61,7 +61,7 @@ mod tests;
 pub struct AgentFile {
     /// Its name; by default the file's name without its ending.
     pub name: String,
-    /// What it is for.
+    /// Description of the agent.
     pub description: String,
     /// The models to ask, in order of fallback; empty if the file names none.
     pub models: Vec<ModelEntry>,
@@ -135,7 +135,7 @@ impl AgentFile {
         Ok(agent)
     }
 
-    /// What can be said of it as a whole, so that a file that was read can be used; its branches too.
+    /// Checks rules that span several keys, so that an accepted file can be used. Branches are checked, too.
     fn check(&self) -> Result<(), AgentFileError> {
         self.check_names()?;
         for entry in &self.agents {
@@ -151,7 +151,7 @@ impl AgentFile {
         examples::messages(&self.examples)
     }
 
-    /// What this version cannot do yet. Later versions delete lines here, and nothing else.
+    /// Rejects settings that this version does not support yet. A later version deletes lines here.
     ///
     /// # Errors
     /// [`AgentFileError::Later`] for the first such key.
@@ -189,7 +189,7 @@ impl AgentFile {
 fn decode(node: &Node, reading: &mut Reading<'_>) -> Result<AgentFile, YamlError> {
     let field = Field::root(node);
     if node.is_null() {
-        return Err(field.error("agent.empty", "The file is empty; an agent's keys are expected"));
+        return Err(field.error("agent.empty", "The file is empty, expected an agent's keys"));
     }
     field.decode::<AgentKeys>()?.file(reading)
 }

@@ -28,7 +28,7 @@ const MOST_REPLY_BYTES: u64 = 1024 * 1024 * 1024;
 pub struct ModelEntry {
     /// `provider/model`, `auto` or `tour`; with a base URL any name.
     pub use_: String,
-    /// Where the API is, instead of the provider's usual place.
+    /// Base URL of the API, in place of the provider's default.
     pub base_url: Option<Address>,
     /// The key, instead of the provider's usual variable.
     pub key: Option<Secret>,
@@ -44,24 +44,24 @@ pub struct ModelEntry {
     pub stop: Vec<String>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// How much tokens that came already are held back.
+    /// Presence penalty: penalizes tokens that have already occurred.
     pub presence_penalty: Option<f64>,
-    /// How much the model is to reason.
+    /// Reasoning effort.
     pub reasoning: Option<String>,
-    /// What the provider is to keep with each request.
+    /// Metadata that the provider stores with each request.
     pub metadata: Vec<(String, String)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
     pub cache_control: Option<bool>,
-    /// List prices, instead of those that are known of the provider.
+    /// List prices, in place of the provider's known prices.
     pub prices: Option<Prices>,
     /// Timeouts of this model alone.
     pub timeouts: TimeoutSettings,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
 impl ModelEntry {
-    /// What the core knows of it.
+    /// The core's description of the model.
     pub fn choice(&self) -> ModelChoice {
         ModelChoice {
             name: self.use_.as_str().into(),
@@ -90,7 +90,7 @@ impl ModelEntry {
         windlass_models::providers::list_price(&self.use_)
     }
 
-    /// What [`windlass_models::resolve`](mod@windlass_models::resolve) needs; `usual` are the agent's timeouts.
+    /// The input of [`windlass_models::resolve`](mod@windlass_models::resolve); `usual` are the agent's timeouts.
     pub fn settings(&self, usual: Timeouts) -> ModelSettings {
         ModelSettings {
             use_: self.use_.clone(),
@@ -114,7 +114,7 @@ pub(super) struct ModelMap {
     /// provider/model, auto or tour; with a `base_url` any name.
     #[serde(rename = "use")]
     use_: At<Filled>,
-    /// Where the API is, with or without a trailing slash or /v1.
+    /// Base URL of the API, with or without a trailing slash or /v1.
     base_url: Option<At<AddressText>>,
     /// The key, instead of the provider's usual variable.
     key: Option<At<SecretText>>,
@@ -132,19 +132,19 @@ pub(super) struct ModelMap {
     stop: OneOrMany<String>,
     /// Nucleus sampling: the share of probability that tokens are drawn from.
     top_p: Option<Number<0, 1>>,
-    /// How much tokens that came already are held back.
+    /// Presence penalty: penalizes tokens that have already occurred.
     presence_penalty: Option<Number<-2, 2>>,
-    /// How much the model is to reason. `true` is `medium`.
+    /// Reasoning effort. `true` is `medium`.
     reasoning: Option<Reasoning>,
-    /// What the provider is to keep with each request.
+    /// Metadata that the provider stores with each request.
     #[serde(default)]
     #[schemars(extend("maxProperties" = MAX_METADATA))]
     metadata: At<Pairs<LooseText>>,
     /// Whether the marks of `loop.cache` are sent. Default: to OpenRouter only.
     cache_control: Option<bool>,
-    /// List prices, instead of those that are known of the provider. A limit on cost needs prices.
+    /// List prices, in place of the provider's known prices. A limit on cost needs prices.
     prices: Option<PriceKeys>,
-    /// How long this model's calls may take. Default: the agent's.
+    /// Timeouts of this model's calls. Default: the agent's.
     #[serde(default)]
     timeouts: ModelTimeouts,
 }
@@ -153,7 +153,7 @@ impl Short for ModelMap {
     const EXPECTED: &'static str = "a model's name, a map, or a list of these";
 }
 
-/// How much a model is to reason.
+/// Reasoning effort.
 #[derive(Clone, Copy, Debug)]
 struct Reasoning(&'static str);
 
@@ -247,11 +247,8 @@ fn entry(entry: &At<TextOr<ModelMap>>, reading: &mut Reading<'_>) -> Result<Mode
     };
     let metadata = keys.metadata.value.0;
     if metadata.len() > MAX_METADATA {
-        let found = format!(
-            "`{}` has {} entries; at most {MAX_METADATA} are kept",
-            keys.metadata.path,
-            metadata.len()
-        );
+        let found =
+            format!("`{}` has {} entries; the maximum is {MAX_METADATA}", keys.metadata.path, metadata.len());
         return Err(YamlError::new(
             keys.metadata.place,
             keys.metadata.path,

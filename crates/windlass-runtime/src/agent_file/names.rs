@@ -12,14 +12,14 @@ use crate::yaml::{Place, Problem, YamlError};
 pub struct NamedTool {
     /// The name.
     pub name: String,
-    /// What it is: `builtin`, `command`, `service`, `mcp`, `agent file`, `a2a` or `branch`.
+    /// Kind of the tool: `builtin`, `command`, `service`, `mcp`, `agent file`, `a2a` or `branch`.
     pub origin: &'static str,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
 impl AgentFile {
-    /// The names of built-in tools, commands and tools of services: those that are known before any server is started.
+    /// The names of built-in tools, commands and tools of services, which are known before any server is started.
     pub fn tool_names(&self) -> Vec<NamedTool> {
         self.tools
             .iter()

@@ -1,9 +1,9 @@
-//! What an entry says of its tools, beside or inside what names its kind.
+//! Settings that an entry applies to all its tools, beside or inside the key for its kind.
 
 use windlass_core::tool::Effect;
 use windlass_tools::ToolOverrides;
 
-/// What an entry says of its tools.
+/// Settings that an entry applies to its tools.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overrides {
     pub(super) timeout_ms: Option<u64>,
@@ -47,13 +47,13 @@ macro_rules! with_overrides {
         $(#[$about])*
         pub(super) struct $Name {
             $($(#[$doc])* pub(super) $key: $Type,)*
-            /// How long one try may take, in milliseconds. Default: the agent's `timeouts.tool_ms`.
+            /// Timeout of one attempt, in milliseconds. Default: the agent's `timeouts.tool_ms`.
             timeout_ms: Option<windlass_core::settings::Whole<1>>,
-            /// What running a call twice would do.
+            /// Effect of running a call twice.
             effect: Option<windlass_core::tool::Effect>,
             /// Whether a person must allow each call.
             approve: Option<bool>,
-            /// How often a failed call is tried again. Default: the loop's `retries`.
+            /// Maximum number of retries of a failed call. Default: the loop's `retries`.
             retries: Option<u32>,
             /// Whether equal calls in a row are legitimate.
             poll: Option<bool>,

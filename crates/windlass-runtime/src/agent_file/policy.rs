@@ -30,12 +30,12 @@ impl AgentFile {
         Preset::usual(self.output_schema.is_some())
     }
 
-    /// How long a model call may take: the file's timeouts over the preset's.
+    /// Timeouts of a model call: the file's override the preset's.
     pub fn timeouts(&self) -> Timeouts {
         self.timeout_settings.over(Timeouts { total_ms: self.preset().total_ms, ..Timeouts::default() })
     }
 
-    /// How long one try of a tool may take, in milliseconds: the file's timeout, else the preset's.
+    /// Timeout of one attempt of a tool, in milliseconds: the file's, or else the preset's.
     pub fn tool_ms(&self) -> u64 {
         self.timeout_settings.tool_ms.unwrap_or_else(|| self.preset().policy().calls.tool_ms)
     }

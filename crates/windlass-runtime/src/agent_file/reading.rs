@@ -1,4 +1,4 @@
-//! What all parts of the reader need: where paths start, the environment.
+//! Context for all parts of the reader: the base folder of paths, and the environment.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::address::Address;
 use super::kinds::{AddressText, Pairs, SecretText};
 use crate::yaml::{At, Node, YamlError};
 
-/// Which names of models a file may use.
+/// Model names that a file may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelNames {
     /// `provider/model`, `auto` or `tour`.
@@ -20,12 +20,12 @@ pub enum ModelNames {
 
 pub(super) struct Reading<'e> {
     pub(super) file: String,
-    /// Absolute, so that it stays the same whatever the process does.
+    /// Absolute, so that it does not depend on the current directory.
     pub(super) folder: PathBuf,
     pub(super) model_names: ModelNames,
     /// The whole document.
     pub(super) root: &'e Node,
-    /// What is to be said of secrets that are too short to be masked.
+    /// Warnings about secrets that are too short to be masked.
     pub(super) unmasked: Vec<String>,
     parent: PathBuf,
     stem: Option<String>,
@@ -78,8 +78,8 @@ impl<'e> Reading<'e> {
         Ok(self.masked(text, values, &written.path))
     }
 
-    /// A map of names to values that may be secrets: those that come from the environment are, and those whose name or
-    /// looks say so. Others are settings, such as `LEVEL: debug`, and stay readable where they turn up.
+    /// Reads a map of names to values that may be secrets: values that come from the environment, and values whose name or form
+    /// suggests a secret. Others, such as `LEVEL: debug`, are settings and stay readable.
     pub(super) fn secrets(
         &mut self,
         written: &Pairs<At<SecretText>>,
@@ -104,7 +104,7 @@ impl<'e> Reading<'e> {
         let (bytes, least) = (secret.expose().trim().len(), Secret::MIN_MASKED_BYTES);
         if bytes > 0 && !secret.is_masked() {
             self.unmasked.push(format!(
-                "secrets: `{path}` has {bytes} bytes; what is shorter than {least} is not masked where it is repeated"
+                "secrets: `{path}` has {bytes} bytes; secrets shorter than {least} bytes are not masked in output"
             ));
         }
         secret
@@ -130,9 +130,9 @@ impl<'e> Reading<'e> {
             out.push_str(before);
             let name = after.split_once('}').map(|(name, _)| name).filter(|name| is_variable(name));
             let Some(name) = name else {
-                let message = format!("`{}` has a `${{` that no `NAME}}` follows", written.path);
+                let message = format!("`{}` has a `${{` without a `NAME}}`", written.path);
                 return Err(written.error("agent.placeholder", message).with_help(
-                    "write ${NAME} with letters, digits and underscores; defaults as in ${NAME:-x} are not known",
+                    "write ${NAME} with letters, digits and underscores; defaults as in ${NAME:-x} are not supported",
                 ));
             };
             let Some(value) = (self.env)(name) else {

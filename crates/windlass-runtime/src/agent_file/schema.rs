@@ -109,7 +109,7 @@ fn add_taken(section: &mut Map<String, Value>, later: &Later) {
         None => (Some(section), later.path),
     };
     if let Some(keys) = keys.filter(|_| !taken.is_empty()) {
-        let about = "Not available in this version; this value asks for nothing.";
+        let about = "Not available in this version; this value has no effect.";
         keys.insert(key.to_owned(), json!({ "enum": taken, "description": about }));
     }
 }

@@ -20,15 +20,15 @@ use crate::yaml::{At, Place};
 /// A service of an agent file.
 #[derive(Clone, Debug)]
 pub struct ServiceEntry {
-    /// Which.
+    /// The service.
     pub service: BuiltinService,
     /// The tools that are taken, under their own names; empty: all, with the service's name before theirs.
     pub pick: Vec<String>,
-    /// What stands before its tools' names, with `__` between; `None`: the service's name.
+    /// Prefix of its tools' names, followed by `__`; `None`: the service's name.
     pub prefix: Option<String>,
-    /// What is said of all its tools. Its `prefix` is never set.
+    /// Settings for all its tools. `prefix` is never set.
     pub overrides: ToolOverrides,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
@@ -99,13 +99,13 @@ with_overrides! {
         kind: Option<Kind>,
         /// The interpreter. Default: python3.
         python: Option<Filled>,
-        /// What code may import. Default: nothing.
+        /// Modules that code may import. Default: none.
         modules: Option<Vec<String>>,
         /// Built-in functions of Python beyond the harmless ones.
         builtins: Option<Vec<String>>,
-        /// How long one execution may take, in seconds; then the interpreter is started anew. Default: 30.
+        /// Timeout of one execution, in seconds, after which the interpreter is restarted. Default: 30.
         seconds: Option<Whole<1, 3_600>>,
-        /// How much address space the interpreter may take, in MiB. Default: 256.
+        /// Maximum address space of the interpreter, in MiB. Default: 256.
         memory_mb: Option<Whole<16, 1_048_576>>,
     }
 }

@@ -55,12 +55,12 @@ macro_rules! timeouts {
 }
 
 timeouts! {
-    /// How long calls of one model may take.
+    /// Timeouts of one model's calls.
     ModelTimeouts
 }
 
 timeouts! {
-    /// How long things may take.
+    /// Timeouts.
     AgentTimeouts
     /// One try of a tool, in milliseconds. Default: the preset's.
     tool_ms

@@ -39,17 +39,17 @@ pub enum ToolEntry {
 pub struct McpEntry {
     /// Its name.
     pub name: String,
-    /// How to reach it.
+    /// How to reach the server.
     pub peer: McpPeer,
-    /// What is put before its tools' names, with `__` between; `None`: the server's name.
+    /// Prefix of its tools' names, followed by `__`; `None`: the server's name.
     pub prefix: Option<String>,
-    /// Whether the agent goes on without it where it is not there.
+    /// Whether the agent continues without it if it is unavailable.
     pub optional: bool,
     /// Whether the server's hints decide the effect of its tools.
     pub trust: bool,
-    /// What is said of all its tools. Its `prefix` is never set.
+    /// Settings for all its tools. `prefix` is never set.
     pub overrides: ToolOverrides,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
@@ -60,7 +60,7 @@ pub enum McpPeer {
     Stdio {
         /// The program and its arguments.
         command: Vec<String>,
-        /// What its environment holds.
+        /// Environment variables of the process.
         env: Vec<(String, Secret)>,
     },
     /// A streamable HTTP endpoint.
@@ -75,15 +75,15 @@ pub enum McpPeer {
 /// A built-in tool.
 #[derive(Clone, Debug)]
 pub struct BuiltinEntry {
-    /// Which.
+    /// The tool.
     pub tool: Builtin,
     /// The folders that file tools may look into; empty: not given.
     pub folders: Vec<PathBuf>,
     /// The hosts that `fetch` may call; empty: not given.
     pub hosts: Vec<String>,
-    /// What is said of it.
+    /// Settings for the tool.
     pub overrides: ToolOverrides,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
@@ -96,22 +96,22 @@ pub struct CommandEntry {
     pub run: Vec<String>,
     /// A program that says, after a crash, whether a call happened.
     pub check: Option<Vec<String>>,
-    /// What the model is told.
+    /// Description for the model.
     pub description: String,
     /// JSON Schema of its arguments; `None`: a text for each `{arg}`.
     pub parameters: Option<Value>,
     /// Whether an argument may start with `-`.
     pub dashes: bool,
-    /// What its environment holds beside the usual.
+    /// Environment variables of the program, in addition to the default ones.
     pub env: Vec<(String, Secret)>,
-    /// What is said of it.
+    /// Settings for the tool.
     pub overrides: ToolOverrides,
-    /// Where the entry stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
 impl CommandEntry {
-    /// What [`windlass_tools::command::CommandTool`] is made of, but for its environment.
+    /// The settings of a [`windlass_tools::command::CommandTool`], without its environment.
     pub fn settings(&self) -> CommandSettings {
         CommandSettings {
             name: self.name.clone(),
@@ -202,7 +202,7 @@ with_overrides! {
         env: Option<At<Pairs<At<SecretText>>>>,
         /// Headers for every request to a URL.
         headers: Option<At<Pairs<At<SecretText>>>>,
-        /// Whether the agent goes on without it where it is not there; each run looks for it again.
+        /// Whether the agent continues without it if it is unavailable; each run tries it again.
         #[serde(default)]
         optional: bool,
         /// Whether the server's hints (readOnlyHint, idempotentHint) decide the effect of its tools; without it each tool is
@@ -239,7 +239,7 @@ fn mcp_entry(
         McpPeer::Http { .. } => keys.env.as_ref().map(|env| (env, "env", "`command`")),
     };
     if let Some((value, key, other)) = stray {
-        let message = format!("`{}` has `{key}`, which goes with {other} only", mcp.path);
+        let message = format!("`{}` has `{key}`, which is valid only with {other}", mcp.path);
         return Err(value.error("agent.mcp", message));
     }
     let mut overrides = keys.overrides().or(outer);
@@ -259,19 +259,19 @@ fn mcp_entry(
 fn program(run: &At<Vec<String>>) -> Result<Vec<String>, YamlError> {
     match run.value.first() {
         Some(first) if !first.trim().is_empty() => Ok(run.value.clone()),
-        _ => Err(run.error("agent.program", format!("`{}` names no program", run.path))),
+        _ => Err(run.error("agent.program", format!("`{}` does not name a program", run.path))),
     }
 }
 
 with_overrides! {
-    /// What every built-in tool takes.
+    /// Options of every built-in tool.
     #[derive(Default)]
     #[schemars(inline)]
     PlainOptions {}
 }
 
 with_overrides! {
-    /// What tools that read files take.
+    /// Options of tools that read files.
     #[derive(Default)]
     #[schemars(inline)]
     FolderOptions {
@@ -282,7 +282,7 @@ with_overrides! {
 }
 
 with_overrides! {
-    /// What tools that call hosts take.
+    /// Options of tools that call hosts.
     #[derive(Default)]
     #[schemars(inline)]
     HostOptions {
@@ -362,7 +362,7 @@ with_overrides! {
         /// no.
         #[schemars(length(min = 1))]
         check: Option<At<Vec<String>>>,
-        /// What the model is told.
+        /// Description for the model.
         #[serde(default)]
         description: String,
         /// JSON Schema of the arguments: an object. Default: a text for each `{arg}` of `run`.
@@ -370,7 +370,8 @@ with_overrides! {
         /// Whether an argument may start with "-".
         #[serde(default)]
         dashes: bool,
-        /// What the program's environment holds beside PATH, HOME, WINDLASS_RUN, WINDLASS_CALL and WINDLASS_IDEMPOTENCY_KEY.
+        /// Environment variables of the program, in addition to PATH, HOME, WINDLASS_RUN, WINDLASS_CALL and
+        /// WINDLASS_IDEMPOTENCY_KEY.
         #[serde(default)]
         env: At<Pairs<At<SecretText>>>,
     }
@@ -414,7 +415,7 @@ fn command_entry(
 
 /// A variable that a command with an effect would not get as it is.
 fn kept_by_shells<T>(env: &At<T>, name: &str) -> YamlError {
-    let message = format!("the variable `{name}` cannot be given to a command with an effect");
+    let message = format!("the variable `{name}` cannot be set for a command with an effect");
     env.error("agent.command", message).with_help(
         "such a command starts behind /bin/sh, which drops or changes it: use letters, digits and `_`, and no name \
          that shells have for themselves",
@@ -436,7 +437,7 @@ fn unknown_argument(
             return None;
         }
         let hint = did_you_mean(&nearest(name, known.iter().copied()));
-        let message = format!("`{{{name}}}` is none of the command's arguments{hint}");
+        let message = format!("`{{{name}}}` is not an argument of the command{hint}");
         let path = format!("{}.{at}", run.path);
         let place = reading.root.at(&path).map_or(run.place, crate::yaml::Node::place);
         let item = At { value: (), place, path, literal: false };

@@ -1,4 +1,4 @@
-//! What an agent file says where secrets may stand, as it is written: names of variables and literal texts.
+//! Settings of an agent file that may hold secrets, as written: names of variables and literal texts.
 
 use windlass_core::secret::Secret;
 
@@ -8,11 +8,11 @@ use crate::yaml::{Node, NodeValue};
 
 /// The keys of a file that say what its agent does it with.
 const LOOKED_AT: [&str; 3] = ["model", "tools", "agents"];
-/// What stands for literal text in a place of secrets.
+/// Placeholder for literal text in a setting that may hold secrets.
 const LITERAL: &str = "*";
 
 impl AgentFile {
-    /// What the file says where secrets may stand. A key of a model is known by the name of its variable only.
+    /// The file's settings that may hold secrets. A model's key is identified only by the name of its variable.
     pub(crate) fn written(&self) -> Written {
         let mut written = Written::default();
         for key in LOOKED_AT {

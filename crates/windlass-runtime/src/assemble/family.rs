@@ -14,9 +14,9 @@ use crate::branches::Branch;
 use crate::builder::AgentBuilder;
 use crate::delegates::{AgentDelegate, Delegate};
 
-/// How many agents may stand one under another: a bound on what a file can start.
+/// Maximum nesting depth of agents: bounds what a file can start.
 pub(super) const MAX_DEPTH: usize = 16;
-/// How many agents may stand under one: a file that is named twice counts twice, with all that stand under it.
+/// Maximum number of agents below one agent. A file that is named twice counts twice, with all agents below it.
 pub(super) const MAX_AGENTS: usize = 256;
 /// The longest name of a tool.
 const MAX_NAME: usize = 64;
@@ -119,7 +119,7 @@ fn path_with(above: &[PathBuf], file: &AgentFile) -> Vec<PathBuf> {
     above.iter().cloned().chain([real(&file.folder.join(name))]).collect()
 }
 
-/// The file itself, whatever links lead there.
+/// Resolves symbolic links.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

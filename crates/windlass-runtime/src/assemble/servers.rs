@@ -49,7 +49,11 @@ async fn connect_or_leave(
     }
     let (server, absent) = McpServer::connect_or_absent(server_config(file, entry)).await;
     let absent = absent.map(|error| {
-        format!("tools: `{}` is not there, and the agent goes on without it: {}", entry.name, in_full(&error))
+        format!(
+            "tools: `{}` is not available, and the agent continues without it: {}",
+            entry.name,
+            in_full(&error)
+        )
     });
     Ok((server, absent))
 }

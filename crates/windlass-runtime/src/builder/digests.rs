@@ -10,13 +10,13 @@ use crate::binding::{Written, digest, said};
 use crate::branches::OwnBranch;
 
 impl AgentBuilder {
-    /// What the agent's file says beside its tools, as it is written there: part of its digest.
+    /// Sets the parts of the agent's file other than tools, as written: part of its digest.
     pub(crate) fn written(mut self, written: Written) -> Self {
         self.written = written;
         self
     }
 
-    /// A model that was chosen here and now. Agents that hand tasks to this one are the same whichever it is.
+    /// Marks a model as chosen in this environment. It is no part of the digest of agents that delegate to this one.
     pub(crate) fn chosen_model(mut self, name: impl Into<Text>) -> Self {
         self.chosen.push(name.into());
         self

@@ -1,4 +1,4 @@
-//! How the work of each action begins.
+//! Starts the work of each action.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::slots::Slot;
 use crate::work::{self, ToolWork};
 
 impl Driver {
-    /// Begins the work of an action; `None`: nobody here can do it.
+    /// Starts the work of an action; `None`: it cannot be done here.
     pub(super) fn begin(&self, action: Action) -> Option<Slot> {
         let cancel = CancellationToken::new();
         let id = action.id;

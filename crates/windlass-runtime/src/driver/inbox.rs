@@ -1,4 +1,4 @@
-//! What others send to a run: inputs of this process, and posts of the durable inbox.
+//! Inputs from outside: those sent in this process, and posts of the durable inbox.
 
 use windlass_core::InputKind;
 use windlass_core::event::ResumedBy;
@@ -52,7 +52,7 @@ impl Driver {
         }
         let wake = self.slots.next_timer().map(|at| self.clock.wake(at, &**self.agent.environment()));
         self.lease.park(wake).await?;
-        // Whoever posted until here may have seen that the run is held, and relies on its holder.
+        // The senders of these posts may have seen that the run has a holder, and rely on it.
         if self.posts.now().await?.is_empty() || !self.lease.take_again(self.agent.holder()).await? {
             return Ok(true);
         }

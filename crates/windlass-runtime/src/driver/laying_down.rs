@@ -14,8 +14,8 @@ use crate::error::Error;
 const LONGEST_MS: u64 = 60_000;
 
 impl Driver {
-    /// Stops all work within its grace and gives the lease up. What came to a good end meanwhile is kept; of the rest nothing
-    /// is said, so that whoever goes on with the run finds it as after the death of this process.
+    /// Stops all work within its grace period and gives the lease up. Completed work is recorded; the rest is not, so the next
+    /// holder finds the run as after a crash.
     pub(super) async fn lay_down(&mut self) -> Result<(), Error> {
         self.slots.lay_down();
         let environment = self.agent.environment().clone();

@@ -1,4 +1,4 @@
-//! What a run's model calls draw on, where several runs share one limit.
+//! Accounts for model calls of runs that share a limit.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::account::{SharedAccount, account_of};
 use crate::error::Error;
 
 impl Driver {
-    /// The run draws on the account of the one that it does a task of.
+    /// Makes the run use its parent's account.
     pub(crate) fn draw_on(&mut self, account: Option<Arc<SharedAccount>>) {
         self.account = account;
     }
 
-    /// Where the run shares its limits, or draws on those of another one: the account for its model calls.
+    /// Opens the account for the model calls of a run that shares its limits or uses another run's account.
     pub(super) async fn open_account(&mut self) -> Result<(), Error> {
         let shares =
             self.state.policy().bounds.share == Share::Shared || self.state.budget().account.is_some();

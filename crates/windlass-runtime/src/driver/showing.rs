@@ -1,4 +1,4 @@
-//! What is told of a run while it is driven.
+//! Updates about a run while it is driven.
 
 use windlass_core::run::{LogLevel, narrate, overshot};
 use windlass_core::{State, evolve};

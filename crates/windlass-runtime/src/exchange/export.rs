@@ -30,7 +30,7 @@ pub struct Export<'l> {
     ready: VecDeque<String>,
 }
 
-/// What comes next of the run that is being written.
+/// Next part of the exported run.
 #[derive(Debug)]
 enum Stage<'l> {
     /// The next run begins.
@@ -60,7 +60,7 @@ struct Events<'l> {
 }
 
 impl<'l> Export<'l> {
-    /// Begins an export.
+    /// Starts an export.
     ///
     /// # Errors
     /// The log failed.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use windlass_core::RunId;
 
-/// What is hashed of an event's line.
+/// The hashed fields of an event's line.
 #[derive(Debug)]
 pub(super) struct Line<'l> {
     pub(super) run: RunId,

@@ -13,7 +13,7 @@ use crate::load::load_until;
 /// A run that was imported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
-    /// The run as it stands.
+    /// The current state of the run.
     pub state: State,
     /// The number of its events that were written; 0: the run was there already.
     pub written: u64,
@@ -81,7 +81,7 @@ fn marked(run: RunId, mut batches: Vec<Batch>) -> Result<Vec<Batch>, Error> {
     Ok(batches)
 }
 
-/// The agent that a fact names as the one that acts from there on: an import believes it of none.
+/// The agent that a fact sets as the run's agent. An import ignores such facts.
 fn named(fact: &Fact) -> Option<&AgentRef> {
     if let Fact::RunStarted(start) = fact {
         Some(&start.agent)
@@ -108,7 +108,7 @@ fn with_agent(event: &Event, known: impl Fn(&AgentRef) -> AgentRef) -> Event {
     event
 }
 
-/// Folds the run on its base, which must be the one that it names.
+/// Folds the run onto its base and checks that the base is the right one.
 async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State, Option<u64>), Error> {
     let start = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
     let mut state = match start {
@@ -153,7 +153,7 @@ async fn checked(log: &dyn Log, run: RunId, batches: &[Batch]) -> Result<(State,
     Ok((state, unlike))
 }
 
-/// What is there must be the beginning of what comes.
+/// Checks that the stored events are a prefix of the imported ones.
 async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -> Result<(), Error> {
     if there == 0 {
         return Ok(());
@@ -173,7 +173,7 @@ async fn same_so_far(log: &dyn Log, run: RunId, batches: &[Batch], there: u64) -
     }
     let cut = batches.iter().any(|batch| batch.first <= there && batch.last() > there);
     let more = coming.next().is_some();
-    // What began here goes on here.
+    // A run that began in this log continues as a local one.
     if cut || more && !whole { Err(Error::ImportDiffers { run, seq: there + 1 }) } else { Ok(()) }
 }
 
@@ -184,7 +184,7 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         if fresh { Fence { holder: holder.clone(), epoch: 1 } } else { log.acquire(run, holder).await? };
     let last = batches.last().map_or(0, Batch::last);
     for batch in batches {
-        let standing = if let RunState::Ended(status) = state.standing()
+        let run_state = if let RunState::Ended(status) = state.run_state()
             && batch.last() == last
         {
             RunState::Ended(status)
@@ -193,9 +193,9 @@ async fn write(log: &dyn Store, holder: &Holder, state: &State, batches: Vec<Bat
         };
         let (expected, fence) = (batch.first - 1, fence.clone());
         let Batch { cause, events, .. } = batch;
-        log.append(Append { run, expected, events, cause, fence, uses: None, standing }).await?;
+        log.append(Append { run, expected, events, cause, fence, uses: None, run_state }).await?;
     }
-    match state.standing() {
+    match state.run_state() {
         RunState::Ended(_) => {}
         RunState::Suspended => log.park(run, &fence, None).await?,
         RunState::Running => log.release(run, &fence).await?,

@@ -169,7 +169,7 @@ impl Coming {
         }
         match hash {
             Some(hash) if self.hashes.next(line) != hash => {
-                Err(format!("event {seq} is not what was exported, or one before it is missing"))
+                Err(format!("event {seq} was changed after the export, or an earlier event is missing"))
             }
             _ => Ok(()),
         }
@@ -201,7 +201,7 @@ impl Coming {
             }
             (_, None) if append == seq => {
                 return Err(format!(
-                    "event {seq} begins an append without a `cause`: exports from before log format 1 are not read"
+                    "event {seq} begins an append without a `cause`: exports older than log format 1 are not supported"
                 ));
             }
             _ => {
@@ -230,18 +230,18 @@ impl Payload {
         piece: &[u8],
     ) -> Result<Option<Vec<u8>>, String> {
         if all > PAYLOAD_BYTES {
-            return Err(format!("a payload of {all} bytes, where {PAYLOAD_BYTES} is the most"));
+            return Err(format!("a payload of {all} bytes, the maximum is {PAYLOAD_BYTES}"));
         }
         if from == 0 {
             *self = Self { sha256, bytes: Vec::new() };
         } else if self.sha256 != sha256 || self.bytes.len() as u64 != from {
-            return Err(format!("a piece from byte {from} on does not follow the one before"));
+            return Err(format!("a piece from byte {from} on does not follow the previous one"));
         }
         self.bytes.extend_from_slice(piece);
         match (self.bytes.len() as u64).cmp(&all) {
             std::cmp::Ordering::Less => Ok(None),
             std::cmp::Ordering::Equal => Ok(Some(std::mem::take(&mut self.bytes))),
-            std::cmp::Ordering::Greater => Err(format!("a payload of more than its {all} bytes")),
+            std::cmp::Ordering::Greater => Err(format!("a payload longer than its declared {all} bytes")),
         }
     }
 }

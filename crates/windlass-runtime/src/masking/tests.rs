@@ -42,7 +42,7 @@ fn e53_all_that_a_tool_gives_is_masked() {
     }
 }
 
-/// The characters of the base64 form that stand for the key alone.
+/// The characters of the base64 form that encode only the key.
 fn data_encoding(key: &str) -> String {
     let mut out = String::new();
     let table: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();

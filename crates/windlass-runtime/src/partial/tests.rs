@@ -1,4 +1,4 @@
-//! No prefix panics, members only appear or grow, and the whole is what the usual reader makes of it.
+//! No prefix panics, members only appear or grow, and the complete value equals the usual reader's.
 
 use std::fmt::Write as _;
 

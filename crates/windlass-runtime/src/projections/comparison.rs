@@ -12,7 +12,7 @@ use crate::pages::{DEEPEST_BASE, RunPages, numbered};
 /// An event with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedEvent {
-    /// The run that has it: the one that is compared, or a base of it.
+    /// The run that the event belongs to: a compared run, or its base.
     pub run: RunId,
     /// Its number in that run.
     pub seq: u64,
@@ -27,7 +27,7 @@ pub struct ComparedRun {
     pub run: RunId,
     /// The events of its bases and its own. The start of a fork is left out: nothing happens there.
     pub events: Vec<PlacedEvent>,
-    /// How it ended; `None`: it has not ended.
+    /// Final status; `None`: it has not ended.
     pub status: Option<Status>,
     /// Its tokens.
     pub usage: Usage,

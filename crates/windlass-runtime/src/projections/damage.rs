@@ -37,19 +37,23 @@ pub async fn damaged_runs(log: &dyn Store) -> Result<Vec<DamagedRun>, StoreError
 
 /// The first difference between the fold of a run and its line in the listing.
 fn unlike(summary: &RunSummary, state: &State) -> Option<String> {
-    // A run that goes on has more events by now.
+    // A running run may have more events by now.
     let (found, expected) = (state.version(), summary.version);
     if found < expected {
         return Some(format!("{found} events can be read, expected {expected}"));
     }
-    match (summary.standing, state.ended()) {
+    match (summary.run_state, state.ended()) {
         (RunState::Ended(status), Some(end)) if end.status != status => {
-            Some(format!("its events end with {}, listed as {status}", end.status))
+            Some(format!("its events end with {}, but it is listed as {status}", end.status))
         }
-        (RunState::Ended(status), None) => Some(format!("its events do not end, listed as {status}")),
-        (RunState::Running | RunState::Suspended, Some(end)) if found == expected => {
-            Some(format!("its events end with {}, listed as {}", end.status, summary.standing.name()))
+        (RunState::Ended(status), None) => {
+            Some(format!("its events have no end, but it is listed as {status}"))
         }
+        (RunState::Running | RunState::Suspended, Some(end)) if found == expected => Some(format!(
+            "its events end with {}, but it is listed as {}",
+            end.status,
+            summary.run_state.name()
+        )),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Where two JSON values differ, place by place.
+//! Differences between two JSON values, by path.
 
 use serde_json::Value;
 

@@ -16,13 +16,13 @@ pub struct CallEffects {
     pub call: CallId,
     /// Its tool.
     pub tool: Text,
-    /// What running it twice would do; `None`: the run has no such tool any more.
+    /// Effect of running the call twice; `None`: the run no longer has the tool.
     pub effect: Option<Effect>,
     /// The idempotency key that the tool is given at each try.
     pub key: Text,
     /// The arguments that it ran with, as JSON text.
     pub args: Text,
-    /// What happened, in order.
+    /// Steps, in order.
     pub entries: Vec<EffectEntry>,
 }
 
@@ -33,16 +33,16 @@ pub struct EffectEntry {
     pub seq: u64,
     /// When.
     pub at: Millis,
-    /// What.
+    /// The step.
     pub what: EffectStep,
 }
 
-/// What happened with a call.
+/// A step of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EffectStep {
     /// It was going to run: durable before it did.
     Intent {
-        /// Which try it was, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
     /// A try failed, and another one followed.
@@ -58,7 +58,7 @@ pub enum EffectStep {
 }
 
 impl CallEffects {
-    /// How often it was tried.
+    /// Number of attempts.
     pub fn attempts(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.what, EffectStep::Intent { .. })).count()
     }
@@ -78,7 +78,7 @@ impl CallEffects {
     }
 }
 
-/// How a doubt was settled.
+/// How an unknown outcome was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settlement {
     /// The tool's check: it had happened.
@@ -89,7 +89,7 @@ pub enum Settlement {
     PersonResult,
     /// A person let it run again.
     PersonRunAgain,
-    /// Nobody knows, and the model was told so.
+    /// The outcome stayed unknown; the model was told so.
     Unknown,
     /// The process died again before anybody could say, and it was doubted anew.
     DoubtedAgain,

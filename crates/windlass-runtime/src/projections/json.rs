@@ -62,14 +62,14 @@ pub fn update(update: &Update) -> Vec<Value> {
     vec![value]
 }
 
-/// A run as it stands after it was driven here (`run`).
+/// A run after it was driven here (`run`).
 pub fn run(run: &Run) -> Value {
     let state = run.state();
     let counters = state.counters();
     json!({
         "type": "run",
         "run": run.id(),
-        "status": run.standing().to_string(),
+        "status": run.run_state().to_string(),
         "agent": state.agent(),
         "session": state.session(),
         "text": run.text(),
@@ -84,7 +84,7 @@ pub fn run(run: &Run) -> Value {
     })
 }
 
-/// Where more was used than a limit on tokens or cost allows, in the units that people write.
+/// Limits on tokens or cost that were exceeded, in written units.
 fn overshoots(state: &State) -> Vec<Value> {
     let shown = state.overshoots().map(|(kind, max, used)| {
         let written = |kept: u64| kept as f64 / kind.scale();
@@ -122,12 +122,12 @@ pub fn summary(summary: &RunSummary) -> Value {
     })
 }
 
-/// The state of a listed run in words. A run that should go on and that nobody drives is `interrupted`.
+/// The state of a listed run in words. A running run without a driver is `interrupted`.
 pub fn listed_state(summary: &RunSummary) -> String {
-    if summary.standing == RunState::Running && summary.holder.is_none() {
+    if summary.run_state == RunState::Running && summary.holder.is_none() {
         "interrupted".to_owned()
     } else {
-        summary.standing.to_string()
+        summary.run_state.to_string()
     }
 }
 
@@ -254,9 +254,9 @@ pub fn imported(imported: &Imported) -> Value {
         "run": state.run(),
         "events": state.version(),
         "written": imported.written,
-        "status": match state.standing() {
+        "status": match state.run_state() {
             RunState::Running => "interrupted".to_owned(),
-            standing @ (RunState::Suspended | RunState::Ended(_)) => standing.to_string(),
+            run_state @ (RunState::Suspended | RunState::Ended(_)) => run_state.to_string(),
         },
         "unlike": imported.unlike,
     })

@@ -1,4 +1,4 @@
-//! What others see of a log: JSON forms, listings, sessions, effects, replays and comparisons.
+//! Projections of a log: JSON forms, listings, sessions, effects, replays and comparisons.
 //!
 //! A projection only reads. The command line prints them with `--json`, and servers send them; each one is a function of
 //! the log, so the same run looks the same everywhere.

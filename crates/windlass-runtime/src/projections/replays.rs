@@ -1,4 +1,4 @@
-//! Replay: a run's log is decided on once more, append by append, and nothing else happens.
+//! Replay: decides on a run's log again, append by append, without side effects.
 
 use windlass_core::run::Difference;
 use windlass_core::{Event, Fact, RunId, State, replay};
@@ -10,12 +10,12 @@ use crate::forks::first_input;
 use crate::load::state_before;
 use crate::pages::RunPages;
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
-    /// How many appends were decided on again, and gave the same events.
+    /// Number of replayed appends that gave the same events.
     pub appends: u64,
-    /// How many events these have.
+    /// Number of their events.
     pub events: u64,
     /// The first event that differs, if one does.
     pub difference: Option<Box<Difference>>,

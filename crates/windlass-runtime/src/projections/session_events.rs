@@ -191,7 +191,7 @@ fn error(outcome: &CallOutcome) -> String {
     }
 }
 
-/// FNV-1a: the same event has the same id whenever somebody looks.
+/// FNV-1a: gives an event the same id every time.
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

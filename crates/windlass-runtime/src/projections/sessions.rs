@@ -1,8 +1,8 @@
 //! The sessions of a log, and which of them the bounded memory of KAOS would still hold.
 //!
-//! The bounds are those of a *view*: `memory.max_sessions` decides what a listing shows, and never takes anything out of the
-//! log. A session beyond the bound is whole in the log, goes on when somebody names it, and comes back with its next run.
-//! Only pruning takes runs out, and never a run that another one is based on.
+//! The bounds are those of a *view*: `memory.max_sessions` limits a listing and never removes anything from the log. A session
+//! beyond the bound stays complete in the log, can be continued by its id, and reappears with its next run. Only pruning
+//! removes runs, and never a run that another one is based on.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! What a template may say: looked at before it is compiled, because the compiler already works constants out.
+//! Checks of a template before it is compiled, because the compiler already evaluates constants.
 
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token, parse, tokenize};
@@ -16,7 +16,7 @@ const MAX_LINE_BYTES: usize = 65_000;
 /// The most `elif`s of a template: each is nested in the one before.
 const MAX_ELIFS: usize = 100;
 
-/// What is wrong with a template, and in which line.
+/// An error in a template, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) line: usize,
@@ -56,7 +56,7 @@ pub(super) fn check_in_steps(text: &str, steps: &Steps) -> Result<(), Fault> {
     Walk(steps).statement(&template)
 }
 
-/// How long lines with tags are: the reader counts columns in 16 bits, and one more for an error.
+/// Checks the length of lines with tags: the reader counts columns in 16 bits, and one more for an error.
 fn lines(text: &str, steps: &Steps) -> Result<(), Fault> {
     steps.add(text.len());
     let begins = |line: &str| ["{{", "{%", "{#"].iter().any(|begin| line.contains(begin));
@@ -69,7 +69,7 @@ fn lines(text: &str, steps: &Steps) -> Result<(), Fault> {
     }
 }
 
-/// How long tags are.
+/// Checks the length of tags.
 fn tags(text: &str, steps: &Steps) -> Result<(), Fault> {
     steps.add(text.len());
     let (mut tokens, mut elifs, mut begins) = (0, 0, false);
@@ -114,7 +114,7 @@ impl Walk<'_> {
 
     fn statement(self, one: &Stmt<'_>) -> Result<(), Fault> {
         self.0.add(1);
-        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions know no {what}")));
+        let unknown = |span, what: &str| Err(Fault::at(span, format!("instructions do not support {what}")));
         match one {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitRaw(_) => Ok(()),
@@ -184,7 +184,8 @@ impl Walk<'_> {
                     || matches!(&call.expr, Expr::GetAttr(of)
                         if of_loop(&of.expr) && ["cycle", "changed"].contains(&of.name));
                 if !known {
-                    let reason = "instructions know no function but `range`, `loop.cycle` and `loop.changed`";
+                    let reason =
+                        "instructions support only the functions `range`, `loop.cycle` and `loop.changed`";
                     return Err(Fault::at(call.span(), reason));
                 }
                 each_by_itself(&call.args)?;
@@ -227,23 +228,24 @@ impl Walk<'_> {
     }
 }
 
-/// What is handed over as a whole list may be of any length.
+/// Refuses `*` and `**` arguments: a list passed as a whole may have any length.
 fn each_by_itself(args: &[CallArg<'_>]) -> Result<(), Fault> {
     let whole = args.iter().find_map(|arg| match arg {
         CallArg::PosSplat(value) | CallArg::KwargSplat(value) => Some(value),
         CallArg::Pos(_) | CallArg::Kwarg(..) => None,
     });
-    let reason = "instructions know no `*` and `**` before arguments";
+    let reason = "instructions do not support `*` and `**` before arguments";
     whole.map_or(Ok(()), |value| Err(Fault::at(value.span(), reason)))
 }
 
 fn operation(operation: &BinOp<'_>, span: Span) -> Result<(), Fault> {
     let number = |side: &Expr<'_>| matches!(side, Expr::Const(value) if value.value.is_number());
     match operation.op {
-        BinOpKind::Concat => {
-            Err(Fault::at(span, "instructions know no `~`: write one value after the other, {{ a }}{{ b }}"))
-        }
-        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions know no `*` and `**`")),
+        BinOpKind::Concat => Err(Fault::at(
+            span,
+            "instructions do not support `~`: write one value after the other, {{ a }}{{ b }}",
+        )),
+        BinOpKind::Mul | BinOpKind::Pow => Err(Fault::at(span, "instructions do not support `*` and `**`")),
         BinOpKind::Add if !number(&operation.left) && !number(&operation.right) => Err(Fault::at(
             span,
             "`+` takes a number on one side, as in {{ loop.index + 1 }}: write one value after the other, {{ a }}{{ b }}",

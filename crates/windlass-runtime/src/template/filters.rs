@@ -24,12 +24,12 @@ const TAKE_LETTERS: [&str; 14] = [
 ];
 /// The filters that compare each item with several others.
 const SORT: [&str; 4] = ["dictsort", "groupby", "sort", "unique"];
-/// How often they are charged for what they compare.
+/// Cost factor for comparisons.
 const COMPARISONS: usize = 4;
 /// The largest number that says how wide or how often.
 const MAX_COUNT: i64 = 10_000;
 
-/// What a filter makes beyond what it reads.
+/// Growth of a filter's output beyond its input.
 fn growth(name: &str, args: &[Value]) -> Result<u64, Error> {
     let text = |at: usize| args.get(at).and_then(Value::as_str).unwrap_or_default();
     let first = text(0);

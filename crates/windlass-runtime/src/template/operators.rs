@@ -60,7 +60,7 @@ pub(super) fn compile(text: &str) -> Result<Instructions<'_>, Error> {
 }
 
 fn uncounted(line: usize) -> Error {
-    Error::new(ErrorKind::SyntaxError, format!("instructions do not know this (line {line})"))
+    Error::new(ErrorKind::SyntaxError, format!("this is not supported in instructions (line {line})"))
 }
 
 /// An instruction with what charges for it. `None`: its work cannot be counted.
@@ -157,7 +157,7 @@ fn charging(
     });
 }
 
-/// What the items of a list weigh without what they hold.
+/// Weight of a list's items without their content.
 fn items(value: &Value) -> u64 {
     if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
         value.len().unwrap_or_default() as u64 * VALUE

@@ -1,4 +1,4 @@
-//! What a rendering may do: a budget of bytes and values that filters and operators are charged to, and one for the text.
+//! Budgets of a rendering: one of bytes and values for filters and operators, and one for the text.
 
 use std::fmt::{self, Write};
 
@@ -7,12 +7,12 @@ use minijinja::{Error, ErrorKind, Output, State, Value};
 
 /// The bytes and values that the filters and operators of one rendering may read and make.
 pub(super) const MAX_WORK: u64 = 32 * 1024 * 1024;
-/// What a value weighs beside its text.
+/// Weight of a value beside its text.
 pub(super) const VALUE: u64 = 16;
-/// How deep values may nest.
+/// Maximum nesting depth of values.
 const MAX_DEPTH: usize = 64;
 
-/// What this rendering has done.
+/// Work done by this rendering.
 #[derive(Default)]
 struct Done {
     work: u64,

@@ -1,4 +1,4 @@
-//! How serde walks through the tree: the items of lists, the entries of maps, the variants of enums.
+//! Serde access to the tree: items of lists, entries of maps, variants of enums.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{

@@ -22,7 +22,7 @@ pub(super) const SECRET: &str = "windlass:secret";
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it begins.
+    /// Position of its start.
     pub place: Place,
     /// Its dotted path.
     pub path: String,
@@ -90,7 +90,7 @@ fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(parts: &mut A) -> Result<T,
     parts.next_element()?.ok_or_else(|| A::Error::custom("the value is missing"))
 }
 
-/// What kind of value stands in the document.
+/// Kind of a value in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing.
@@ -111,7 +111,7 @@ const KINDS: [Kind; 6] = [Kind::Nothing, Kind::Flag, Kind::Number, Kind::Text, K
 
 /// A type that is read in another way from each kind of value.
 pub trait OfKind: Sized {
-    /// What errors say is expected.
+    /// The expected form, for errors.
     const EXPECTED: &'static str;
 
     /// Reads it from a value of that kind; `None`: no such value fits.

@@ -1,8 +1,7 @@
 //! From the tree to types: a serde deserializer whose every error points at its place.
 //!
-//! A type that needs to know where it stands wraps its parts in [`At`]. One that is written in several ways asks for the
-//! [`Kind`] of what is there ([`OfKind`](super::OfKind)). Maps are closed: types deny unknown fields, and whatever a map holds beyond
-//! what was taken is refused.
+//! A type that needs positions wraps its parts in [`At`]. A type with several notations asks for the value's [`Kind`]
+//! ([`OfKind`](super::OfKind)). Maps are closed: types deny unknown fields, so a key that no field takes is refused.
 
 use std::fmt::Display;
 
@@ -26,7 +25,7 @@ impl Field<'_> {
         self.decode_with(std::marker::PhantomData)
     }
 
-    /// The same for a type that is read with something else at hand.
+    /// The same for a type whose decoding needs context.
     ///
     /// # Errors
     /// As there.
@@ -36,7 +35,7 @@ impl Field<'_> {
     }
 }
 
-/// Where a value stands. Written out only where it is asked for: paths of deep values would be long.
+/// Path of a value. Rendered only on demand, because paths of deep values are long.
 pub(super) enum Path<'p> {
     Root(&'p str),
     Key(&'p Path<'p>, &'p str),
@@ -53,7 +52,7 @@ impl Path<'_> {
     }
 }
 
-/// What is wrong, before and after it is known where.
+/// An error, before and after its position is known.
 #[derive(Debug)]
 pub(super) enum Fault {
     Wrong { expected: String },
@@ -164,7 +163,7 @@ impl Fault {
     }
 }
 
-/// What serde's own readers say they expect, as people say it.
+/// Translates serde's wording of an expected form.
 fn in_words(expected: &str) -> &str {
     match expected {
         "a string" | "a borrowed string" | "string" => "a text",
@@ -191,7 +190,7 @@ impl<'n, 'p> Reader<'n, 'p> {
         Self { node, path, secret: false }
     }
 
-    /// What is wrong with the value points at it, unless it points further inside.
+    /// Gives an error the value's position, unless it already has a deeper one.
     pub(super) fn placed<T>(self, read: impl FnOnce(Self) -> Result<T, Fault>) -> Result<T, Fault> {
         let (node, path, secret) = (self.node, self.path, self.secret);
         let found = || if secret { node.kind().to_owned() } else { node.describe() };

@@ -1,4 +1,4 @@
-//! What can be wrong with a document, and where.
+//! Errors in a document, with positions.
 
 use std::fmt;
 
@@ -18,27 +18,27 @@ pub struct YamlError {
     pub column: usize,
     /// The dotted path of the value at fault (`loop.limits.model_calls`); empty: the whole document.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Box<Problem>,
 }
 
-/// What is wrong.
+/// The problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
     /// The text is no YAML.
     Syntax {
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
     /// A bound is exceeded.
     TooLarge {
-        /// What there is too much of, with its bound.
+        /// The exceeded quantity and its bound.
         what: String,
     },
     /// A part of YAML that these files do not use (tags, several documents, keys that are no text, infinite numbers).
     Unsupported {
-        /// Which.
+        /// The key or value.
         what: String,
     },
     /// A key stands twice in one map.
@@ -52,9 +52,9 @@ pub enum Problem {
     WrongValue {
         /// The value's path, for the message.
         path: String,
-        /// What is expected.
+        /// The expected form.
         expected: String,
-        /// What was found.
+        /// The value found.
         found: String,
     },
     /// A key that must be there is not.
@@ -79,9 +79,9 @@ pub enum Problem {
     Other {
         /// A stable code for it, such as `clash`.
         code: &'static str,
-        /// What.
+        /// The message.
         message: String,
-        /// What to do about it.
+        /// Advice for the author.
         help: Option<String>,
     },
 }
@@ -114,7 +114,7 @@ impl YamlError {
         self
     }
 
-    /// Where it is.
+    /// Position of the error.
     pub fn place(&self) -> Place {
         Place { line: self.line, column: self.column }
     }
@@ -133,17 +133,17 @@ impl YamlError {
         }
     }
 
-    /// What to do about it.
+    /// Advice for the author.
     pub fn help(&self) -> Option<String> {
         match &*self.problem {
             Problem::Syntax { message } if message.contains("tab") => {
                 Some("YAML is indented with spaces, never with tabs".to_owned())
             }
             Problem::UnknownKey { nearest, known, .. } if nearest.is_empty() && !known.is_empty() => {
-                Some(format!("the keys here are {}", known.join(", ")))
+                Some(format!("the known keys are {}", known.join(", ")))
             }
             Problem::DuplicateKey { first_line, .. } => {
-                Some(format!("keep one of the two; the first is in line {first_line}"))
+                Some(format!("remove one of the two; the first is in line {first_line}"))
             }
             Problem::Other { help, .. } => help.clone(),
             Problem::Syntax { .. }
@@ -155,12 +155,12 @@ impl YamlError {
         }
     }
 
-    /// What was expected, where that can be said.
+    /// The expected form, if known.
     pub fn expected(&self) -> Option<&str> {
         if let Problem::WrongValue { expected, .. } = &*self.problem { Some(expected) } else { None }
     }
 
-    /// What was found instead, where that can be said.
+    /// The value found instead, if known.
     pub fn found(&self) -> Option<&str> {
         if let Problem::WrongValue { found, .. } = &*self.problem { Some(found) } else { None }
     }
@@ -169,11 +169,11 @@ impl YamlError {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax { message } => write!(f, "This is no YAML: {message}"),
+            Self::Syntax { message } => write!(f, "Invalid YAML: {message}"),
             Self::TooLarge { what } => write!(f, "Too large: {what}"),
             Self::Unsupported { what } => write!(f, "{what}"),
             Self::DuplicateKey { key, first_line } => {
-                write!(f, "Key `{key}` stands here twice, first in line {first_line}")
+                write!(f, "Duplicate key `{key}`, first used in line {first_line}")
             }
             Self::WrongValue { path, expected, found } if path.is_empty() => {
                 write!(f, "The document is {found}, expected {expected}")

@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
 /// No YAML, something that JSON cannot hold, or a bound exceeded.
 pub fn parse_with_faults(text: &str) -> Result<(Node, Vec<YamlError>), YamlError> {
     if text.len() > MAX_BYTES {
-        let what = format!("{} bytes, at most {MAX_BYTES} are read", text.len());
+        let what = format!("{} bytes, the maximum is {MAX_BYTES}", text.len());
         return Err(YamlError::new(Place { line: 1, column: 1 }, "", Problem::TooLarge { what }));
     }
     load(text, &Steps::default())
@@ -55,7 +55,7 @@ pub(super) fn load(text: &str, steps: &Steps) -> Result<(Node, Vec<YamlError>), 
     Ok((root, loader.faults))
 }
 
-/// What a subtree weighs.
+/// Weight of a subtree.
 #[derive(Clone, Copy, Default)]
 struct Weight {
     nodes: usize,
@@ -211,7 +211,7 @@ impl<'s> Loader<'s> {
             return Err(unsupported(place, "A key must be a text, not an alias"));
         }
         let Some((node, weight)) = self.anchors.get(&anchor) else {
-            return Err(unsupported(place, "An alias cannot stand inside what it names"));
+            return Err(unsupported(place, "An alias cannot refer to a value that contains it"));
         };
         let (node, weight) = (node.clone(), *weight);
         if self.open.len() + depth(&node) > MAX_DEPTH {
@@ -297,19 +297,19 @@ fn typed(scalar: Scalar<'_>) -> Result<NodeValue, &'static str> {
             if let value @ (NodeValue::Null | NodeValue::Bool(_)) = resolve(&text)? {
                 Ok(value)
             } else {
-                Err("The value does not fit its tag")
+                Err("The value does not match its tag")
             }
         }
-        Some("int") => int(&text).ok_or("The value does not fit its tag"),
-        Some("float") => float(&text)?.map(NodeValue::Float).ok_or("The value does not fit its tag"),
+        Some("int") => int(&text).ok_or("The value does not match its tag"),
+        Some("float") => float(&text)?.map(NodeValue::Float).ok_or("The value does not match its tag"),
         _ if tag.original() == "!" => Ok(NodeValue::String(text.into_owned())),
-        _ => Err("Tags are not used here"),
+        _ => Err("Tags are not supported"),
     }
 }
 
 fn collection_tag(tag: Option<&Tag>, own: &str, place: Place) -> Result<(), YamlError> {
     match tag {
-        Some(tag) if tag.core_suffix() != Some(own) => Err(unsupported(place, "Tags are not used here")),
+        Some(tag) if tag.core_suffix() != Some(own) => Err(unsupported(place, "Tags are not supported")),
         _ => Ok(()),
     }
 }

@@ -1,10 +1,9 @@
 //! YAML with positions: agent files, scripted conversations and settings are read with this.
 //!
-//! A document becomes a tree of [`Node`]s, each with its line and column; decoders take it apart with [`Field`] and
-//! [`MapReader`], and whatever does not fit is a [`YamlError`] that points at its place. The core schema of YAML 1.2.2
-//! (10.3) holds: `on`, `off`, `yes` and `no` are texts. What JSON cannot hold (`.inf`, maps with other keys than texts,
-//! tags of one's own) is refused, as are repeated keys. Everything is bounded: see [`MAX_BYTES`], [`MAX_NODES`],
-//! [`MAX_DEPTH`] and [`MAX_TEXT_BYTES`].
+//! A document becomes a tree of [`Node`]s, each with its line and column. Decoders read it with [`Field`] and [`MapReader`]; an
+//! invalid value gives a [`YamlError`] with its position. Scalars follow the core schema of YAML 1.2.2 (10.3): `on`, `off`,
+//! `yes` and `no` are texts. Values that JSON cannot hold (`.inf`, maps with non-text keys, custom tags) and repeated keys are
+//! refused. Everything is bounded: see [`MAX_BYTES`], [`MAX_NODES`], [`MAX_DEPTH`] and [`MAX_TEXT_BYTES`].
 
 mod access;
 mod at;

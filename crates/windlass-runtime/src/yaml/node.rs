@@ -36,7 +36,7 @@ pub struct Node {
     pub literal: bool,
 }
 
-/// What a node can be.
+/// Value of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeValue {
     /// Nothing: `null`, `~` or an empty place.
@@ -56,7 +56,7 @@ pub enum NodeValue {
 }
 
 impl Key {
-    /// Where it stands.
+    /// Position of the node.
     pub fn place(&self) -> Place {
         Place { line: self.line, column: self.column }
     }
@@ -88,7 +88,7 @@ impl Node {
         Self::new(value, Place::default())
     }
 
-    /// Where it begins.
+    /// Position of its start.
     pub fn place(&self) -> Place {
         Place { line: self.line, column: self.column }
     }
@@ -188,7 +188,7 @@ impl Node {
         }
     }
 
-    /// What it is, for messages: small values in full, large ones by their kind.
+    /// Description for messages: small values in full, large ones by their kind.
     pub fn describe(&self) -> String {
         const SHOWN_CHARS: usize = 40;
         match &self.value {
@@ -206,7 +206,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, without the value: for places that may hold secrets.
+    /// Kind of the value, without the value: for settings that may hold secrets.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             NodeValue::Null => "nothing",

@@ -43,7 +43,7 @@ impl<'n> Field<'n> {
     /// The text, which must not be empty.
     pub fn filled_text(&self) -> Result<&'n str, YamlError> {
         self.text().and_then(|text| {
-            if text.trim().is_empty() { Err(self.wrong("a text that is not empty")) } else { Ok(text) }
+            if text.trim().is_empty() { Err(self.wrong("a non-empty text")) } else { Ok(text) }
         })
     }
 
@@ -218,7 +218,7 @@ impl<'n> MapReader<'n> {
         &self.path
     }
 
-    /// Where the map begins.
+    /// Position of the map.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -238,7 +238,7 @@ impl<'n> MapReader<'n> {
         self.optional(key).ok_or_else(|| self.missing(key))
     }
 
-    /// What `read` makes of the key's value, if the key is there.
+    /// Reads the key's value with `read`, if the key is present.
     pub fn maybe<T>(
         &mut self,
         key: &str,
@@ -247,7 +247,7 @@ impl<'n> MapReader<'n> {
         self.optional(key).map(read).transpose()
     }
 
-    /// What `read` makes of the key's value, or a default.
+    /// Reads the key's value with `read`, or returns a default.
     pub fn or<T>(
         &mut self,
         key: &str,
@@ -273,7 +273,7 @@ impl<'n> MapReader<'n> {
         entries.iter().map(|(key, _)| key)
     }
 
-    /// Refuses the first key that nobody took: all keys that were asked for are the known ones.
+    /// Refuses the first unread key; the keys that were asked for are the known ones.
     pub fn finish(self) -> Result<(), YamlError> {
         let unknown = self.entries.iter().find(|(key, _)| !self.known.contains(&key.name));
         let Some((key, _)) = unknown else { return Ok(()) };

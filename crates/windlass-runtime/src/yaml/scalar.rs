@@ -2,7 +2,7 @@
 
 use super::node::NodeValue;
 
-/// What a plain scalar means. `Err` names a number that JSON cannot hold.
+/// Resolves a plain scalar. `Err` names a number that JSON cannot hold.
 pub(super) fn resolve(text: &str) -> Result<NodeValue, &'static str> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => NodeValue::Null,
@@ -40,8 +40,8 @@ pub(super) fn int(text: &str) -> Option<NodeValue> {
 pub(super) fn float(text: &str) -> Result<Option<f64>, &'static str> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     match unsigned {
-        ".inf" | ".Inf" | ".INF" => return Err("An infinite number cannot be used"),
-        ".nan" | ".NaN" | ".NAN" if unsigned.len() == text.len() => return Err("`.nan` cannot be used"),
+        ".inf" | ".Inf" | ".INF" => return Err("Infinite numbers are not supported"),
+        ".nan" | ".NaN" | ".NAN" if unsigned.len() == text.len() => return Err("`.nan` is not supported"),
         _ => {}
     }
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
@@ -59,7 +59,7 @@ pub(super) fn float(text: &str) -> Result<Option<f64>, &'static str> {
     }
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(Some(number)),
-        Ok(_) => Err("A number beyond the range of a double cannot be used"),
+        Ok(_) => Err("The number exceeds the range of a double"),
         Err(_) => Ok(None),
     }
 }

@@ -89,7 +89,7 @@ fn a34_branches_nest_no_deeper_than_their_bound() {
     assert!(root(15).is_ok());
     let refused = root(16).unwrap_err();
     assert_eq!(refused.code(), "agent.branch_depth");
-    insta::assert_snapshot!(refused.to_string(), @"more than 16 branches stand one under another below agent `tested`");
+    insta::assert_snapshot!(refused.to_string(), @"the branches of agent `tested` are nested more than 16 levels deep");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a34_names_that_clash_are_refused() {
     insta::assert_snapshot!(windlass_runtime::in_full(&parent), @"agent `one` cannot be built: the name `call_parent_tool` of a tool from code is reserved by Windlass");
     let twice =
         plain().branch(Agent::builder("one")).known_branch(Agent::builder("one")).build().unwrap_err();
-    insta::assert_snapshot!(windlass_runtime::in_full(&twice), @"agent `tested` has two tools named `one`: one of branches, one of branches");
+    insta::assert_snapshot!(windlass_runtime::in_full(&twice), @"agent `tested` has two tools named `one`: one from branches, one from branches");
 }
 
 /// An agent whose hook asks for a branch that no model knows, and goes on with what it says.

@@ -109,7 +109,7 @@ fn e40_parallel_sub_agents_stay_within_one_limit_wherever_the_process_dies() {
                 false
             });
             let run = run.unwrap();
-            assert!(matches!(run.standing(), RunState::Ended(_)), "{at}");
+            assert!(matches!(run.run_state(), RunState::Ended(_)), "{at}");
             assert_sound(&ground, &run);
             assert_within(&ground, id, &at);
         }

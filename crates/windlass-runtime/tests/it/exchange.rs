@@ -142,5 +142,5 @@ fn an_export_of_a_run_that_goes_on_ends_at_its_beginning() {
     let there = MemoryLog::new();
     let runs = imported(&ground, &there, &lines).unwrap();
     assert_eq!(runs[0].state.version(), before);
-    assert_eq!(runs[0].state.standing(), run.standing());
+    assert_eq!(runs[0].state.run_state(), run.run_state());
 }

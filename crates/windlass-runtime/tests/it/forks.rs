@@ -192,7 +192,7 @@ fn e24_a_fork_inherits_no_approval_and_an_approved_call_that_ran_is_not_run_agai
     // Nobody is at hand: the fork waits.
     let fork = ground.wait(agent.fork(run, options(decided), DriveOptions::default())).unwrap();
     let waiting = ground.drive(fork.prepared, |_| false).unwrap();
-    assert_eq!(waiting.standing(), windlass_core::RunState::Suspended);
+    assert_eq!(waiting.run_state(), windlass_core::RunState::Suspended);
     assert_eq!(waiting.questions().len(), 1, "it is asked anew");
     let resumed =
         ground.wait(agent.resume(waiting.id()).options(scenario.options(&ground)).prepare()).unwrap();

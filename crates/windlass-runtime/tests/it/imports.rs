@@ -205,7 +205,7 @@ fn e24_a_task_that_an_import_claims_to_have_handed_over_leads_into_no_run_of_our
     assert_eq!(end.status(), Some(Status::Answered), "its model was told why");
     let told = end
         .messages()
-        .any(|message| message.content().is_some_and(|text| text.text().contains("does no task")));
+        .any(|message| message.content().is_some_and(|text| text.text().contains("is not a child of")));
     assert!(told, "{:?}", end.messages().collect::<Vec<_>>());
 }
 

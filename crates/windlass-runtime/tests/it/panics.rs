@@ -110,7 +110,7 @@ fn a_panic_of_one_model_is_made_good_by_the_next() {
 #[test]
 fn a_stream_that_ends_before_anything_came_is_no_answer_but_tried_again() {
     let (ground, run, error) = failed(|_, _| Box::pin(stream::empty()));
-    assert!(error.contains("ended before anything came"), "{error}");
+    assert!(error.contains("ended without any data"), "{error}");
     let tries = ground.kinds(run.id()).iter().filter(|kind| **kind == "TurnFailed").count();
     assert_eq!(tries, 4, "one try and three more");
     assert_eq!(run.usage().total(), 0);

@@ -123,7 +123,7 @@ fn e19_e41_a_sub_agent_of_a_cancelled_run_ends_and_is_counted_wherever_the_proce
             });
             let run = run.unwrap();
             let at = format!("cancelled after {cancel} polls, dropped {more} later");
-            assert!(matches!(run.standing(), RunState::Ended(_)), "{at}");
+            assert!(matches!(run.run_state(), RunState::Ended(_)), "{at}");
             assert_sound(&ground, &run);
             assert_all_ended(&ground, root, &at);
         }
@@ -139,7 +139,7 @@ fn e19_e41_a_sub_agent_that_waits_for_a_person_ends_with_the_run_that_is_cancell
     let ground = Ground::new();
     let agent = family_that_asks(&ground).build().unwrap();
     let run = ground.wait(agent.run("Go.")).unwrap();
-    assert_eq!(run.standing(), RunState::Suspended);
+    assert_eq!(run.run_state(), RunState::Suspended);
     assert_eq!(below(&ground, run.id()).len(), 2);
     ground.wait(agent.post(run.id(), InputKind::Cancel { reason: None })).unwrap();
     let prepared = ground.wait(agent.resume(run.id()).options(options()).prepare()).unwrap();

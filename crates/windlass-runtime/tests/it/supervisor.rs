@@ -19,7 +19,7 @@ type Told = RefCell<Vec<(RunId, String)>>;
 
 fn in_words(outcome: &Outcome<Error>) -> String {
     match outcome {
-        Outcome::Driven(run) => format!("driven: {:?}", run.standing()),
+        Outcome::Driven(run) => format!("driven: {:?}", run.run_state()),
         Outcome::Held { holder } => format!("held by {holder}"),
         Outcome::Child { .. } => "child".to_owned(),
         Outcome::GivenUp(lost) => format!("given up after {}", lost.attempts),
@@ -92,7 +92,7 @@ fn e25_what_is_due_is_resumed_and_the_rest_is_reported_once() {
     ground.wait(ground.memory.release(held, &fence)).unwrap();
     let driven = format!("driven: {:?}", RunState::Ended(Status::Answered));
     assert_eq!(pass(&ground, &mut supervisor), [(held, driven)]);
-    assert_eq!(ground.state(idle).standing(), RunState::Suspended, "nobody answered it");
+    assert_eq!(ground.state(idle).run_state(), RunState::Suspended, "nobody answered it");
 }
 
 #[test]

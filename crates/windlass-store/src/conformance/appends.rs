@@ -10,7 +10,7 @@ use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
 use crate::{Append, RunFilter, Store};
 
-/// What was appended is read back, equal to the last byte.
+/// Appended events are read back byte for byte.
 pub async fn events_come_back_as_they_were_written(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("an append", log.append(append(run, 1, said(2, 3))).await)?;

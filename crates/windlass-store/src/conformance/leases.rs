@@ -10,7 +10,7 @@ use super::{Verdict, holds, refused, same, works};
 use crate::error::StoreError;
 use crate::{Append, RunFilter, Store, Wake};
 
-/// The first append takes the lease with the fence's epoch, and nobody else gets it.
+/// The first append acquires the lease with the fence's epoch, exclusively.
 pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     same("the holder", &works("a summary", log.summary(run).await)?.holder, &Some(holder("maker")))?;
@@ -22,7 +22,7 @@ pub async fn a_new_run_is_leased_to_its_maker(log: Arc<dyn Store>) -> Verdict {
     works("the maker's append", log.append(append(run, 1, said(2, 1))).await)
 }
 
-/// A released run can be leased by somebody else, each time with a higher epoch.
+/// A released run can be leased again, each time with a higher epoch.
 pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
@@ -43,19 +43,19 @@ pub async fn a_lease_passes_on_with_a_higher_epoch(log: Arc<dyn Store>) -> Verdi
     Ok(())
 }
 
-/// A parked run is listed as suspended until it goes on; one that somebody else holds cannot be parked.
+/// A parked run is listed as suspended until it continues; a run of another holder cannot be parked.
 pub async fn a_parked_run_is_listed_as_suspended(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a pause", log.park(run, &fence("maker", 1), None).await)?;
     let paused = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Suspended, None);
-    same("standing and holder of a parked run", &(paused.standing, paused.holder), &expected)?;
+    same("run state and holder of a parked run", &(paused.run_state, paused.holder), &expected)?;
     let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
     works("going on", log.append(Append { fence, ..append(run, 1, said(2, 1)) }).await)?;
     works("a late pause", log.park(run, &super::sample::fence("maker", 1), None).await)?;
     let going_on = works("a summary", log.summary(run).await)?;
     let expected = (RunState::Running, Some(holder("other")));
-    same("standing and holder after a late pause", &(going_on.standing, going_on.holder), &expected)
+    same("run state and holder after a late pause", &(going_on.run_state, going_on.holder), &expected)
 }
 
 /// A suspended run is due when its timer is, or when something lies in its inbox; one that is on always is, one that has
@@ -82,8 +82,8 @@ pub async fn due_runs_are_listed(log: Arc<dyn Store>) -> Verdict {
     same("both", &due(9_000).await?, &vec![waiting, timed])
 }
 
-/// A timer that was set at a later time than now is due: the clock was set back since, and nobody can say how long the wait has
-/// lasted. A difference of a second is none.
+/// A timer set at a later time than now is due: the clock was set back since, so the elapsed wait is unknown. A difference of a
+/// second is tolerated.
 pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let due = async |now: u64| {
@@ -97,7 +97,7 @@ pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> 
     same("a little before it was set", &due(from - CLOCK_JUMP_MS).await?, &false)?;
     same("an hour before it was set", &due(from - hour).await?, &true)?;
     same("at the timer", &due(at).await?, &true)?;
-    // Whoever takes it up sets the timer anew, by the clock as it is.
+    // The next holder sets the timer anew, by the current clock.
     let fence = works("a lease", log.acquire(run, &holder("other")).await)?;
     let (from, at) = (from - hour, at - hour);
     works("a pause", log.park(run, &fence, Some(Wake { from, at })).await)?;
@@ -105,7 +105,7 @@ pub async fn a_clock_that_is_set_back_stretches_no_wait(log: Arc<dyn Store>) -> 
     same("at the new timer", &due(at).await?, &true)
 }
 
-/// Who lost the lease can neither append, even at the right version, nor release it.
+/// A holder that lost its lease can neither append, even at the right version, nor release it.
 pub async fn a_lost_lease_cannot_write_or_release(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     works("a release", log.release(run, &fence("maker", 1)).await)?;
@@ -120,7 +120,7 @@ pub async fn a_lost_lease_cannot_write_or_release(log: Arc<dyn Store>) -> Verdic
     works("the new holder's append", log.append(Append { fence: new, ..append(run, 1, said(2, 1)) }).await)
 }
 
-/// A lease is renewed as long as it stands, and neither after it was given up nor after somebody else took it.
+/// A lease can be renewed while it is valid, but not after its release or a take-over.
 pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
     let first = fence("maker", 1);
@@ -140,22 +140,22 @@ pub async fn a_lease_is_renewed_while_it_stands(log: Arc<dyn Store>) -> Verdict 
 /// Appends that end or suspend a run give up its lease in the same step.
 pub async fn ends_and_pauses_give_up_the_lease(log: Arc<dyn Store>) -> Verdict {
     let run = begin(&*log, 1).await?;
-    let pause = Append { standing: RunState::Suspended, ..append(run, 1, said(2, 1)) };
+    let pause = Append { run_state: RunState::Suspended, ..append(run, 1, said(2, 1)) };
     works("a pause", log.append(pause).await)?;
     let paused = works("a summary", log.summary(run).await)?;
     same(
-        "standing and holder of a paused run",
-        &(paused.standing, paused.holder),
+        "run state and holder of a paused run",
+        &(paused.run_state, paused.holder),
         &(RunState::Suspended, None),
     )?;
     refused("an append after a pause", log.append(append(run, 2, said(3, 1))).await, "store.not_held")?;
     let fence = works("a lease on a paused run", log.acquire(run, &holder("other")).await)?;
     let goes_on = Append { fence: fence.clone(), ..append(run, 2, said(3, 1)) };
     works("going on", log.append(goes_on).await)?;
-    same("the standing", &works("a summary", log.summary(run).await)?.standing, &RunState::Running)?;
-    let standing = RunState::Ended(Status::Cancelled);
-    let end = Append { fence, standing, ..append(run, 3, ended(Status::Cancelled)) };
+    same("the run state", &works("a summary", log.summary(run).await)?.run_state, &RunState::Running)?;
+    let run_state = RunState::Ended(Status::Cancelled);
+    let end = Append { fence, run_state, ..append(run, 3, ended(Status::Cancelled)) };
     works("an end", log.append(end).await)?;
     let over = works("a summary", log.summary(run).await)?;
-    same("standing and holder of an ended run", &(over.standing, over.holder), &(standing, None))
+    same("run state and holder of an ended run", &(over.run_state, over.holder), &(run_state, None))
 }

@@ -10,7 +10,7 @@ use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_s
 use super::{Verdict, holds, same, works};
 use crate::{Append, RunFilter, Store};
 
-/// A summary tells agent, session, parent, standing, version, times, title and holder.
+/// A summary tells agent, session, parent, run state, version, times, title and holder.
 pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
     let long = "\u{1f9ed}".repeat(80);
     let first = RunStarted { parent: Some(id(7)), ..in_session(started(1, &long), "talk") };
@@ -20,7 +20,7 @@ pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
     same("run and agent", &(summary.run, summary.agent.as_ref()), &(run, "librarian"))?;
     same("session", &summary.session, &Some(SessionId::from("talk")))?;
     same("parent", &summary.parent, &Some(id(7)))?;
-    same("standing and version", &(summary.standing, summary.version), &(RunState::Running, 4))?;
+    same("run state and version", &(summary.run_state, summary.version), &(RunState::Running, 4))?;
     same("first and last time", &(summary.started_at, summary.updated_at), &(BEGAN + 1, BEGAN + 4))?;
     same("holder", &summary.holder, &Some(holder("maker")))?;
     let title = summary.title.as_ref();
@@ -62,8 +62,8 @@ pub async fn listings_are_newest_first_and_paged(log: Arc<dyn Store>) -> Verdict
     same("all pages", &all, &ids((1..=120).rev()))
 }
 
-/// The newest run is the one that began last, also where the clock was set back in between: then neither its id nor its time
-/// is the greatest. What happens to a run after its beginning changes no order.
+/// The newest run is the one that began last, even if the clock was set back in between, so that neither its id nor its time is
+/// the greatest. Later events of a run do not change the order.
 pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> Verdict {
     // An hour of clock lies between the second run and the third.
     for number in [3_600_007, 3_600_008, 5, 6, 7] {
@@ -103,8 +103,8 @@ async fn five_runs(log: &dyn Store) -> Verdict {
     end(log, id(2), 1, Status::Answered).await?;
     end(log, id(3), 1, Status::Limit(LimitKind::ModelCalls)).await?;
     end(log, id(4), 1, Status::Failed(FailKind::NoCall)).await?;
-    let standing = RunState::Suspended;
-    works("a pause", log.append(Append { standing, ..append(id(5), 1, ended(Status::Answered)) }).await)
+    let run_state = RunState::Suspended;
+    works("a pause", log.append(Append { run_state, ..append(id(5), 1, ended(Status::Answered)) }).await)
 }
 
 /// Every filter keeps what fits and only that, alone and together.
@@ -135,8 +135,8 @@ pub async fn listings_keep_to_every_filter(log: Arc<dyn Store>) -> Verdict {
     for (name, filter, promised) in cases {
         same(&format!("the listing with {name}"), &listed(&*log, filter).await?, &ids(promised))?;
     }
-    let limit = works("a summary", log.summary(id(3)).await)?.standing;
+    let limit = works("a summary", log.summary(id(3)).await)?.run_state;
     same("a limit's name", &limit, &RunState::Ended(Status::Limit(LimitKind::ModelCalls)))?;
-    let failed = works("a summary", log.summary(id(4)).await)?.standing;
+    let failed = works("a summary", log.summary(id(4)).await)?.run_state;
     same("a failure's kind", &failed, &RunState::Ended(Status::Failed(FailKind::NoCall)))
 }

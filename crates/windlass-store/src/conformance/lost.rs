@@ -23,7 +23,7 @@ impl LostRemovals {
         Arc::new(Self { inner, left: Mutex::default() })
     }
 
-    /// How many posts are listed although an append has used them.
+    /// Number of posts listed although an append has used them.
     pub fn left(&self) -> usize {
         self.lock().len()
     }

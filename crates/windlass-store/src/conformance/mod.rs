@@ -1,4 +1,4 @@
-//! What every [`Store`] promises, as checks that any store can be held to.
+//! The contract of every [`Store`], as checks for any implementation.
 //!
 //! Each promise is a function that takes a fresh, empty log and says what is wrong with it in words. [`all`] checks
 //! every promise and collects what was broken; [`store_conformance!`](crate::store_conformance) makes a `#[test]` of each.
@@ -34,10 +34,10 @@ pub use races::*;
 use crate::Store;
 use crate::error::StoreError;
 
-/// What a check brings: nothing, or what was promised and what was found.
+/// Result of a check: success, or the promise and the finding.
 pub type Verdict = Result<(), String>;
 
-/// How long one promise may take before the log counts as stuck.
+/// Time for one check, after which the log counts as stuck.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Hands the names of all promises to another macro, after its own arguments.

@@ -30,7 +30,7 @@ async fn pruned(pruning: &dyn Pruning, prune: Prune) -> Result<Pruned, String> {
     Ok(pruned)
 }
 
-/// What has ended goes, newest first, with its events; a look changes nothing; what is on stays.
+/// Ended runs are removed, newest first, with their events; a dry run changes nothing; running ones stay.
 pub async fn pruning_takes_out_what_has_ended(log: Arc<dyn Store>) -> Verdict {
     let Some(pruning) = log.pruning() else { return Ok(()) };
     ended_runs(&*log, 1..=3).await?;
@@ -67,7 +67,7 @@ pub async fn pruning_keeps_to_every_condition(log: Arc<dyn Store>) -> Verdict {
     same("what ended before later", &pruned(pruning, late).await?.runs, &vec![id(3), id(1)])
 }
 
-/// A run that somebody holds stays, and so does what a run that stays is based on or was started by.
+/// A run with a holder stays, and so do bases and parents of a kept run.
 pub async fn pruning_keeps_bases_parents_and_held_runs(log: Arc<dyn Store>) -> Verdict {
     let Some(pruning) = log.pruning() else { return Ok(()) };
     ended_runs(&*log, 1..=3).await?;

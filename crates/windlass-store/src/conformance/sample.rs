@@ -70,7 +70,7 @@ pub(super) fn steer(text: &str) -> InputKind {
     InputKind::Steer { text: text.into() }
 }
 
-/// Begins a run with one event, held by `maker` with epoch 1.
+/// Starts a run with one event, held by `maker` with epoch 1.
 pub(super) async fn begin(log: &dyn Store, number: u32) -> Result<RunId, String> {
     begin_as(log, number, started(number, "hello")).await
 }
@@ -85,12 +85,20 @@ pub(super) async fn begin_as(log: &dyn Store, number: u32, started: RunStarted) 
 /// An append of a running run by `maker` with epoch 1.
 pub(super) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
     let cause = cause(expected + 1);
-    Append { run, expected, events, cause, fence: fence("maker", 1), uses: None, standing: RunState::Running }
+    Append {
+        run,
+        expected,
+        events,
+        cause,
+        fence: fence("maker", 1),
+        uses: None,
+        run_state: RunState::Running,
+    }
 }
 
 /// Ends a run that has so many events.
 pub(super) async fn end(log: &dyn Store, run: RunId, expected: u64, status: Status) -> Result<(), String> {
-    let append = Append { standing: RunState::Ended(status), ..append(run, expected, ended(status)) };
+    let append = Append { run_state: RunState::Ended(status), ..append(run, expected, ended(status)) };
     works("ending a run", log.append(append).await)
 }
 

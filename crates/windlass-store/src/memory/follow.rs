@@ -11,7 +11,7 @@ use super::runs::{Next, Runs};
 use crate::error::StoreError;
 use crate::{Batch, Batches};
 
-/// How many events a follower takes out of the log at a time.
+/// Number of events that a follower reads at a time.
 const STEP_EVENTS: usize = 256;
 
 struct Follower {

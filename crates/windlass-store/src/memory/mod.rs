@@ -43,7 +43,7 @@ impl MemoryLog {
         Self::with_max_ended_runs(MAX_ENDED_RUNS)
     }
 
-    /// An empty log that keeps so many ended runs, and those that another run is based on.
+    /// An empty log that keeps up to `max` ended runs, plus runs that are a base.
     pub fn with_max_ended_runs(max: usize) -> Self {
         Self { runs: Arc::new(Mutex::new(Runs::new(max))) }
     }
@@ -53,7 +53,7 @@ impl MemoryLog {
         self.lock().forget_holder(holder);
     }
 
-    /// Drops a run that nobody holds and no other run is based on. Whether it did.
+    /// Drops a run without a holder that is no base. Returns whether it did.
     pub fn remove(&self, run: RunId) -> bool {
         let removed = self.lock().remove(run);
         !removed.is_empty()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::StoreError;
 use crate::payload::{self, Digest};
 
-/// How many payloads that no event refers to are kept: those that were stored last, whose append is on its way.
+/// Number of unreferenced payloads kept: the latest ones, whose append may follow.
 const UNUSED: usize = 64;
 
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Payloads {
 #[derive(Debug)]
 struct Payload {
     bytes: Arc<[u8]>,
-    /// How many runs refer to it.
+    /// Number of runs that refer to it.
     runs: usize,
 }
 

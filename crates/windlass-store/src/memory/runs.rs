@@ -21,9 +21,9 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Runs {
     by_id: HashMap<RunId, Run>,
-    /// How many runs are based on a run. Such a run is not dropped.
+    /// Number of runs based on each run. Such a run is not dropped.
     based: HashMap<RunId, usize>,
-    /// Ended runs in the order of their ends, without those that were due to go but are a base.
+    /// Ended runs in the order of their ends, without overdue ones that are a base.
     ended: VecDeque<RunId>,
     max_ended: usize,
     last_number: RunNumber,
@@ -36,8 +36,8 @@ pub(super) struct Run {
     number: RunNumber,
     batches: Vec<Batch>,
     version: u64,
-    standing: RunState,
-    /// When it goes on by itself, if it is suspended.
+    state: RunState,
+    /// Time at which it continues by itself, if it is suspended.
     wake: Option<Wake>,
     hold: Lease,
     inbox: VecDeque<Posted>,
@@ -58,7 +58,7 @@ struct Lease {
     dead: bool,
 }
 
-/// What is left to do after a change, outside the lock.
+/// Work after a change, done outside the lock.
 #[must_use]
 pub(super) struct Effects {
     followers: Option<Arc<Notify>>,
@@ -74,7 +74,7 @@ impl Effects {
     }
 }
 
-/// What a follower finds.
+/// The next event for a follower.
 pub(super) enum Next {
     Batches(Vec<Batch>),
     /// Nothing yet. Made under the lock, so that no append in between is missed.
@@ -100,13 +100,13 @@ impl Runs {
     }
 
     pub(super) fn append(&mut self, append: Append) -> Result<Effects, StoreError> {
-        let Append { run, expected, events, cause, fence, uses, standing } = append;
+        let Append { run, expected, events, cause, fence, uses, run_state } = append;
         if events.is_empty() {
             return Err(StoreError::NoEvents { run });
         }
         let version = events.len() as u64;
         let batch = Batch { first: expected + 1, cause, events };
-        let ended = matches!(standing, RunState::Ended(_));
+        let ended = matches!(run_state, RunState::Ended(_));
         let needed = payload::needed(&batch.events)?;
         self.payloads.check(&needed)?;
         let followers = match self.by_id.get_mut(&run) {
@@ -117,8 +117,8 @@ impl Runs {
                 }
                 there.batches.push(batch);
                 there.version += version;
-                there.standing = standing;
-                there.hold.held = standing == RunState::Running;
+                there.state = run_state;
+                there.hold.held = run_state == RunState::Running;
                 if ended {
                     there.inbox.clear();
                 }
@@ -133,7 +133,7 @@ impl Runs {
                     *self.based.entry(base).or_default() += 1;
                 }
                 self.last_number = RunNumber(self.last_number.0 + 1);
-                self.by_id.insert(run, Run::new(self.last_number, batch, standing, fence));
+                self.by_id.insert(run, Run::new(self.last_number, batch, run_state, fence));
                 None
             }
         };
@@ -161,7 +161,7 @@ impl Runs {
         if from <= there.version {
             return Ok(Next::Batches(there.read(from, max)));
         }
-        if matches!(there.standing, RunState::Ended(_)) {
+        if matches!(there.state, RunState::Ended(_)) {
             return Ok(Next::Ended);
         }
         Ok(Next::Wait(Arc::clone(there.followers.get_or_insert_default()).notified_owned()))
@@ -237,7 +237,7 @@ impl Runs {
         let there = self.get_mut(run)?;
         if there.hold.fence == *fence && there.hold.held {
             there.hold.held = false;
-            there.standing = RunState::Suspended;
+            there.state = RunState::Suspended;
             there.wake = wake;
         }
         Ok(())
@@ -308,7 +308,7 @@ impl Runs {
             return false;
         }
         self.based.remove(&base);
-        let ended = self.get(base).is_ok_and(|there| matches!(there.standing, RunState::Ended(_)));
+        let ended = self.get(base).is_ok_and(|there| matches!(there.state, RunState::Ended(_)));
         ended && !self.ended.contains(&base)
     }
 
@@ -322,14 +322,14 @@ impl Runs {
 }
 
 impl Run {
-    fn new(number: RunNumber, first: Batch, standing: RunState, fence: Fence) -> Self {
+    fn new(number: RunNumber, first: Batch, run_state: RunState, fence: Fence) -> Self {
         Self {
             number,
             version: first.last(),
             batches: vec![first],
-            standing,
+            state: run_state,
             wake: None,
-            hold: Lease { fence, held: standing == RunState::Running, dead: false },
+            hold: Lease { fence, held: run_state == RunState::Running, dead: false },
             inbox: VecDeque::new(),
             used: BTreeSet::new(),
             payloads: Vec::new(),
@@ -338,7 +338,7 @@ impl Run {
         }
     }
 
-    /// The hold is looked at before the version: who lost it is told so, and not that somebody was faster.
+    /// The lease is checked before the version: a lost lease is reported as such, not as a conflict.
     fn check(&self, run: RunId, expected: u64, fence: &Fence) -> Result<(), StoreError> {
         if expected > 0 && self.hold.fence != *fence {
             let current = &self.hold.fence;
@@ -386,7 +386,7 @@ impl Run {
         let began = first.map_or(0, |event| event.at);
         filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
             && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
-            && filter.status.as_ref().is_none_or(|status| self.standing.name() == status.as_ref())
+            && filter.status.as_ref().is_none_or(|status| self.state.name() == status.as_ref())
             && filter.parent.is_none_or(|parent| opening.parent == Some(parent))
             && filter.since.is_none_or(|since| began >= since)
             && filter.until.is_none_or(|until| began < until)
@@ -395,7 +395,7 @@ impl Run {
     }
 
     fn is_due(&self, now: Millis) -> bool {
-        match self.standing {
+        match self.state {
             RunState::Running => true,
             RunState::Suspended => {
                 let set_back = |wake: Wake| wake.from > now.saturating_add(CLOCK_JUMP_MS);
@@ -415,12 +415,12 @@ impl Run {
             agent: opening.agent,
             session: opening.session,
             parent: opening.parent,
-            standing: self.standing,
+            run_state: self.state,
             version: self.version,
             started_at: first.map_or(0, |event| event.at),
             updated_at: last.map_or(0, |event| event.at),
             title: opening.title,
-            wake_at: self.wake.filter(|_| self.standing == RunState::Suspended).map(|wake| wake.at),
+            wake_at: self.wake.filter(|_| self.state == RunState::Suspended).map(|wake| wake.at),
             holder: (self.hold.held && !self.hold.dead).then(|| self.hold.fence.holder.clone()),
         }
     }

@@ -15,16 +15,16 @@ use rusqlite::backup::{Backup, StepResult};
 use super::{Place, file};
 use crate::error::StoreError;
 
-/// How many pages are copied in one step.
+/// Number of pages copied per step.
 const PAGES: i32 = 4_096;
-/// How long to wait where the copy's own file is busy.
+/// Time to wait if the copy's own file is busy.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Copies the log to a file that is not there yet. Gives the bytes of the copy.
 pub(super) fn backup(place: &Place, to: &Path) -> Result<u64, StoreError> {
     let to = std::path::absolute(to).map_err(|error| file::unusable(to, error))?;
     if to.exists() {
-        return Err(file::unusable(&to, "the file is there already: a backup replaces nothing"));
+        return Err(file::unusable(&to, "the file already exists, and a backup overwrites nothing"));
     }
     let part = part_of(&to);
     let copied = copy(place, &part).and_then(|()| put_in_place(&part, &to));

@@ -38,12 +38,12 @@ pub(super) fn write(at: Millis, events: &[Event]) -> serde_json::Result<String> 
     Ok(text)
 }
 
-/// What a row says of an append beside its events.
+/// An append's row without its events.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     /// The number of the last event.
     pub(super) last: u64,
-    /// How many events there are.
+    /// Number of events.
     pub(super) count: u64,
     /// The time of the append.
     pub(super) at: Millis,
@@ -56,7 +56,7 @@ pub(super) fn read(run: RunId, head: Head, texts: (&str, &str)) -> Result<Batch,
     read_by(&OURS, run, head, texts)
 }
 
-/// How what other schema versions wrote is read.
+/// How rows of other schema versions are read.
 struct Upcasts {
     fact: fn(schema: u32, kind: &str, body: &str) -> serde_json::Result<Fact>,
     cause: fn(schema: u32, text: &str) -> serde_json::Result<Cause>,

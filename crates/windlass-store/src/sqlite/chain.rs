@@ -13,7 +13,7 @@ use super::rows::{self, Fault};
 use crate::PostId;
 use crate::payload::Digest;
 
-/// What a row says beside cause and body.
+/// A row without cause and body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) run: RunId,

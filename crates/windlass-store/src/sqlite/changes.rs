@@ -16,7 +16,7 @@ use crate::opening::Opening;
 use crate::payload::Digest;
 use crate::{Fence, Holder, INBOX_POSTS, PostId};
 
-/// How many runs the writer keeps in mind. Beyond that it forgets all and asks the database again.
+/// Maximum number of runs that the writer caches. Beyond it, the cache is cleared.
 const KNOWN_RUNS: usize = 8_192;
 
 /// An append, its events already in their stored form.
@@ -26,10 +26,10 @@ pub(super) struct NewEvents {
     pub(super) expected: u64,
     pub(super) fence: Fence,
     pub(super) uses: Option<PostId>,
-    pub(super) standing: RunState,
+    pub(super) run_state: RunState,
     /// Only for the first append of a run.
     pub(super) opening: Option<(Opening, Option<RunId>)>,
-    /// How many events there are.
+    /// Number of events.
     pub(super) count: u64,
     /// The times of the first and of the last event.
     pub(super) times: (Millis, Millis),
@@ -43,14 +43,14 @@ pub(super) struct NewEvents {
     pub(super) needs: Vec<Digest>,
 }
 
-/// What the writer knows of a run. True as long as no other process has written.
+/// The writer's cache of a run. Valid as long as no other process has written.
 #[derive(Debug)]
 struct Known {
     no: i64,
     version: u64,
     /// The hash of the last append.
     chain: Digest,
-    standing: RunState,
+    run_state: RunState,
     holder: Text,
     epoch: u64,
     held: Option<i64>,
@@ -122,18 +122,18 @@ impl Desk {
         payloads::need(connection, known.no, &needs)?;
         self.pins.release(connection, &needs)?;
         let Some(known) = self.known.get_mut(&run) else { return Ok(()) };
-        if known.standing != new.standing {
-            let (name, detail) = rows::columns(new.standing);
-            known.held = known.held.filter(|_| new.standing == RunState::Running);
+        if known.run_state != new.run_state {
+            let (name, detail) = rows::columns(new.run_state);
+            known.held = known.held.filter(|_| new.run_state == RunState::Running);
             connection
                 .prepare_cached("UPDATE runs SET standing = ?2, detail = ?3, held = ?4 WHERE no = ?1")?
                 .execute(params![known.no, name, detail, known.held])?;
-            known.standing = new.standing;
-        } else if new.standing != RunState::Running {
+            known.run_state = new.run_state;
+        } else if new.run_state != RunState::Running {
             known.give_up(connection)?;
         }
         known.version += new.count;
-        if matches!(new.standing, RunState::Ended(_)) {
+        if matches!(new.run_state, RunState::Ended(_)) {
             connection.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([known.no])?;
             self.known.remove(&run);
         }
@@ -149,11 +149,11 @@ impl Desk {
             return Err(StoreError::PostUsed { run, post: post.0 }.into());
         }
         let needs = payloads::numbers(connection, &new.needs)?;
-        let held = match new.standing {
+        let held = match new.run_state {
             RunState::Running => Some(self.enter(connection, &new.fence.holder)?),
             RunState::Suspended | RunState::Ended(_) => None,
         };
-        let (name, detail) = rows::columns(new.standing);
+        let (name, detail) = rows::columns(new.run_state);
         let mut new_run = connection.prepare_cached(
             "INSERT INTO runs(run, agent, session, parent, base, started_at, title, standing, detail, epoch, holder, held) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
@@ -179,8 +179,8 @@ impl Desk {
         if let Some(held) = held {
             let Fence { holder, epoch } = new.fence.clone();
             let version = new.count;
-            let standing = new.standing;
-            let known = Known { no, version, chain, standing, holder: holder.0, epoch, held: Some(held) };
+            let run_state = new.run_state;
+            let known = Known { no, version, chain, run_state, holder: holder.0, epoch, held: Some(held) };
             self.known.insert(run, known);
         }
         Ok(())
@@ -272,7 +272,7 @@ impl Desk {
                         "UPDATE runs SET standing = ?2, detail = ?3, parked_at = ?4 WHERE no = ?1",
                     )?
                     .execute(params![known.no, name, detail, from])?;
-                known.standing = RunState::Suspended;
+                known.run_state = RunState::Suspended;
             }
             known.give_up(connection)?;
         }
@@ -353,14 +353,14 @@ impl Known {
             no,
             version,
             chain,
-            standing: rows::standing(&name, detail)?,
+            run_state: rows::run_state(&name, detail)?,
             holder: holder.into(),
             epoch: epoch.cast_unsigned(),
             held,
         }))
     }
 
-    /// The hold is looked at before the version: who lost it is told so, and not that somebody was faster.
+    /// The lease is checked before the version: a lost lease is reported as such, not as a conflict.
     fn check(&self, run: RunId, fence: &Fence, expected: u64) -> Result<(), StoreError> {
         if expected > 0 && (fence.epoch != self.epoch || fence.holder.0 != self.holder) {
             let (holder, current) = (self.holder.to_string(), self.epoch);

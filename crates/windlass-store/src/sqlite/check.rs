@@ -9,7 +9,7 @@ use super::{body, chain};
 use crate::opening::{self, Opening};
 use crate::payload::{self, Digest};
 
-/// How many faults of one kind are named.
+/// Maximum number of faults listed per kind.
 const NAMED: usize = 20;
 
 /// The findings of a check of a log's file. It does not fold the events.
@@ -17,19 +17,19 @@ const NAMED: usize = 20;
 pub struct Checked {
     /// The file's format.
     pub format: u32,
-    /// How many runs there are.
+    /// Number of runs.
     pub runs: u64,
-    /// How many appends.
+    /// Number of appends.
     pub appends: u64,
-    /// How many events.
+    /// Number of events.
     pub events: u64,
-    /// How many payloads.
+    /// Number of payloads.
     pub payloads: u64,
     /// Their bytes.
     pub payload_bytes: u64,
-    /// How many of them nothing refers to: `runs prune` takes them out an hour after they were stored.
+    /// Number of unreferenced payloads: `runs prune` removes them an hour after they were stored.
     pub unnamed: u64,
-    /// What is wrong, in words; at most 20 of each kind.
+    /// The faults, in words; at most 20 of each kind.
     pub faults: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ fn boundaries(connection: &Connection, faults: &mut Vec<String>) -> Result<(), F
     Ok(())
 }
 
-/// What listings show of a run must be what its first event says.
+/// Checks that the columns for listings match the run's first event.
 fn listed(connection: &Connection, faults: &mut Vec<String>) -> Result<(), Fault> {
     let mut query = connection.prepare(
         "SELECT runs.run, agent, session, parent, base, title, started_at, last, count, at, schema, cause, body FROM runs \

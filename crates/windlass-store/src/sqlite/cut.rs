@@ -1,9 +1,8 @@
 //! Whether the log's files were cut short while they were in use.
 //!
-//! SQLite keeps in its index where the next frame of the write-ahead file goes. It writes there whatever became of the
-//! file, and reports success: what was cut off reads as zeros, and the next checkpoint carries these into the log. Nobody
-//! makes the log shorter. The write-ahead file is made shorter, or begun anew, by checkpoints of any process; its header
-//! differs from then on.
+//! SQLite keeps the position of the next frame of the write-ahead file in its index. It writes there even if the file was
+//! truncated, and reports success: the missing part reads as zeros, and the next checkpoint copies them into the log. The log
+//! itself is never shortened. Checkpoints of any process shorten or restart the write-ahead file; its header then differs.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::identity::{Lengths, beside};
 use crate::error::{StoreError, Taken};
 
-/// What a write-ahead file begins with (SQLite, "WAL-mode File Format"): of either byte order, to its last bit.
+/// Start of a write-ahead file (SQLite, "WAL-mode File Format"), for either byte order, without the last bit.
 const MAGIC: [u8; 4] = [0x37, 0x7f, 0x06, 0x82];
 /// The bytes of a header.
 const HEADER: usize = 32;
@@ -21,7 +20,7 @@ pub(super) const WAL_LIMIT: u64 = 64 * 1024 * 1024;
 /// The header of a write-ahead file.
 type Header = [u8; HEADER];
 
-/// How far the files reached when they were looked at last.
+/// Lengths of the files when they were last checked.
 #[derive(Debug, Default)]
 pub(super) struct Extent {
     log: u64,

@@ -19,16 +19,15 @@ const APPLICATION_ID: i32 = 0x576e_646c;
 const OLD_ID: i32 = 0x5764_6c73;
 /// The formats that this version reads.
 const FORMATS: Formats = Formats(&[include_str!("format1.sql")]);
-/// The newest format, which this version writes. A file of an older one is brought to it when it is opened.
+/// The newest format, which this version writes. A file of an older format is migrated when it is opened.
 pub(super) const FORMAT: u32 = FORMATS.newest();
 /// `SQLITE_IOERR_SHMSIZE` (SQLite, "Result and Error Codes").
 const SHM_SIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 /// `SQLITE_IOERR_WRITE`, the same place.
 const WRITE: i32 = rusqlite::ffi::SQLITE_IOERR_WRITE;
-/// How near a file must be to the bound on its size for a failed write to be that bound's doing, in bytes: the most that
-/// SQLite writes at once, and more.
+/// Distance to the size limit, in bytes, at which a failed write is blamed on the limit: more than SQLite writes at once.
 const NEAR: u64 = 1 << 20;
-/// How long to wait between tries while another process makes the same file.
+/// Interval between tries while another process creates the same file.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// Opens the log for reading and writing; makes it if there is no file or an empty one.
@@ -39,7 +38,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, S
     create(path).map_err(|error| unusable(path, error))?;
     let connection = connect(path, options)?;
     if connection.is_readonly("main").map_err(|error| failure(path, error))? {
-        return Err(unusable(path, "the file may not be written"));
+        return Err(unusable(path, "the file is read-only"));
     }
     let format = FORMATS.of(&connection).map_err(|error| failure(path, error))?;
     format.refuse(path)?;
@@ -98,11 +97,11 @@ pub(super) fn create(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What makes each format out of the one before it; the first makes format 1 in an empty file.
+/// The migrations to each format from the one before; the first creates format 1 in an empty file.
 #[derive(Clone, Copy)]
 struct Formats(&'static [&'static str]);
 
-/// What a file is.
+/// Kind of a file.
 enum Format {
     Known,
     Empty,
@@ -132,7 +131,7 @@ impl Formats {
         self.0.len() as u32
     }
 
-    /// What a header says. A file without an id is taken for an empty one.
+    /// Classifies a header. A file without an id counts as empty.
     fn known(self, header: Header) -> Format {
         match header {
             Header { id: APPLICATION_ID, version } => match version.cmp(&self.newest()) {
@@ -204,7 +203,7 @@ pub(super) fn failure(path: &Path, error: rusqlite::Error) -> StoreError {
             _ => unusable(path, error),
         },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked(path),
-        Some(ErrorCode::NotADatabase) => unusable(path, "the file is no Windlass log"),
+        Some(ErrorCode::NotADatabase) => unusable(path, "the file is not a Windlass log"),
         Some(
             ErrorCode::ReadOnly
             | ErrorCode::CannotOpen

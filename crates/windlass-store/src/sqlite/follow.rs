@@ -12,7 +12,7 @@ use super::watch::{Topic, Waiter};
 use crate::error::StoreError;
 use crate::{Batch, Batches};
 
-/// How many events a follower reads at a time.
+/// Number of events that a follower reads at a time.
 const STEP_EVENTS: usize = 256;
 
 struct Follower {

@@ -21,7 +21,7 @@ const HEADER: usize = 100;
 const USER_VERSION: usize = 60;
 const APPLICATION_ID: usize = 68;
 
-/// What a file says that it is.
+/// Identification of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// The application id.
@@ -53,7 +53,7 @@ fn in_file(path: &Path) -> rusqlite::Result<Header> {
     Ok(Header { id, version })
 }
 
-/// The name under which SQLite takes a file for one that nobody changes: it takes no locks, and looks at nothing beside it.
+/// The file name for SQLite's immutable mode: SQLite takes no locks and reads no files beside it.
 fn immutable(path: &Path) -> OsString {
     let mut name = OsString::from("file:");
     let mut rest = path.as_os_str().as_encoded_bytes();

@@ -1,4 +1,4 @@
-//! Who holds runs: processes, and how to tell whether they live.
+//! Holders of runs: processes, and how to tell whether they are alive.
 //!
 //! In the same pid namespace a process lives if its pid has the same start time (a pid alone
 //! is used again). Elsewhere on the same boot it lives if its last heartbeat is young by the clock that counts since
@@ -15,9 +15,9 @@ use windlass_core::Text;
 use super::process::Process;
 use crate::clock::up_ms;
 
-/// How often a process that holds runs says that it lives, in milliseconds.
+/// Interval of a holder's heartbeats, in milliseconds.
 pub(super) const BEAT_MS: u64 = 5_000;
-/// How old the last heartbeat of a process elsewhere may be, in milliseconds.
+/// Age of the last heartbeat, in milliseconds, at which a process on another machine counts as dead.
 const DEAD_AFTER_MS: u64 = 15_000;
 
 /// A process, as others can recognise it.
@@ -40,7 +40,7 @@ fn boot_of(host: &str) -> &str {
     if host.starts_with(UNKNOWN) { host } else { host.split(' ').next().unwrap_or_default() }
 }
 
-/// What the name of a host begins with that cannot be told from others.
+/// Prefix for the name of a host that cannot be identified.
 const UNKNOWN: &str = "unknown";
 
 /// This process.
@@ -102,7 +102,7 @@ pub(super) fn remove(connection: &Connection, id: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Says that this process lives. A line that somebody removed comes back under its old number.
+/// Sends a heartbeat. A removed row is restored under its old number.
 pub(super) fn beat(connection: &Connection, id: i64, name: &Text) -> rusqlite::Result<()> {
     write_line(connection, Some(id), name)
 }
@@ -158,7 +158,7 @@ struct Line {
     beat_up: Option<i64>,
 }
 
-/// How the life of a process can be told.
+/// How to tell whether a process is alive.
 enum Sign {
     /// By its pid.
     Pid,

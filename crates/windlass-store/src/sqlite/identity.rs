@@ -18,7 +18,7 @@ const ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
 /// Device and inode.
 type Id = (u64, u64);
 
-/// How many bytes the files have, in the order of [`ENDINGS`].
+/// Length of each file in bytes, in the order of [`ENDINGS`].
 pub(super) type Lengths = [u64; ENDINGS.len()];
 
 /// The files of a log that is open.
@@ -47,7 +47,7 @@ impl Files {
     }
 }
 
-/// The length of that file, which must be the one that is known.
+/// The length of the file, after a check that it is the known one.
 fn same(path: &Path, known: Option<Id>) -> Result<u64, StoreError> {
     let Some(known) = known else { return Ok(0) };
     let how = match seen(path) {

@@ -70,9 +70,9 @@ pub enum Durability {
 /// The settings of a [`SqliteLog`].
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// How long to wait for a lock that another process has, in milliseconds. Default: 5,000.
+    /// Time to wait for another process's lock, in milliseconds. Default: 5,000.
     pub busy_timeout_ms: u64,
-    /// How many writes, and how many reads, may be queued; further ones wait for a place. Default: 1,024.
+    /// Maximum number of queued writes, and of queued reads; further ones wait for a place. Default: 1,024.
     pub queue: usize,
     /// The most threads that read at a time. Default: 4.
     pub readers: usize,
@@ -97,7 +97,7 @@ pub struct SqliteLog {
     inner: Arc<Inner>,
 }
 
-/// Where the log is, for everybody who opens a connection.
+/// Location of the log, for every new connection.
 #[derive(Clone, Debug)]
 struct Place {
     path: PathBuf,
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-/// What the log shares with those who follow it.
+/// State shared between the log and its followers.
 struct Inner {
     place: Place,
     writer: Writer,
@@ -162,12 +162,12 @@ impl SqliteLog {
         &self.inner.place.path
     }
 
-    /// How many groups of writes were committed through this log so far: with [`Durability::Full`], as many syncs.
+    /// Number of write groups committed through this log so far: with [`Durability::Full`], the number of syncs.
     pub fn commits(&self) -> u64 {
         self.inner.writer.commits()
     }
 
-    /// How often the write-ahead log was synced apart from commits and checkpoints ([`Durability::Normal`]).
+    /// Number of syncs of the write-ahead log apart from commits and checkpoints ([`Durability::Normal`]).
     pub fn flushes(&self) -> u64 {
         self.inner.writer.flushes()
     }
@@ -226,7 +226,7 @@ impl Inner {
 
 /// Bodies are made here, for the appender, so that the one writer has less to do.
 fn stored(append: Append) -> Result<NewEvents, StoreError> {
-    let Append { run, expected, events, cause, fence, uses, standing } = append;
+    let Append { run, expected, events, cause, fence, uses, run_state } = append;
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Err(StoreError::NoEvents { run });
     };
@@ -238,11 +238,11 @@ fn stored(append: Append) -> Result<NewEvents, StoreError> {
     let count = events.len() as u64;
     let needs = payload::needed(&events)?;
     let digest = chain::content(&cause, &body);
-    Ok(NewEvents { run, expected, fence, uses, standing, opening, count, times, cause, body, digest, needs })
+    Ok(NewEvents { run, expected, fence, uses, run_state, opening, count, times, cause, body, digest, needs })
 }
 
 fn unexpected(written: &Written) -> StoreError {
-    StoreError::Failed(format!("the writer answered another question: {written:?}").into())
+    StoreError::Failed(format!("the writer gave a wrong result: {written:?}").into())
 }
 
 impl Log for SqliteLog {

@@ -18,7 +18,7 @@ fn find(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<(i6
         .optional()
 }
 
-/// Stores a payload, or takes note that it was stored once more. Gives its number.
+/// Stores a payload, or refreshes an existing one. Returns its number.
 pub(super) fn put(connection: &Connection, digest: &Digest, bytes: &[u8]) -> rusqlite::Result<i64> {
     let now = now_ms().cast_signed();
     if let Some((no, _)) = find(connection, digest)? {
@@ -37,7 +37,7 @@ pub(super) fn put(connection: &Connection, digest: &Digest, bytes: &[u8]) -> rus
     Ok(no)
 }
 
-/// At most `max` bytes from `from` on.
+/// Up to `max` bytes from `from` on.
 pub(super) fn read(
     connection: &Connection,
     digest: &Digest,

@@ -1,5 +1,5 @@
-//! Pins: payloads that this process has stored and whose append may still come. Pruning leaves them alone as long as the
-//! process lives, whatever the clocks say.
+//! Pins: payloads that this process has stored and whose append may follow. Pruning keeps them as long as the process lives,
+//! independent of clocks.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::holders;
 
 /// Under which name a process enters itself in the table of holders for the sake of what it has stored.
 pub(super) const HOLDER: &str = "stored payloads";
-/// How long a payload stays pinned that no append names, by the clock of its process: an hour.
+/// Maximum time that an unreferenced payload stays pinned, by the clock of its process: an hour.
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// The pins of this process, by the number of the payload: whose they are and since when.

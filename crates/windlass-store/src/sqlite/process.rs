@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// What `/proc/PID/stat` says of a process (proc(5)).
+/// Fields of `/proc/PID/stat` (proc(5)).
 #[derive(Debug)]
 pub(super) struct Process {
     /// The name of its program, at most 15 bytes.

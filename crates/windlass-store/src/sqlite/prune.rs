@@ -10,13 +10,13 @@ use super::pins;
 use super::rows::{self, Fault};
 use crate::pruning::{Prune, Pruned};
 
-/// How many runs one transaction takes out.
+/// Number of runs removed per transaction.
 pub(super) const AT_ONCE: usize = 256;
-/// How long a payload that no event refers to is kept after it was stored last, in milliseconds: an hour. A process that lives
-/// keeps what it has stored by a pin; this is for the append of a process elsewhere that sleeps.
+/// Time that an unreferenced payload is kept after it was last stored, in milliseconds: an hour. Live processes pin their
+/// payloads; this covers the append of a sleeping process elsewhere.
 pub(super) const UNNAMED_MS: u64 = 3_600_000;
 
-/// What fits, and of that what may go: nothing that stays may be based on it or have been started by it.
+/// Selects the matching runs, and of those the removable ones: no kept run may be based on them or have been started by them.
 pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, Fault> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(
@@ -82,7 +82,7 @@ fn condition(prune: &Prune) -> (String, Vec<Value>) {
     (sql, values)
 }
 
-/// Takes out those of these runs that nothing needs and nobody holds now. Says which.
+/// Removes the given runs that are not needed and have no holder now. Returns which.
 pub(super) fn remove(connection: &Connection, runs: &[RunId]) -> Result<Vec<RunId>, Fault> {
     let mut removed = Vec::new();
     for run in runs {

@@ -127,7 +127,7 @@ impl Shared {
             }
             let answer = AssertUnwindSafe(|| query(connection.as_ref().ok_or_else(closed)));
             if catch_unwind(answer).is_err() {
-                // Its asker is told that there is no answer; the thread goes on with a new connection.
+                // Its caller gets an error; the thread continues with a new connection.
                 connection = None;
             }
             drop(place);

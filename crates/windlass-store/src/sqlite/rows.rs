@@ -42,14 +42,14 @@ pub(super) fn find(connection: &Connection, run: RunId) -> Result<(i64, bool), F
     connection
         .prepare_cached("SELECT no, standing FROM runs WHERE run = ?1")?
         .query_row([run.0.as_bytes()], |row| {
-            let standing = row.get_ref(1)?;
-            Ok((row.get(0)?, !matches!(standing.as_str()?, "running" | "suspended")))
+            let run_state = row.get_ref(1)?;
+            Ok((row.get(0)?, !matches!(run_state.as_str()?, "running" | "suspended")))
         })
         .optional()?
         .ok_or_else(|| StoreError::UnknownRun { run }.into())
 }
 
-/// How many events a run has.
+/// Number of events of a run.
 pub(super) fn version(connection: &Connection, no: i64) -> rusqlite::Result<u64> {
     connection
         .prepare_cached("SELECT max(last) FROM appends WHERE run = ?1")?
@@ -57,7 +57,7 @@ pub(super) fn version(connection: &Connection, no: i64) -> rusqlite::Result<u64>
         .map(|last| last.unwrap_or_default().cast_unsigned())
 }
 
-/// How many events a run has, and the hash of its last append; zeros before the first.
+/// Number of events of a run, and the hash of its last append; zeros before the first.
 pub(super) fn last(connection: &Connection, no: i64) -> rusqlite::Result<(u64, Digest)> {
     connection
         .prepare_cached("SELECT last, chain FROM appends WHERE run = ?1 ORDER BY last DESC LIMIT 1")?
@@ -103,7 +103,7 @@ fn as_sql(error: rusqlite::types::FromSqlError) -> rusqlite::Error {
     error.into()
 }
 
-/// What a follower at `from` finds.
+/// The next event for a follower at `from`.
 pub(super) enum Next {
     Batches(Vec<Batch>),
     Nothing,
@@ -143,7 +143,7 @@ pub(super) fn inbox(
     Ok(posted)
 }
 
-/// Which of these posts the appends of a run have used.
+/// The given posts that the run's appends have used.
 pub(super) fn used(connection: &Connection, run: RunId, posts: &[PostId]) -> Result<Vec<PostId>, Fault> {
     let (no, _) = find(connection, run)?;
     let mut query = connection.prepare_cached("SELECT 1 FROM appends WHERE uses = ?1 AND run = ?2")?;
@@ -156,8 +156,8 @@ pub(super) fn used(connection: &Connection, run: RunId, posts: &[PostId]) -> Res
     Ok(used)
 }
 
-/// Whether a run can go on at the time in that parameter. A suspended run's detail is the time at which it goes on by itself.
-/// Where its timer was set after now, the clock was set back since: whoever takes it up sets the timer anew.
+/// Whether a run can continue at the parameter's time. A suspended run's detail is the time at which it continues by itself. If
+/// its timer was set later than now, the clock was set back since, and the next holder sets the timer anew.
 fn is_due(parameter: usize) -> String {
     format!(
         "(standing = 'running' OR standing = 'suspended' AND EXISTS (SELECT 1 FROM inbox WHERE inbox.run = no) \
@@ -177,10 +177,10 @@ pub(super) fn summary(connection: &Connection, run: RunId) -> Result<RunSummary,
     found.runs.into_iter().next().ok_or_else(|| StoreError::UnknownRun { run }.into())
 }
 
-/// What a listing found.
+/// Result of a listing.
 pub(super) struct Listed {
     pub(super) runs: Vec<RunSummary>,
-    /// The holders whose heartbeat nobody here has seen yet, where only that tells whether they live.
+    /// Holders whose heartbeat this process has not seen yet, if only heartbeats show whether they are alive.
     pub(super) unseen: Vec<i64>,
 }
 
@@ -252,7 +252,7 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
         agent: row.get::<_, String>(2)?.into(),
         session: row.get::<_, Option<String>>(3)?.map(SessionId::from),
         parent: parent.map(|bytes| RunId::from_number(u128::from_be_bytes(bytes))),
-        standing: standing(&name, detail)?,
+        run_state: run_state(&name, detail)?,
         wake_at,
         version: row.get::<_, Option<i64>>(11)?.unwrap_or_default().cast_unsigned(),
         started_at: row.get::<_, i64>(7)?.cast_unsigned(),
@@ -263,18 +263,18 @@ fn summary_of(row: &Row<'_>) -> Result<(RunSummary, Option<i64>), Fault> {
     Ok((summary, held))
 }
 
-/// The name and the detail under which a standing is stored.
-pub(super) fn columns(standing: RunState) -> (&'static str, Option<&'static str>) {
-    let detail = match standing {
+/// The name and the detail under which a run state is stored.
+pub(super) fn columns(run_state: RunState) -> (&'static str, Option<&'static str>) {
+    let detail = match run_state {
         RunState::Ended(Status::Limit(limit)) => Some(limit.name()),
         RunState::Ended(Status::Failed(kind)) => Some(kind.name()),
         RunState::Running | RunState::Suspended | RunState::Ended(_) => None,
     };
-    (standing.name(), detail)
+    (run_state.name(), detail)
 }
 
 /// Reads what [`columns`] wrote.
-pub(super) fn standing(name: &str, detail: Option<String>) -> Result<RunState, StoreError> {
+pub(super) fn run_state(name: &str, detail: Option<String>) -> Result<RunState, StoreError> {
     match name {
         "running" => return Ok(RunState::Running),
         "suspended" => return Ok(RunState::Suspended),

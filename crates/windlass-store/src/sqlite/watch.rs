@@ -1,4 +1,4 @@
-//! Who waits for changes, and the watcher that sees the changes of other processes.
+//! Waiters for changes, and the watcher that detects the changes of other processes.
 //!
 //! The writer reports its own commits here directly. For those of other processes, one thread per open log looks at
 //! SQLite's `data_version` every [`TICK`] as long as anybody waits, and asks further only if that has changed.
@@ -18,12 +18,12 @@ use super::{Place, closed, rows};
 use crate::error::StoreError;
 use crate::{PostId, Posted};
 
-/// How often the watcher looks for changes of other processes, as long as somebody waits.
+/// Interval at which the watcher checks for changes of other processes, while anything waits for them.
 const TICK: Duration = Duration::from_millis(100);
-/// How long after its start the watcher looks first: runs that end sooner need no connection of its own.
+/// Delay before the watcher's first check: runs that end sooner need no connection of its own.
 const FIRST_TICK: Duration = Duration::from_millis(10);
 
-/// What the writer has committed.
+/// A committed change.
 #[derive(Debug)]
 pub(super) enum Change {
     Appended { run: RunId, holds: bool, ended: bool, used: Option<PostId> },
@@ -33,7 +33,7 @@ pub(super) enum Change {
     Released { run: RunId },
 }
 
-/// What a waiter waits for.
+/// The subject that a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
     Events,
@@ -44,14 +44,14 @@ pub(super) enum Topic {
 #[derive(Default)]
 pub(super) struct Signals {
     state: Mutex<State>,
-    /// Wakes the watcher: somebody began to wait, or the log was closed.
+    /// Wakes the watcher: a waiter was added, or the log was closed.
     stir: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     waiting: HashMap<RunId, Waiting>,
-    /// The runs that this process holds: nobody else appends to them.
+    /// The runs that this process holds: only it appends to them.
     held: HashSet<RunId>,
     /// The posts that wait in inboxes, as far as we know: all once the watcher has looked.
     posts: HashMap<RunId, BTreeSet<u64>>,
@@ -176,7 +176,7 @@ impl Signals {
                     wake.extend(waiting.map(|waiting| Arc::clone(&waiting.events)));
                 }
                 Change::Posted { run, post } => {
-                    // Otherwise the watcher finds it when somebody begins to wait.
+                    // Otherwise the watcher finds it when the next waiter starts.
                     let wanted = !state.waiting.is_empty() || state.held.contains(&run);
                     if wanted && state.watcher.is_some() {
                         state.posts.entry(run).or_default().insert(post.0);
@@ -258,7 +258,7 @@ impl Watcher {
         }
     }
 
-    /// Sleeps for that long, and on until somebody waits. `false`: the log was closed.
+    /// Sleeps for `pause`, then until there is a waiter. `false`: the log was closed.
     fn sleep(&self, pause: Duration) -> bool {
         let state = self.signals.lock();
         let open = self

@@ -33,7 +33,7 @@ pub(super) enum Write {
     Release {
         run: RunId,
         fence: Fence,
-        /// How the run is listed from here on.
+        /// The run's state in listings after this.
         left: Left,
     },
     /// Takes a refused post out.
@@ -47,7 +47,7 @@ pub(super) enum Write {
         digest: Digest,
         bytes: Arc<[u8]>,
     },
-    /// Takes runs out that nothing needs and nobody holds.
+    /// Removes unneeded runs without a holder.
     Remove {
         runs: Vec<RunId>,
     },
@@ -61,16 +61,16 @@ pub(super) enum Write {
     Checkpoint,
 }
 
-/// How a run stands that its holder has given up.
+/// State of a run whose lease was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// As before.
     AsItIs,
-    /// Suspended; with a timer, it goes on by itself then.
+    /// Suspended; with a timer, it continues by itself at that time.
     Suspended(Option<Wake>),
 }
 
-/// What a write brought.
+/// Result of a write.
 #[derive(Debug)]
 pub(super) enum Written {
     Nothing,

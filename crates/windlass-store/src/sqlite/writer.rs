@@ -50,7 +50,7 @@ struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
     signals: Arc<Signals>,
-    /// How long a commit may wait for its sync; `None`: commits are synced, or wait for a checkpoint.
+    /// Maximum time that a commit may stay unsynced; `None`: each commit is synced, or commits wait for a checkpoint.
     flush_after: Option<Duration>,
     commits: AtomicU64,
     flushes: AtomicU64,
@@ -94,7 +94,7 @@ impl Writer {
         self.shared.flushes.load(Relaxed)
     }
 
-    /// Queues a write and waits for its answer. Once queued, it is done even if nobody waits any more.
+    /// Queues a write and waits for its result. Once queued, it is done even if the future is dropped.
     pub(super) async fn write(&self, write: Write) -> Answer {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
@@ -218,7 +218,7 @@ impl ActionKind {
             self.flush_if_due();
         }
         if let Err(error) = self.leave() {
-            tracing::warn!(log = %self.shared.place.path.display(), ?error, "the holds of this process could not be given up");
+            tracing::warn!(log = %self.shared.place.path.display(), ?error, "cannot release the leases of this process");
         }
     }
 
@@ -286,7 +286,7 @@ impl ActionKind {
         whole
     }
 
-    /// As [`ActionKind::check`], of what was written just now.
+    /// As [`ActionKind::check`], for the latest write.
     fn check_written(&mut self) -> Result<(), StoreError> {
         let Place { path, files, .. } = &self.shared.place;
         let whole = files.check_log(path).and_then(|log| self.extent.after(path, log));
@@ -329,7 +329,7 @@ impl ActionKind {
             | StoreError::Failed(_)) => file::unusable(&self.shared.place.path, other.to_string()),
         };
         for job in group {
-            // Nobody may wait for it any more.
+            // Its waiter may be gone.
             drop(job.answer.send(Err(again())));
         }
     }
@@ -388,7 +388,7 @@ impl ActionKind {
         self.shared.signals.committed(changes);
         for (reply, place, answer) in replies {
             drop(place);
-            // Nobody may wait for it any more.
+            // Its waiter may be gone.
             drop(reply.send(answer));
         }
     }
@@ -396,13 +396,13 @@ impl ActionKind {
     fn note(&mut self, write: &Write, answer: &Answer, changes: &mut Vec<Change>) {
         match (write, answer) {
             (Write::Append(new), Ok(_)) => {
-                let holds = new.standing == RunState::Running;
+                let holds = new.run_state == RunState::Running;
                 if !holds {
                     self.held.remove(&new.run);
                 } else if new.expected == 0 {
                     self.held.insert(new.run);
                 }
-                let ended = matches!(new.standing, RunState::Ended(_));
+                let ended = matches!(new.run_state, RunState::Ended(_));
                 changes.push(Change::Appended { run: new.run, holds, ended, used: new.uses });
             }
             (Write::Append(new), Err(StoreError::Fenced { .. })) => {
@@ -467,7 +467,7 @@ impl ActionKind {
 }
 
 impl Drop for ActionKind {
-    /// However the thread ends, nobody must wait for it in vain.
+    /// Releases all waiters, however the thread ends.
     fn drop(&mut self) {
         let mut queue = self.shared.lock();
         queue.closed = true;

@@ -42,8 +42,8 @@ impl Log for Broken {
         if matches!(self.1, Fault::UsesNoPosts) {
             changed.uses = None;
         }
-        if matches!(self.1, Fault::KeepsTheHoldAtTheEnd) && append.standing == RunState::Suspended {
-            changed.standing = RunState::Running;
+        if matches!(self.1, Fault::KeepsTheHoldAtTheEnd) && append.run_state == RunState::Suspended {
+            changed.run_state = RunState::Running;
         }
         Box::pin(async move {
             let result = self.0.append(changed).await;

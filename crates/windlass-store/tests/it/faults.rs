@@ -29,7 +29,7 @@ fn e31_a_garbage_file_is_refused_and_left_alone() {
     let (_folder, path) = folder();
     let garbage = b"This is no database, it only looks long enough to be one. ".repeat(100);
     fs::write(&path, &garbage).unwrap();
-    unusable(&path, "no Windlass log");
+    unusable(&path, "not a Windlass log");
     assert_eq!(fs::read(&path).unwrap(), garbage);
 }
 

@@ -49,11 +49,19 @@ pub(crate) fn ended() -> Arc<[Event]> {
 
 pub(crate) fn append(run: RunId, expected: u64, events: Arc<[Event]>) -> Append {
     let cause = if expected == 0 { Cause::Start } else { Cause::Steer };
-    Append { run, expected, events, cause, fence: fence("maker", 1), uses: None, standing: RunState::Running }
+    Append {
+        run,
+        expected,
+        events,
+        cause,
+        fence: fence("maker", 1),
+        uses: None,
+        run_state: RunState::Running,
+    }
 }
 
 pub(crate) fn end(run: RunId, expected: u64) -> Append {
-    Append { standing: RunState::Ended(Status::Answered), ..append(run, expected, ended()) }
+    Append { run_state: RunState::Ended(Status::Answered), ..append(run, expected, ended()) }
 }
 
 pub(crate) async fn begin(log: &dyn Store, number: u128) -> RunId {

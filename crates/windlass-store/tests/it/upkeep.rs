@@ -102,7 +102,7 @@ async fn e35_payloads_go_with_the_last_run_that_names_them() {
         place
             .log
             .append(Append {
-                standing: RunState::Ended(Status::Answered),
+                run_state: RunState::Ended(Status::Answered),
                 ..append(id(number), 2, said("end"))
             })
             .await
@@ -159,7 +159,7 @@ async fn a_backup_is_the_log_as_of_one_moment_while_others_write() {
         copy.acquire(id(1), &fence("copy", 0).holder).await.unwrap_err();
     }
     let again = place.log.backup(&copies[0]).await.unwrap_err();
-    assert!(words(&again).contains("replaces nothing"), "{}", words(&again));
+    assert!(words(&again).contains("overwrites nothing"), "{}", words(&again));
     let nowhere = place.log.backup(place.folder.path().join("log.db/copy")).await.unwrap_err();
     assert_eq!(nowhere.code(), "store.unusable");
     let left: Vec<_> =

@@ -16,12 +16,12 @@ use crate::fn_model::model_failure;
 use crate::script::{Script, Timed};
 use crate::sim::{SimEnvironment, step_aside};
 
-/// A model that gives the script's entries, one a call, whatever its purpose.
+/// A model that replies with the script's entries, one per call, whatever the purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptedModel {
     script: Script,
     environment: SimEnvironment,
-    /// How long a call may take, in milliseconds.
+    /// Timeout of a call, in milliseconds.
     total_ms: u64,
 }
 
@@ -55,7 +55,7 @@ struct Call {
     script: Script,
     environment: SimEnvironment,
     request: ModelRequest,
-    /// Which entry answers, from 1.
+    /// Number of the answering entry, from 1.
     number: u32,
     flight: InFlight,
 }
@@ -148,7 +148,7 @@ impl Call {
     }
 }
 
-/// There is no entry for a call.
+/// Failure of a call without an entry.
 fn beyond(call: &Call) -> ModelFailure {
     let (script, number) = (&call.script, call.number);
     let mocked = script.lock().scene(script.path()).mocked;

@@ -12,7 +12,7 @@ use crate::fixture::{During, PeerStep, SentRequest};
 use crate::script::{GivenTask, Script};
 use crate::sim::step_aside;
 
-/// What a peer was sent, in the form that expectations look at.
+/// A task of a peer as a request, for expectations.
 fn sent(task: &Task) -> SentRequest {
     let own = Message::TaskDelegation { content: task.task.as_str().into() };
     let messages = task.context.iter().cloned().chain([own]).map(Arc::new).collect();

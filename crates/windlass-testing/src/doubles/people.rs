@@ -99,7 +99,7 @@ impl ScriptedPeople {
         question.kind == QuestionKind::Outcome && self.script.lock().oracle
     }
 
-    /// What somebody would find out who looked: whether the call came to its end before the crash.
+    /// The answer of a person who looks: whether the call had ended before the crash.
     fn find_out(&self, state: &State, question: &OpenQuestion) -> Answer {
         let call = self.call(state, question).map(|(run, call)| (run, call.id));
         let mut script = self.script.lock();
@@ -110,7 +110,7 @@ impl ScriptedPeople {
         }
     }
 
-    /// Wrong answers that are meant for no open call are given to a question that nobody asked: they must be refused.
+    /// Sends wrong answers that fit no open call to an unknown question: they must be refused.
     fn answer_nobody(&self, state: &State, before: usize) {
         let mut script = self.script.lock();
         let strays: Vec<Answer> = script
@@ -162,7 +162,7 @@ impl ScriptedPeople {
         }
     }
 
-    /// Gives an answer: by post, or to whoever asked.
+    /// Sends an answer, through the inbox or directly.
     fn say(&self, entry: &HumanAnswer, place: usize, question: &OpenQuestion) -> Option<Answer> {
         let mut script = self.script.lock();
         if entry.wrong {
@@ -195,8 +195,7 @@ impl ScriptedPeople {
     }
 }
 
-/// How many wrong answers go with the right one at that place: one that comes after it is late or the second, and must
-/// be refused too.
+/// Number of wrong answers after the right one at that place: a late or second answer must be refused, too.
 fn late_after(script: &Inner, place: usize) -> usize {
     let Some((entry, _)) = script.human.get(place).filter(|(entry, _)| !entry.wrong) else { return 0 };
     let late = |(next, used): &&(HumanAnswer, bool)| {

@@ -1,4 +1,4 @@
-//! What an entry of a scripted model brings, as the pieces of a stream.
+//! Converts an entry of a scripted model into the pieces of a stream.
 
 use serde_json::Value;
 use windlass_core::model::{FailureKind, ModelFailure};
@@ -12,7 +12,7 @@ use crate::fn_model::model_failure;
 /// A reply in pieces, and how it ends.
 pub(super) type Pieces = Vec<Result<Delta, ModelFailure>>;
 
-/// What an entry brings.
+/// The pieces of an entry.
 pub(super) fn pieces(entry: &ModelEntry, request: &ModelRequest) -> Pieces {
     let mut pieces: Pieces = Vec::new();
     if let Some(failed) = &entry.fail {

@@ -1,9 +1,9 @@
-//! What a hostile server does with HTTP, whatever the wire above it.
+//! Attacks of a hostile server on HTTP, independent of the wire above it.
 
 use super::json;
 use super::sample::Sample;
 
-/// What a [`HostileServer`](super::HostileServer) does with each request.
+/// Behaviour of a [`HostileServer`](super::HostileServer) on each request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Attack {
@@ -55,9 +55,9 @@ pub enum Attack {
     DeepJson(usize),
     /// The sample with its nth JSON value replaced by one of another type.
     WrongType {
-        /// Which value, in the order of the text.
+        /// Index of the value, in text order.
         nth: usize,
-        /// What stands in its place: JSON.
+        /// Its replacement: JSON.
         with: &'static str,
     },
     /// A refusal with this status whose body and headers repeat all headers of the request: its key among them.
@@ -66,7 +66,7 @@ pub enum Attack {
     EndlessRetryAfter,
 }
 
-/// What is wrong with a `content-length`.
+/// An invalid `content-length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LengthLie {
     /// More than is sent before the connection ends.

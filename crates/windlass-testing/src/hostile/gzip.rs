@@ -1,6 +1,6 @@
 //! A gzip file (RFC 1952) that is far larger than it looks: zeros, in one deflate block (RFC 1951).
 
-/// How many bytes one reference of 13 bits stands for.
+/// Number of bytes that one reference of 13 bits expands to.
 const RUN: u64 = 258;
 
 /// A body that grows to so many zeros. Its checksum is not right: who gets there has unpacked it all.

@@ -5,11 +5,11 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_json::de::{Deserializer, StrRead};
 
-/// What stands in for a value of another type.
+/// Replacements for a value of another type.
 pub(super) const OTHERS: [&str; 8] =
     ["null", "true", "-1", "1e308", "\"\"", "[]", "{}", "[[{\"a\":[1,\"\\u0000\"]}]]"];
 
-/// How many JSON values the objects of a text hold.
+/// Number of JSON values in a text's objects.
 pub(super) fn values(text: &str) -> usize {
     places(text).len()
 }
@@ -26,7 +26,7 @@ pub(super) fn replaced(text: &str, nth: usize, with: &str) -> String {
     }
 }
 
-/// Where the values after each `:` of the text's objects stand.
+/// Positions of the values after each `:` of the text's objects.
 fn places(text: &str) -> Vec<Range<usize>> {
     let keys = text.match_indices("\":").map(|(at, _)| at + 2);
     let value = |at: usize| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::ENDLESS_BYTES;
 
-/// How long a write may wait for a client that neither reads nor hangs up: ten seconds.
+/// Maximum time of a write to a client that neither reads nor hangs up: ten seconds.
 const WRITE_WAIT: Duration = Duration::from_secs(10);
 
 /// A listener and what happened there.
@@ -19,7 +19,7 @@ pub(super) struct Listener {
     over: Arc<AtomicBool>,
 }
 
-/// What happened at a server.
+/// Counters of a server.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) requests: AtomicU64,

@@ -32,7 +32,7 @@ pub use server::HostileServer;
 pub use tool_attack::ToolAttack;
 pub use tools::HostileTools;
 
-/// The most bytes that an endless attack sends on one connection, in case that nobody hangs up: 1 GiB.
+/// Maximum number of bytes that an endless attack sends on one connection: 1 GiB.
 pub const ENDLESS_BYTES: u64 = 1024 * 1024 * 1024;
 /// Terminal escapes, a bell, and controls that turn the direction of text: in names and texts of attacks.
 pub const ESCAPES: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}txt.exe\u{2066}\u{9b}31m";

@@ -33,7 +33,7 @@ impl Sample {
         Self { kind: "application/json".to_owned(), text }
     }
 
-    /// Replies of Chat Completions that keep to the wire and harm whoever believes them, with their names.
+    /// Named replies of Chat Completions that are valid on the wire and harmful if trusted.
     pub fn hostile_chats() -> Vec<(&'static str, Self)> {
         let call = |id: Value, name: &str, args: &str| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": args } });
         let indexed = |index: Value, name: &str| -> Value {

@@ -20,7 +20,7 @@ const MAX_REQUEST: u64 = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub struct HostileServer {
     listener: Listener,
-    /// Where redirects lead to.
+    /// Target of redirects.
     away: Option<Listener>,
 }
 
@@ -50,23 +50,23 @@ impl HostileServer {
         format!("http://{}", self.listener.address)
     }
 
-    /// How many requests came.
+    /// Number of requests received.
     pub fn requests(&self) -> u64 {
         self.listener.counts.requests.load(Ordering::Relaxed)
     }
 
-    /// How many bytes were sent: what the client took before it hung up, and what the system buffers.
+    /// Number of bytes sent: taken by the client before it hung up, or buffered by the system.
     pub fn sent(&self) -> u64 {
         self.listener.counts.sent.load(Ordering::Relaxed)
     }
 
-    /// How many requests with an `Authorization` came to the other origin that redirects lead to.
+    /// Number of requests with an `Authorization` at the other origin, the target of redirects.
     pub fn leaked(&self) -> u64 {
         self.away.as_ref().map_or(0, |away| away.counts.requests.load(Ordering::Relaxed))
     }
 }
 
-/// What is known of a request.
+/// Facts about a request.
 #[derive(Debug, Default)]
 struct Request {
     head: String,

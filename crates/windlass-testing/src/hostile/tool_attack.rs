@@ -1,10 +1,10 @@
-//! What a hostile tool server does with JSON-RPC, whatever carries it.
+//! Attacks of a hostile tool server on JSON-RPC, independent of the transport.
 
 use super::json::{OTHERS, values};
 use super::tools::{CALLED, LISTED};
 
-/// What a [`HostileTools`](super::HostileTools) does. Everything that an attack does not say goes as it should: a
-/// handshake, a list with one tool `echo`, results that are texts.
+/// Behaviour of a [`HostileTools`](super::HostileTools). Everything that an attack does not change is valid: a handshake, a
+/// list with one tool `echo`, results that are texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolAttack {
@@ -40,16 +40,16 @@ pub enum ToolAttack {
     ForeignSchema,
     /// The list of tools with its nth value replaced.
     ListType {
-        /// Which value.
+        /// Index of the value.
         nth: usize,
-        /// What stands in its place: JSON.
+        /// Its replacement: JSON.
         with: &'static str,
     },
     /// The result of a call with its nth value replaced.
     ResultType {
-        /// Which value.
+        /// Index of the value.
         nth: usize,
-        /// What stands in its place: JSON.
+        /// Its replacement: JSON.
         with: &'static str,
     },
     /// Ends in the middle of a call, without an answer.

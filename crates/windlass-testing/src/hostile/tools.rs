@@ -18,7 +18,7 @@ pub(super) const LISTED: &str = r#"{"tools":[{"name":"echo","title":"Echo","desc
 pub(super) const CALLED: &str =
     r#"{"content":[{"type":"text","text":"again"}],"structuredContent":{"text":"again"},"isError":false}"#;
 
-/// How many tools a page of [`ToolAttack::EndlessPages`] has.
+/// Number of tools per page of [`ToolAttack::EndlessPages`].
 const PAGE: usize = 5;
 
 /// A tool server that attacks who uses it. It lives in the test's own process; [`HostileTools::command`] is a program that
@@ -58,26 +58,26 @@ impl HostileTools {
         vec!["bash".to_owned(), "-c".to_owned(), bridge]
     }
 
-    /// Where it speaks streamable HTTP: each answer is a stream of events, and each connection carries one message.
+    /// Its URL for streamable HTTP: each answer is a stream of events, and each connection carries one message.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.listener.address)
     }
 
-    /// How many messages came.
+    /// Number of messages received.
     pub fn requests(&self) -> u64 {
         self.listener.counts.requests.load(Ordering::Relaxed)
     }
 
-    /// How many bytes were sent: what the client took before it hung up, and what the system buffers.
+    /// Number of bytes sent: taken by the client before it hung up, or buffered by the system.
     pub fn sent(&self) -> u64 {
         self.listener.counts.sent.load(Ordering::Relaxed)
     }
 }
 
-/// How far the server has come with its client.
+/// Progress of the server with its client.
 #[derive(Default)]
 struct Progress {
-    /// How often the list was asked for.
+    /// Number of list requests.
     lists: usize,
     /// A call whose answer waits for the next one's.
     held: Option<Value>,
@@ -101,7 +101,7 @@ fn serve(client: &Connection, attack: &ToolAttack, progress: &Mutex<Progress>) -
     Ok(())
 }
 
-/// What carries the messages.
+/// Transport of the messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wire {
     /// Each is a line.
@@ -249,7 +249,7 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// What the server lists when it is asked for the `n`th time.
+    /// The server's list at the `n`th request.
     fn listed(&self, n: usize) -> String {
         let page = |tools: Vec<Value>, next: Option<String>| {
             let next = next.map_or(Value::Null, Value::String);
@@ -385,7 +385,7 @@ impl Session<'_> {
     }
 }
 
-/// Whether somebody must answer a message.
+/// Whether a message expects an answer.
 fn is_request(message: &Value) -> bool {
     let asks = message.get("result").is_none() && message.get("error").is_none();
     asks && message.get("id").is_some_and(|id| !id.is_null())

@@ -24,7 +24,7 @@ use windlass_runtime::in_full as refusal;
 /// The name of the scripted model where the agent names none.
 const MODEL: &str = "scripted";
 
-/// What all agents of a case share.
+/// Shared state of all agents of a case.
 struct Cast<'c> {
     case: &'c Case,
     environment: &'c SimEnvironment,
@@ -33,7 +33,7 @@ struct Cast<'c> {
 
 /// One agent of a case: the case's own, or a peer.
 struct Part<'c> {
-    /// What a peer is called; `None`: what its file says.
+    /// Name of a peer; `None`: the name in its file.
     name: Option<&'c str>,
     agent: &'c AgentSource,
     tools: &'c [ScriptedTool],
@@ -203,7 +203,7 @@ impl Cast<'_> {
         Ok(own.fold(builder, AgentBuilder::shared_tool).uses(&found.service))
     }
 
-    /// Its peers. Those that its file names need a scripted one in their place: nothing real is asked here.
+    /// Adds its peers. Those that its file names need a scripted replacement: nothing real is contacted here.
     fn accompany(
         &self,
         mut builder: AgentBuilder,
@@ -266,8 +266,8 @@ fn names(file: &AgentFile, tool: &str) -> bool {
     })
 }
 
-/// The agent's own tools, with what its file says of them: built-in ones that need nothing really run, `now` by the case's
-/// clock; those that reach for files, the network or a program are only offered.
+/// The agent's own tools with its file's settings: built-in ones without dependencies really run, `now` by the case's clock;
+/// tools that use files, the network or a program are only offered.
 fn own_tools(
     file: &AgentFile,
     script: &Script,

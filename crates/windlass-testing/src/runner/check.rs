@@ -14,7 +14,7 @@ type Checked = Result<(), Mismatch>;
 #[derive(Clone, Debug)]
 pub(crate) struct Shortfall {
     pub(crate) miss: Mismatch,
-    /// How many lines of the pass's log lead up to it; `None`: all.
+    /// Number of lines of the pass's log that lead up to it; `None`: all.
     pub(crate) lines: Option<usize>,
     /// The request that it is about, from 1; `None`: the last one.
     pub(crate) request: Option<u32>,
@@ -49,7 +49,7 @@ pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Result<(), Shor
     runs(case, pass, outcome)
 }
 
-/// What the case expects of the runs that came to rest.
+/// Checks the case's expectations of the runs.
 fn runs(case: &Case, pass: Pass, outcome: &Outcome) -> Result<(), Shortfall> {
     let last = case.runs.len().saturating_sub(1);
     for (place, run) in outcome.runs.iter().enumerate() {
@@ -90,7 +90,7 @@ pub(crate) fn stopped(case: &Case, pass: Pass, stop: &Stop) -> Result<(), Shortf
     Err(Shortfall { request: stop.request, ..miss.into() })
 }
 
-/// What a peer was sent: the root's own peer of that name, else one further down.
+/// Checks the requests to a peer: the root's own peer of that name, else one further down.
 fn peer(name: &str, wanted: &[(u32, RequestMatch)], outcome: &Outcome) -> Checked {
     let deeper = || outcome.peers.iter().find(|(path, _)| last_step(path) == name).map(|(_, sent)| sent);
     let sent = outcome.peers.get(name).or_else(deeper).map(Vec::as_slice).unwrap_or_default();
@@ -172,7 +172,7 @@ fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Checked {
     Ok(())
 }
 
-/// How often tools really ran: exact, but for those that may run again after a restart.
+/// Checks the number of executions: exact, except for tools that may run again after a restart.
 fn executions(pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Outcome) -> Checked {
     let once = |name: &str| outcome.once.iter().any(|key| last_step(key) == name);
     let ran = |name: &str| run.executed.get(name).map(Vec::as_slice).unwrap_or_default();

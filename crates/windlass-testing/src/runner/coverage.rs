@@ -1,4 +1,4 @@
-//! Which inputs came in which states, and what followed: what scripted conversations have really been through.
+//! Coverage of scripted conversations: inputs by state, and the resulting events.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,7 @@ use crate::schedule::Turns;
 #[derive(Debug)]
 pub(super) struct ScriptedHook {
     pub(super) edits: Vec<HookEdit>,
-    /// Who goes first, under a seed.
+    /// Decides which ready work goes first under a seed.
     pub(super) turns: Turns,
 }
 

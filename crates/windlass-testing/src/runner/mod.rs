@@ -28,7 +28,7 @@ pub struct RunnerOptions {
     pub blocking: bool,
     /// Run each case with a subscriber.
     pub streaming: bool,
-    /// Run each case once more for every event position, with a restart there.
+    /// Also run each case once for every event position, with a restart there.
     pub crash: bool,
     /// The first seed of seeded schedules.
     pub first_seed: u64,
@@ -47,13 +47,13 @@ impl Default for RunnerOptions {
 pub struct CaseReport {
     /// The case's name.
     pub name: String,
-    /// How many times it was run.
+    /// Number of passes.
     pub passes: usize,
-    /// What fell short, the first pass first; empty: it passed.
+    /// The failures, first pass first; empty: the case passed.
     pub failures: Vec<CaseFailure>,
     /// The event log of the first pass, one line an event.
     pub log: Vec<String>,
-    /// Which inputs came in which states in its passes, seeded ones left out, and what followed.
+    /// Inputs by state and the resulting events of its passes, without seeded ones.
     pub visited: Visited,
 }
 
@@ -77,7 +77,7 @@ impl CaseReport {
 /// A failure of a case in one pass.
 #[derive(Clone, Debug)]
 pub struct CaseFailure {
-    /// Which pass: `blocking`, `streaming`, `blocking, restarted after event 3`.
+    /// Name of the pass: `blocking`, `streaming`, `blocking, restarted after event 3`.
     pub pass: String,
     /// The seed of the pass's schedule, if it had one: the same seed gives the same pass again.
     pub seed: Option<u64>,
@@ -85,9 +85,9 @@ pub struct CaseFailure {
     pub difference: String,
     /// The events up to there.
     pub log: Vec<String>,
-    /// The request that the model saw: the one that the difference is about, else the last one up to there.
+    /// The request that the difference is about, else the last one before it.
     pub request: Option<String>,
-    /// Which request that is, from 1; `None`: the last one of the pass.
+    /// Number of that request, from 1; `None`: the last one of the pass.
     pub request_number: Option<u32>,
 }
 
@@ -152,8 +152,8 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
     report
 }
 
-/// Runs the case under seeded schedules. One that crashes by itself is not interrupted once more: its people know of its
-/// own crash only.
+/// Runs the case under seeded schedules. A case that crashes by itself is not interrupted again: its people know only of its
+/// own crash.
 fn seeded(case: &Case, options: RunnerOptions, plain: &Outcome, report: &mut CaseReport) {
     let scripted = match case.crash {
         Some(Crash::AfterEvent(event)) => event,
@@ -184,9 +184,9 @@ pub fn appends_of_case(case: &Case) -> Result<Vec<(RunId, Vec<Batch>)>, String> 
     Ok(outcome.runs.into_iter().map(|run| (run.state.run(), run.batches)).collect())
 }
 
-/// Runs a case once more for every event position, with a cancel there. Whatever the case expects, each run must end by
-/// that within its grace, with a result for every call and all usage counted. Then all of it again with a death of
-/// the process right after the request to cancel.
+/// Runs a case once for every event position, with a cancellation there. Whatever the case expects, each run must end by it
+/// within its grace period, with a result for every call and all usage counted. Then repeats it with a death of the process
+/// right after the cancellation.
 pub fn cancel_everywhere(case: &Case) -> CaseReport {
     let cancel = |event, mode| Pass { cancel: event, ..Pass::plain(mode) };
     let mut report = everywhere(case, cancel, sound::cancelled);
@@ -200,8 +200,8 @@ pub fn cancel_everywhere(case: &Case) -> CaseReport {
     report
 }
 
-/// Runs a case once more for every event position, with something said to the run there. Whatever the case expects, each
-/// run must hear it at its next turn, once.
+/// Runs a case once for every event position, with a message to the run there. Whatever the case expects, each run must receive
+/// it at its next turn, once.
 pub fn steer_everywhere(case: &Case) -> CaseReport {
     everywhere(case, |event, mode| Pass { steer: event, ..Pass::plain(mode) }, sound::steered)
 }

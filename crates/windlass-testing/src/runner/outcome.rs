@@ -1,4 +1,4 @@
-//! What a pass leaves behind, whole or cut short, and where things stand in its log.
+//! Result of a pass, complete or cut short, with positions in its log.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use windlass_core::Fact;
 use super::record::{self, RunRecord};
 use crate::fixture::{Mismatch, SentRequest};
 
-/// What a pass leaves behind.
+/// Result of a pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) runs: Vec<RunRecord>,
     pub(crate) requests: Vec<SentRequest>,
-    /// What each peer was sent, by its path in the tree of agents.
+    /// Requests to each peer, by its path in the tree of agents.
     pub(crate) peers: BTreeMap<String, Vec<SentRequest>>,
     /// The tools of which each run has an effect of its own.
     pub(crate) once: Vec<String>,
@@ -29,13 +29,12 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// How many lines of the log stand before those of a run.
+    /// Number of log lines before those of a run.
     pub(crate) fn lines_before(&self, run: usize) -> usize {
         self.runs.iter().take(run).map(|run| run.events.len()).sum()
     }
 
-    /// At which lines of the log requests were sent; `None`: it cannot be said, since others than the case's own agent
-    /// sent some.
+    /// Log lines at which requests were sent; `None`: unknown, because other agents than the case's own sent some.
     fn sent_at(&self) -> Option<Vec<usize>> {
         let events = self.runs.iter().flat_map(|run| run.events.iter()).enumerate();
         let sent = events.filter(|(_, event)| matches!(event.fact, Fact::TurnStarted(_)));
@@ -49,7 +48,7 @@ impl Outcome {
         self.requests.get(number.map_or(last, |number| number as usize).checked_sub(1)?)
     }
 
-    /// How many lines of the log lead up to the turn that sent a request (from 1).
+    /// Number of log lines that lead up to the turn with a request (from 1).
     pub(crate) fn lines_to_request(&self, number: u32) -> Option<usize> {
         self.sent_at()?.get((number as usize).checked_sub(1)?).copied()
     }
@@ -66,9 +65,9 @@ impl Outcome {
 pub(crate) struct Stop {
     /// The whole message.
     pub(crate) message: String,
-    /// What went otherwise than it should; `None`: the agent or its input was refused.
+    /// The error; `None`: the agent or its input was refused.
     pub(crate) why: Option<Mismatch>,
-    /// What there is so far: the runs that came to rest.
+    /// Result so far: the completed runs.
     pub(crate) before: Outcome,
     /// The events up to there, one line each.
     pub(crate) log: Vec<String>,

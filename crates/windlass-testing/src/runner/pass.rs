@@ -25,10 +25,10 @@ use crate::schedule::{Plan, Turns};
 use crate::script::{Execution, GivenTask, Inner, PostOffice, Script, last_step, within};
 use crate::sim::SimEnvironment;
 
-/// What is said to a run that is steered wherever it stands.
+/// The message to a steered run.
 pub(crate) const STEERED: &str = "Somebody has something to say.";
 
-/// How a case is run once.
+/// One way of running a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
     pub(crate) mode: Mode,
@@ -38,9 +38,9 @@ pub(crate) struct Pass {
     pub(crate) scripted: bool,
     /// The event after which the run is cancelled; 0: none.
     pub(crate) cancel: u64,
-    /// The event after which somebody says [`STEERED`] to the run; 0: none.
+    /// The event after which [`STEERED`] is sent to the run; 0: none.
     pub(crate) steer: u64,
-    /// What decides who goes first, and what comes between; `None`: nothing is left to chance.
+    /// The seed of the schedule and its interruptions; `None`: a deterministic pass.
     pub(crate) seed: Option<Seed>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Pass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed {
     pub(crate) number: u64,
-    /// How many events the case has when nothing disturbs it; 0: it is not to be interrupted.
+    /// Number of events of an undisturbed case; 0: it is not interrupted.
     pub(crate) events: u64,
     /// Whether the case is cancelled during some work: a cancel that lies in the inbox over a restart would come before it.
     pub(crate) cancelled: bool,
@@ -68,13 +68,13 @@ impl Pass {
         })
     }
 
-    /// How often the run is started again from the log in between, at most.
+    /// Maximum number of restarts from the log.
     pub(crate) fn restarts(&self) -> usize {
         usize::from(self.crash > 0) + self.plan().map_or(0, |plan| plan.interruptions.len())
     }
 }
 
-/// Whether somebody listens.
+/// Whether a subscriber listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Blocking,
@@ -99,14 +99,14 @@ impl fmt::Display for Pass {
     }
 }
 
-/// What ends a pass before its time although nothing failed.
+/// Why a pass ended early without a failure.
 struct Wrong {
     miss: Mismatch,
     /// The question that took a wrong answer.
     question: QuestionId,
 }
 
-/// What stays the same over the runs and restarts of a pass.
+/// State shared by the runs and restarts of a pass.
 struct Stage<'c> {
     case: &'c Case,
     pass: Pass,
@@ -280,7 +280,7 @@ impl Stage<'_> {
         script.lost(run, events);
     }
 
-    /// Whose part a run plays: a branch has its parent's, or its own if a peer of its name has one.
+    /// Path of a run's part: a branch has its parent's, or its own if a peer of its name has one.
     fn path_of(&self, run: RunId, lost: Option<&Event>) -> String {
         if let Some(path) = self.script.lock().doers.get(&run) {
             return path.clone();
@@ -358,7 +358,7 @@ impl Stage<'_> {
         end
     }
 
-    /// Everything was dropped: a new process, so to say, goes on from the log.
+    /// Simulates a new process: everything was dropped, and the run is resumed from the log.
     fn restart(&mut self, run: windlass_core::RunId) -> Result<Option<Prepared>, String> {
         self.log.forget_holder(self.agent.holder());
         self.agent = build(self.case, &self.script, &self.environment, self.log.clone())?;
@@ -397,7 +397,7 @@ impl Stage<'_> {
         self.sim(load(&*self.log, run))?.map_err(|error| refusal(&error))
     }
 
-    /// What the run stands on, as its start says: the session's last run, or nothing.
+    /// The base that the run's start names: the session's last run, or none.
     fn base(&self, batches: &[Batch]) -> Result<Option<State>, String> {
         let first = batches.first().and_then(|batch| batch.events.first()).map(|event| &event.fact);
         let Some(Fact::RunStarted(start)) = first else { return Ok(None) };
@@ -437,7 +437,7 @@ fn takes(event: &Event, question: &QuestionId) -> bool {
 
 type Executed = BTreeMap<String, Vec<Execution>>;
 
-/// What was executed since then, by the tools' names: all agents of the tree together.
+/// Executions since then by tool name, over all agents of the tree.
 fn since(before: &Executed, after: &Executed) -> BTreeMap<String, Vec<Value>> {
     let mut fresh: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (key, all) in after {

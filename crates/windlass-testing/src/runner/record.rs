@@ -1,4 +1,4 @@
-//! What a pass leaves behind: the facts of each run without the traces of restarts, and what follows from them.
+//! Facts of each run without the traces of restarts, and values derived from them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::fixture::{AskedQuestion, Update};
 #[derive(Clone, Debug)]
 pub(crate) struct RunRecord {
     pub(crate) state: State,
-    /// All events, without those that only a restart caused.
+    /// All events except those caused only by a restart.
     pub(crate) events: Vec<Event>,
     /// All events as they were appended.
     pub(crate) batches: Vec<Batch>,
@@ -26,7 +26,7 @@ pub(crate) struct RunRecord {
     pub(crate) requests: usize,
     pub(crate) executed: BTreeMap<String, Vec<Value>>,
     pub(crate) virtual_ms: u64,
-    /// Whether a model call was lost with its process and not made again: what it used nobody knows.
+    /// Whether a model call was lost with its process and not repeated: its usage is unknown.
     pub(crate) lost_for_good: bool,
     /// The first event that a replay of the run gives otherwise, in words.
     pub(crate) replay_differs: Option<String>,

@@ -1,5 +1,4 @@
-//! What a subscriber of a run sees over its restarts: every fact once and in order, and the pieces as the format
-//! writes them.
+//! A subscriber's view of a run over its restarts: every fact once and in order, and the pieces as the format writes them.
 
 use serde_json::json;
 use windlass_runtime::{self as runtime, Updates};
@@ -8,13 +7,13 @@ use windlass_store::Batch;
 use super::pass::Mode;
 use crate::fixture::{Update, UpdateKind};
 
-/// What a subscriber has seen so far. After a restart it subscribes again, after the last fact that it knows.
+/// A subscriber's view so far. After a restart it subscribes again, after its last fact.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) updates: Vec<Update>,
     /// The number of the last fact.
     pub(super) facts: u64,
-    /// What was missing, twice or out of order.
+    /// Description of a missing, repeated or reordered update.
     pub(super) hole: Option<String>,
 }
 

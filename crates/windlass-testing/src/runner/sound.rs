@@ -1,4 +1,4 @@
-//! What holds after every run whatever its case expects: the promises of the engine itself.
+//! Invariants after every run, whatever its case expects: the promises of the engine itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 

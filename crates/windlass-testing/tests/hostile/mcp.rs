@@ -117,9 +117,9 @@ async fn strike(attacks: impl Iterator<Item = ToolAttack>, config: fn(&HostileTo
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn a_server_that_asks_too_much_is_cut_off_on_either_wire() {
-    let long = "it asks with 614461 bytes, at most 16384 are taken";
-    let many = "it does not take the answers to what it asks, 1000 wait";
-    let told = "it tells more than 67108864 bytes at once that nobody asked for";
+    let long = "its request has 614461 bytes, the maximum is 16384";
+    let many = "it does not read the answers to its requests; 1000 are waiting";
+    let told = "it sent more than 67108864 bytes of unsolicited messages at once";
     for (attack, why) in [
         (ToolAttack::FloodsLongRequests(600 << 10), long),
         (ToolAttack::FloodsLongRequests(12 << 10), many),

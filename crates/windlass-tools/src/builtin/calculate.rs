@@ -15,10 +15,10 @@ use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 pub(crate) use parse::evaluate;
 
-/// How long an expression may be, in bytes.
+/// Maximum length of an expression, in bytes.
 pub const MAX_EXPRESSION: usize = 1_000;
 
-/// How deep parentheses, functions, signs and powers may nest.
+/// Maximum nesting depth of parentheses, functions, signs and powers.
 pub const MAX_DEPTH: usize = 64;
 
 /// `calculate`: evaluates an expression.

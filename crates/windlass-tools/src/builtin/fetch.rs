@@ -21,25 +21,25 @@ use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
 use hosts::{Hosts, Reach, Vetted};
 
-/// How much of a body is read, in bytes.
+/// Maximum number of bytes of a body that are read.
 pub const MAX_BODY: usize = 1024 * 1024;
 
-/// How many redirects are followed.
+/// Maximum number of redirects.
 pub const MAX_REDIRECTS: usize = 5;
 
-/// How long a call may take in all, redirects and body included.
+/// Timeout of a call, including redirects and the body.
 pub const FETCH_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a connection may take to be made.
+/// Timeout for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// How much of a refusal's body is quoted, in characters.
+/// Maximum number of characters quoted from an error response.
 const QUOTED_CHARS: usize = 500;
 
 /// `fetch`: gives the text at an `http` or `https` address.
 ///
-/// Which hosts: with an empty list any public one, else only those that are listed. An entry is a host
-/// (`example.org`), its subdomains (`*.example.org`), all (`*`), each with an optional port (`127.0.0.1:8080`).
+/// Fetches pages from allowed hosts: any public one if the list is empty, else only the listed ones. An entry is a host
+/// (`example.org`), its subdomains (`*.example.org`), or all (`*`), each with an optional port (`127.0.0.1:8080`).
 ///
 /// Addresses that are private, loopback, link-local, shared (RFC 6598), multicast, of documentation or otherwise not of
 /// the public internet (IANA special-purpose registries; IPv4 inside IPv6 too, and with them the metadata services of
@@ -96,7 +96,7 @@ impl Fetch {
 
     async fn fetch(&self, address: &str) -> Result<String, ToolError> {
         let mut url = Url::parse(address)
-            .map_err(|error| ToolError::of_kind("BadUrl", format!("`{address}` is no URL: {error}")))?;
+            .map_err(|error| ToolError::of_kind("BadUrl", format!("`{address}` is not a URL: {error}")))?;
         for _ in 0..=MAX_REDIRECTS {
             let response = self.get(&url).await?;
             let Some(next) = redirect(&url, &response)? else { return given(&url, response).await };
@@ -164,7 +164,7 @@ impl Tool for Fetch {
     }
 }
 
-/// Where the response says to go on, if it does.
+/// Target of a redirect response.
 fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -172,7 +172,8 @@ fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     let next = location.and_then(|location| from.join(location).ok());
     next.map(Some).ok_or_else(|| {
-        let message = format!("`{from}` redirects to nowhere ({})", location.unwrap_or("no location"));
+        let message =
+            format!("`{from}` redirects without a valid target ({})", location.unwrap_or("no location"));
         ToolError::of_kind("BadRedirect", message)
     })
 }
@@ -182,7 +183,7 @@ async fn given(url: &Url, response: Response) -> Result<String, ToolError> {
     let status = response.status();
     let media = Media::of(response.headers());
     if status.is_success() && !media.is_text() {
-        let message = format!("`{url}` is {}, no text", media.name);
+        let message = format!("`{url}` is {}, not text", media.name);
         return Err(ToolError::of_kind("NotText", message));
     }
     let (bytes, cut) = body(url, response).await?;
@@ -208,7 +209,7 @@ async fn body(url: &Url, mut response: Response) -> Result<(Vec<u8>, bool), Tool
     Ok((bytes, false))
 }
 
-/// What a body is, as far as its header says.
+/// Media type and charset from the header.
 struct Media {
     /// In lower case, without parameters.
     name: String,
@@ -236,13 +237,13 @@ impl Media {
     fn read(&self, url: &Url, bytes: Vec<u8>) -> Result<String, ToolError> {
         let no = |what: &str| ToolError::of_kind("NotText", format!("`{url}` {what}"));
         if bytes.contains(&0) {
-            return Err(no("is no text"));
+            return Err(no("is not text"));
         }
         let text = match self.charset.as_str() {
             "utf-8" | "utf8" | "us-ascii" | "ascii" => String::from_utf8_lossy(&bytes).into_owned(),
             // Each byte of Latin-1 is the character of its number.
             "iso-8859-1" | "latin1" | "windows-1252" => bytes.into_iter().map(char::from).collect(),
-            other => return Err(no(&format!("is written in {other}, which is not read"))),
+            other => return Err(no(&format!("is encoded in {other}, which is not supported"))),
         };
         Ok(if matches!(self.name.as_str(), "text/html" | "application/xhtml+xml") {
             html::text(&text)
@@ -263,7 +264,7 @@ fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
         why = error.to_string();
         cause = error.source();
     }
-    ToolError::of_kind("Unreachable", format!("`{url}` cannot be fetched: {why}"))
+    ToolError::of_kind("Unreachable", format!("cannot fetch `{url}`: {why}"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::binding::Bound;
 use crate::error::ToolSetError;
 use crate::tool::ToolError;
 
-/// Folders, opened once. Whatever is opened in one of them stays beneath it, wherever links lead.
+/// Folders, opened once. Every path is resolved beneath its folder; links cannot lead outside.
 #[derive(Clone, Debug)]
 pub(crate) struct Folders(Arc<Vec<Folder>>);
 
@@ -31,12 +31,12 @@ pub(crate) struct Place<'f> {
     pub(crate) dir: &'f Dir,
     /// Relative to `dir`; `.` for the folder itself.
     pub(crate) path: PathBuf,
-    /// What is put before a path in `dir` so that the tools understand it.
+    /// Prefix that makes a path in `dir` resolvable by the tools.
     pub(crate) prefix: PathBuf,
 }
 
 impl Folders {
-    /// What calls are bound to: the folders as they were named, and where links led when they were opened.
+    /// Binding of calls: the folders as named, and their resolved paths when they were opened.
     pub(crate) fn binding(&self) -> Bound {
         let of = |path: fn(&Folder) -> &PathBuf| {
             let all: Vec<_> = self.0.iter().map(|folder| path(folder).to_string_lossy()).collect();
@@ -54,7 +54,7 @@ impl Folders {
     /// There is none, or one of them cannot be opened.
     pub(crate) fn open(tool: &str, folders: &[PathBuf]) -> Result<Self, ToolSetError> {
         if folders.is_empty() {
-            let (name, what) = (tool.to_owned(), "it may read no folder: name one".to_owned());
+            let (name, what) = (tool.to_owned(), "it has no folder to read: name one".to_owned());
             return Err(ToolSetError::BadSettings { name, what });
         }
         let open = |path: &PathBuf| {
@@ -73,7 +73,7 @@ impl Folders {
         Ok(Self(Arc::new(folders.iter().map(open).collect::<Result<_, _>>()?)))
     }
 
-    /// Where a path leads: an absolute one into the folder that it begins with, any other into the first folder.
+    /// Resolves a path: an absolute one in the folder that it begins with, a relative one in the first folder.
     ///
     /// # Errors
     /// It is absolute and in none of the folders. Whether it leaves its folder shows when it is opened.
@@ -81,7 +81,7 @@ impl Folders {
         let wanted = Path::new(path);
         let outside = || {
             let named: Vec<_> = self.0.iter().map(|folder| folder.named.display().to_string()).collect();
-            denied(format!("`{path}` lies outside of the folders that may be read: {}", named.join(", ")))
+            denied(format!("`{path}` is outside of the allowed folders: {}", named.join(", ")))
         };
         let (n, folder, inner) = if wanted.is_absolute() {
             let wanted = plain(wanted).ok_or_else(outside)?;
@@ -103,7 +103,7 @@ impl Folders {
 /// Opens a file for reading without waiting, should it be a pipe.
 ///
 /// # Errors
-/// There is none, it is no regular file, or it lies outside of its folder.
+/// There is none, it is not a regular file, or it lies outside of its folder.
 pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolError> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -118,7 +118,7 @@ pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolErro
         return Err(ToolError::of_kind("IsADirectory", format!("`{shown}` is a folder; use list_files")));
     }
     if !kind.is_file() {
-        return Err(ToolError::of_kind("NotAFile", format!("`{shown}` is no regular file")));
+        return Err(ToolError::of_kind("NotAFile", format!("`{shown}` is not a regular file")));
     }
     Ok(file)
 }
@@ -126,17 +126,17 @@ pub(crate) fn open_file(place: &Place<'_>, shown: &str) -> Result<File, ToolErro
 #[cfg(unix)]
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
-/// What went wrong with a path, for the model.
+/// The error for a path, for the model.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive")]
 pub(crate) fn told(shown: &str, error: &io::Error) -> ToolError {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
-        io::ErrorKind::NotADirectory => "is not a folder, or lies beneath something that is none".to_owned(),
+        io::ErrorKind::NotADirectory => "is not a folder, or is below a path that is not one".to_owned(),
         // The system's own refusals have a number; those without one come from the rule about links.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-            return denied(format!("`{shown}` leads out of the folder that may be read"));
+            return denied(format!("`{shown}` leads out of the allowed folder"));
         }
-        io::ErrorKind::PermissionDenied => "may not be read".to_owned(),
+        io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
         _ => format!("cannot be read: {error}"),
     };
     ToolError::of_kind(format!("{:?}", error.kind()), format!("`{shown}` {why}"))

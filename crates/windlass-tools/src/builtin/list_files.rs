@@ -16,16 +16,16 @@ use crate::error::ToolSetError;
 use crate::function::{Args, Properties, blocking};
 use crate::tool::{Tool, ToolContext, ToolResult};
 
-/// How many entries a call gives.
+/// Maximum number of entries that a call returns.
 pub const MAX_ENTRIES: usize = 1_000;
 
-/// How many entries a call looks at.
+/// Maximum number of entries that a call visits.
 pub const MAX_SEEN: usize = 100_000;
 
-/// How many folders deep a call may look.
+/// Maximum depth of a call's search.
 pub const MAX_LEVELS: u32 = 16;
 
-/// How many steps of comparing names with the pattern a call may take: characters of the one times those of the other.
+/// Maximum number of steps for comparing names with the pattern: length of the name times length of the pattern.
 const MAX_COMPARED: usize = 200_000_000;
 
 /// `list_files`: the entries of a folder, one a line and sorted, folders with a `/` at their end. The paths can be given
@@ -97,7 +97,7 @@ impl Tool for ListFiles {
     }
 }
 
-/// What was found so far.
+/// Entries found so far.
 struct Listing {
     pattern: Option<String>,
     /// Whether the pattern speaks of paths.
@@ -182,8 +182,11 @@ impl Listing {
             })
             .collect();
         if lines.is_empty() {
-            let nothing =
-                if self.pattern.is_some() { "[nothing fits the pattern]" } else { "[the folder is empty]" };
+            let nothing = if self.pattern.is_some() {
+                "[nothing matches the pattern]"
+            } else {
+                "[the folder is empty]"
+            };
             lines.push(nothing.to_owned());
         }
         lines.extend(self.cut.map(|cut| format!("[{cut}]")));

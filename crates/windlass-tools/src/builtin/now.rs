@@ -39,8 +39,8 @@ impl Now {
         Self { spec }
     }
 
-    /// What it says at that time (milliseconds since 1970) where the local time is UTC: for clocks other than the machine's.
-    /// A time that no calendar has is the first one of 1970.
+    /// The text for that time (milliseconds since 1970) in UTC, for clocks other than the machine's. A time outside the
+    /// calendar gives the first of 1970.
     pub fn says_at(at: Millis) -> String {
         let time = i64::try_from(at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
         told(time.fixed_offset()).to_string()

@@ -15,10 +15,10 @@ use crate::error::ToolSetError;
 use crate::function::{Args, Properties, blocking};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
-/// How much of a file one call gives, in bytes.
+/// Maximum number of bytes that one call returns.
 pub const MAX_READ: usize = 256 * 1024;
 
-/// How far into a file a call looks for its first line, in bytes.
+/// Maximum offset of the first line that a call returns, in bytes.
 pub const MAX_SKIP: u64 = 256 * 1024 * 1024;
 
 /// `read_file`: gives a text file, or `lines` lines of it from `from_line` (counted from 1).
@@ -157,7 +157,7 @@ fn skip(file: &mut impl BufRead, path: &str, from: u64) -> Result<Option<u64>, T
 }
 
 fn text(bytes: Vec<u8>, path: &str, cut: bool) -> Result<String, ToolError> {
-    let binary = || ToolError::of_kind("NotText", format!("`{path}` is no UTF-8 text"));
+    let binary = || ToolError::of_kind("NotText", format!("`{path}` is not UTF-8 text"));
     if bytes.contains(&0) {
         return Err(binary());
     }

@@ -13,16 +13,16 @@ use windlass_core::secret::SECRET_MARGIN;
 use super::gate::{self, Gate};
 use crate::tool::ToolError;
 
-/// How much of the end of stderr is told, in bytes. More is kept until secrets are masked.
+/// Number of bytes of stderr's end that are reported. More is kept until secrets are masked.
 pub(super) const STDERR_TAIL: usize = 2_000;
 
-/// How long after the end of the group its output is waited for: a process that left the group may hold the pipe open.
+/// Time to wait for output after the group has ended: a process that left the group may hold the pipe open.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// How much is read at once.
+/// Size of one read.
 const CHUNK: usize = 16 * 1024;
 
-/// What a child left behind.
+/// Exit status and output of a child.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) status: ExitStatus,
@@ -37,19 +37,19 @@ pub(super) struct Finished {
     pub(super) refused: Option<ToolError>,
 }
 
-/// How a child is run.
+/// Limits of a child.
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
-    /// How much stdout is taken, in bytes.
+    /// Maximum size of stdout, in bytes.
     pub(super) stdout: usize,
-    /// How long a child may go on after SIGTERM.
+    /// Grace period after SIGTERM.
     pub(super) grace: Duration,
 }
 
 /// Runs a command to its end; one behind a gate gets its input only once that opens. When this future is dropped the child's process group is killed.
 ///
-/// On a cancel the group gets SIGTERM, and after the grace SIGKILL. When the child has ended, whatever is left of its
-/// group is killed too: nothing outlives the call.
+/// On a cancel the group gets SIGTERM, and SIGKILL after the grace period. When the child has ended, the rest of its group is
+/// killed, too: nothing outlives the call.
 ///
 /// # Errors
 /// It cannot be started, or waited for.
@@ -197,7 +197,7 @@ impl Group {
     #[cfg(unix)]
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(leader) = self.leader {
-            // An error says that nobody is left.
+            // An error means that no process is left.
             rustix::process::kill_process_group(leader, signal).ok();
         }
     }

@@ -1,15 +1,14 @@
 //! The environments of processes, as Linux shows them (proc(5): `/proc/PID/environ`, items that end with a zero byte).
 //!
-//! While a process becomes another program (`execve`) there is a moment in which it has neither the old environment nor
-//! the new one, and a read that began before brings nothing, or less than all. Such a process is unsettled: whoever looks
-//! for it looks again.
+//! During `execve` a process briefly has neither its old nor its new environment, and a read that began earlier returns nothing
+//! or only a part. Such a process is unsettled, and the search repeats.
 
 use std::fs;
 use std::io;
 
 use rustix::process::Pid;
 
-/// What a look at a process brings.
+/// Result of reading a process's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
     /// It has the item in its environment.
@@ -46,7 +45,7 @@ pub(super) fn sight(pid: Pid, item: &str) -> Sight {
     }
 }
 
-/// How much room the environment of a process takes.
+/// Size of a process's environment.
 enum Room {
     /// So many bytes.
     Of(u64),

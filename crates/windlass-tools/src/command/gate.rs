@@ -1,9 +1,9 @@
 //! The gate of commands with an effect: nothing of theirs runs before the run's lease is confirmed.
 //!
-//! Between `fork` and `exec` a child has neither the program nor the environment of its own, so nobody could find one whose
-//! parent dies there: it would go on, and have its effect after its call was settled. So a shell is started instead, with
-//! the key in its environment. It waits for one line and becomes the program then; if its parent dies before, the pipe
-//! ends, and so does the shell.
+//! Between `fork` and `exec` a child has neither the program nor its own environment. If its parent dies there, the child
+//! cannot be found: it would continue and have its effect after its call was settled. The gate prevents that: a shell is
+//! started with the key in its environment. It waits for one line before it executes the program; if its parent dies first, the
+//! pipe closes and the shell exits.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,8 +16,8 @@ use super::left_behind;
 use crate::lease::Lease;
 use crate::tool::ToolError;
 
-/// What waits (POSIX). `read` takes byte by byte what it reads from a pipe, so that the program's stdin begins right after
-/// the line. The variables are those that shells set on their own.
+/// The waiting script (POSIX). `read` consumes a pipe byte by byte, so the program's stdin begins right after the line. The
+/// unset variables are those that shells set on their own.
 const WAIT: &str = "IFS= read -r _ && unset PWD OLDPWD SHLVL && exec \"$@\"";
 
 /// Variables that a shell sets, changes or refuses to change, so that they do not reach a program behind one as they were.
@@ -39,13 +39,13 @@ const SHELLS_OWN: [&str; 12] = [
 /// The shell.
 const SHELL: &str = "/bin/sh";
 
-/// Where programs are looked for if there is no `PATH` (execvp(3)).
+/// Search path for programs without `PATH` (execvp(3)).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The line that opens the gate.
 pub(super) const OPEN: &[u8] = b"\n";
 
-/// What must be so before a command behind a gate begins.
+/// Conditions for a command behind a gate to start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate<'a> {
     /// The key that the waiting shell has in its environment.

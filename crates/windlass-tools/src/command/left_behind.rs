@@ -1,4 +1,4 @@
-//! Commands that outlive the process that ran them: after `kill -9` nobody is left who would stop them.
+//! Commands that outlive the process that ran them: after `kill -9`, the next holder must stop them.
 //!
 //! They are known by the key in their environment, which what they start inherits. Only Linux shows that (`/proc`), and
 //! only for processes of the same user on the same machine.
@@ -7,13 +7,13 @@
 use super::environ::{Sight, processes, sight};
 use std::time::Duration;
 
-/// How often to look whether they are gone.
+/// Interval between checks whether they are gone.
 const LOOK: Duration = Duration::from_millis(5);
-/// How often to look whether a process that was just started shows its environment.
+/// Interval between checks whether a new process shows its environment.
 const LOOK_AT_START: Duration = Duration::from_micros(200);
-/// How long a process may take to go after it was killed; one in the middle of a system call takes its time.
+/// Time for a process to exit after it was killed; a system call in progress delays it.
 const AFTER_KILL: Duration = Duration::from_secs(5);
-/// How long a process may take to become another program. One that cannot be seen for longer hides its environment.
+/// Time for a process to complete `execve`. A process that stays unreadable for longer hides its environment.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Stops every process that works under that idempotency key: SIGTERM, and SIGKILL after the grace. Returns when they
@@ -31,18 +31,23 @@ pub(super) async fn stop(key: &str, grace: Duration) {
         let late = begun.elapsed() >= grace;
         if begun.elapsed() >= grace + AFTER_KILL {
             let pids: Vec<_> = marked.iter().map(|pid| pid.as_raw_nonzero().get()).collect();
-            tracing::warn!(key, ?pids, unsettled, "what an earlier process left running cannot be stopped");
+            tracing::warn!(
+                key,
+                ?pids,
+                unsettled,
+                "cannot stop a command that an earlier process left running"
+            );
             return;
         }
         for process in marked {
-            // An error says that it has gone by itself.
+            // An error means that the process has already exited.
             if late {
                 kill_process(process, Signal::KILL).ok();
             } else if !asked.contains(&process) {
                 tracing::info!(
                     key,
                     pid = process.as_raw_nonzero().get(),
-                    "stops what an earlier process left running"
+                    "stops a command that an earlier process left running"
                 );
                 kill_process(process, Signal::TERM).ok();
                 asked.push(process);
@@ -69,12 +74,12 @@ pub(super) async fn until_seen(key: &str, pid: Option<u32>) {
 #[cfg(not(target_os = "linux"))]
 pub(super) async fn until_seen(_key: &str, _pid: Option<u32>) {}
 
-/// What a look at all processes brings.
+/// Result of a scan of all processes.
 #[cfg(target_os = "linux")]
 struct Found {
     /// They have the key in their environment.
     marked: Vec<rustix::process::Pid>,
-    /// How many are just becoming another program, so that their environment cannot be seen.
+    /// Number of processes within `execve`, whose environment cannot be read.
     unsettled: usize,
 }
 

@@ -13,7 +13,7 @@ const KIND: &str = "InvalidArguments";
 pub struct Args(Map<String, Value>);
 
 impl Args {
-    /// The arguments in an object; nothing at all stands for no arguments.
+    /// Wraps the arguments object; null means no arguments.
     ///
     /// # Errors
     /// It is something else.
@@ -63,5 +63,5 @@ impl Args {
 
 fn read<T: DeserializeOwned>(name: &str, value: Value) -> Result<T, ToolError> {
     serde_json::from_value(value)
-        .map_err(|error| ToolError::of_kind(KIND, format!("the argument `{name}` does not fit: {error}")))
+        .map_err(|error| ToolError::of_kind(KIND, format!("invalid argument `{name}`: {error}")))
 }

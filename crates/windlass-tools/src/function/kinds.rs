@@ -1,4 +1,4 @@
-//! What a function may give, told apart by its type.
+//! Return types of a function, distinguished by trait.
 //!
 //! The traits of a question are implemented for [`Probe`] behind references of different depths, so that method
 //! look-up on a concrete type finds the most special one first. The methods only name the kind; the kind then converts.
@@ -14,7 +14,7 @@ use windlass_core::message::Content;
 
 use crate::tool::{ToolError, ToolResult};
 
-/// Stands for a value of a type. Unlike the value, a reference to it shares none of its traits.
+/// Marker for a value's type. Unlike the value, a reference to the marker implements none of its traits.
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<T>);
 
@@ -75,7 +75,7 @@ pub struct AsContent;
 #[derive(Clone, Copy, Debug)]
 pub struct AsNothing;
 
-/// What is shown as JSON.
+/// Values rendered as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct AsJson;
 
@@ -134,9 +134,7 @@ impl AsJson {
         match serde_json::to_value(value) {
             Ok(Value::String(text)) => Ok(text.into()),
             Ok(value) => Ok(value.to_string().into()),
-            Err(error) => {
-                Err(ToolError::new(format!("the tool's result cannot be written as JSON: {error}")))
-            }
+            Err(error) => Err(ToolError::new(format!("cannot write the tool's result as JSON: {error}"))),
         }
     }
 }
@@ -149,7 +147,7 @@ pub struct OwnFailure;
 #[derive(Clone, Copy, Debug)]
 pub struct TypedFailure;
 
-/// What only has a text.
+/// Errors that only have a text.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownFailure;
 

@@ -1,4 +1,4 @@
-//! Owns how much a server may ask and tell: its requests and notifications are bounded, whatever wire they come on.
+//! Limits a server's requests and notifications, on every transport.
 //!
 //! Windlass offers servers nothing to ask for, but each request has an answer, and the answer repeats the request's id.
 //! So two things are bounded: the length of a message, which each wire looks at before it reads the message, and how
@@ -24,17 +24,17 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use windlass_core::text::Steps;
 
-/// The longest message with which a server may ask for something, or tell something that nobody asked for, in bytes (16 KiB).
-/// The answer repeats the id of a request, so this times [`MAX_UNANSWERED`] is the most that waits (16 MiB).
+/// Maximum length of a server's request or notification, in bytes (16 KiB). An answer repeats the request's id, so this times
+/// [`MAX_UNANSWERED`] bounds the queued answers (16 MiB).
 const MAX_ASKING_BYTES: usize = 16 * 1024;
 
-/// How many requests of a server may wait for their answers to be taken: one that asks and asks but reads nothing is ended.
+/// Maximum number of queued answers to a server's requests. A server that sends requests and reads no answers is disconnected.
 const MAX_UNANSWERED: usize = 1_000;
 
-/// How much a server may tell at too great a length before it answers something, in bytes (64 MiB).
+/// Maximum number of bytes in oversized notifications between two answers of the server (64 MiB).
 const MAX_PASSED_OVER: usize = 64 * 1024 * 1024;
 
-/// How long a wire may take to be closed in good order.
+/// Timeout for an orderly close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 pub(super) type Incoming = RxJsonRpcMessage<RoleClient>;
@@ -44,25 +44,25 @@ pub(super) type Incoming = RxJsonRpcMessage<RoleClient>;
 pub(super) struct Fault {
     why: Arc<OnceLock<String>>,
     found: CancellationToken,
-    /// How many bytes were passed over since its last answer.
+    /// Bytes skipped since its last answer.
     passed_over: Arc<AtomicUsize>,
 }
 
 impl Fault {
-    /// What the server did.
+    /// The violation, if any.
     pub(super) fn get(&self) -> Option<&String> {
         self.why.get()
     }
 
     /// Ends the connection. The first reason counts.
     pub(super) fn give_up(&self, why: String) {
-        tracing::warn!(%why, "an MCP server breaks the protocol");
+        tracing::warn!(%why, "an MCP server violates the protocol");
         let _ = self.why.set(why);
         self.found.cancel();
     }
 
-    /// Whether a message may be read: an answer, or one that is short enough. Any other is passed over; one that wants
-    /// an answer ends the connection, and so does one too many of those that want none.
+    /// Whether a message may be parsed: an answer, or a message below the limit. Others are skipped. An oversized request, or
+    /// one oversized notification too many, ends the connection.
     pub(super) fn takes(&self, message: &str, steps: &Steps) -> bool {
         let bytes = message.len();
         steps.add(bytes);
@@ -70,9 +70,11 @@ impl Fault {
         let Ok(Outline { jsonrpc, method, id }) = serde_json::from_str(message) else { return true };
         let asks = jsonrpc && method && bytes > MAX_ASKING_BYTES;
         if asks && id {
-            self.give_up(format!("it asks with {bytes} bytes, at most {MAX_ASKING_BYTES} are taken"));
+            self.give_up(format!("its request has {bytes} bytes, the maximum is {MAX_ASKING_BYTES}"));
         } else if asks && self.passed_over.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_PASSED_OVER {
-            self.give_up(format!("it tells more than {MAX_PASSED_OVER} bytes at once that nobody asked for"));
+            self.give_up(format!(
+                "it sent more than {MAX_PASSED_OVER} bytes of unsolicited messages at once"
+            ));
         }
         !asks
     }
@@ -91,7 +93,7 @@ impl Fault {
     }
 }
 
-/// Which fields a message has that say what it is: with a method it asks or tells, with an id it wants an answer.
+/// The fields that determine a message's kind: with a method it is a request or notification, with an id it expects an answer.
 #[derive(Default)]
 struct Outline {
     jsonrpc: bool,
@@ -142,7 +144,7 @@ struct Answer(Arc<AtomicUsize>);
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        // A request that the server itself has cancelled may be answered all the same.
+        // A request that the server itself has cancelled may still be answered.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| waiting.checked_sub(1));
     }
 }
@@ -157,7 +159,8 @@ impl<T> Bounded<T> {
         match message {
             JsonRpcMessage::Request(_) => {
                 if self.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
-                    let why = format!("it does not take the answers to what it asks, {MAX_UNANSWERED} wait");
+                    let why =
+                        format!("it does not read the answers to its requests; {MAX_UNANSWERED} are waiting");
                     self.fault.give_up(why);
                 }
             }

@@ -26,7 +26,7 @@ pub const META_RUN: &str = "windlass/run";
 /// The key in a request's `_meta` for the id of the call.
 pub const META_CALL: &str = "windlass/call";
 
-/// How long to ask whether a tool is still there.
+/// Timeout for checking whether a tool still exists.
 const RELIST_LIMIT: Duration = Duration::from_secs(5);
 
 impl Shared {
@@ -72,7 +72,7 @@ impl Shared {
             },
             Ok(_) => Err(ToolError::of_kind(
                 "mcp_unsupported",
-                "the MCP server wants input from a person or runs the call as a task; neither is supported",
+                "the MCP server requests input from a person or runs the call as a task; neither is supported",
             )),
             Err(ServiceError::McpError(error)) => {
                 let may_be_gone =
@@ -91,7 +91,7 @@ impl Shared {
         if let Ok(Ok(listed)) = timeout(RELIST_LIMIT, link.list(&self.config, &self.mask)).await
             && let Err(error) = self.adopt(listed).await
         {
-            tracing::warn!(%error, "the changed list of tools is not taken over");
+            tracing::warn!(%error, "the changed list of tools is not used");
         }
         !self.catalog().offers(remote)
     }

@@ -20,23 +20,23 @@ use crate::set::MAX_NAME;
 use crate::tool::Tool as _;
 use crate::warning::ToolWarning;
 
-/// What stands between the prefix and the server's own name for a tool.
+/// Separator between the prefix and the server's name of a tool.
 const SEPARATOR: &str = "__";
 
-/// How many keywords the schemas of one server have together, with their references followed.
+/// Maximum number of keywords in all schemas of one server, with references followed.
 const MAX_KEYWORDS: u64 = 1_000_000;
 
 /// As how many keywords a schema counts that is refused.
 const REFUSED_KEYWORDS: u64 = 20_000;
 
-/// How many characters of a digest end a name that was too long.
+/// Number of digest characters that end a shortened name.
 const DIGEST_CHARS: usize = 8;
 
 /// The tools of a server, in its order.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     pub(super) tools: Vec<Arc<McpTool>>,
-    /// What people should know of what it lists: at most one warning a tool.
+    /// Warnings about the listed tools: at most one per tool.
     pub(super) warnings: Vec<ToolWarning>,
 }
 
@@ -96,7 +96,7 @@ impl Catalog {
 /// Takes the schemas of one server in.
 #[derive(Debug, Default)]
 struct Schemas {
-    /// How many keywords they have together, with their references followed.
+    /// Number of keywords in their schemas, with references followed.
     keywords: u64,
 }
 

@@ -11,7 +11,7 @@ use super::mask::shown_url;
 use crate::binding::Bound;
 use crate::overrides::ToolOverrides;
 
-/// How long a server may take to be ready, in milliseconds, unless the config says otherwise.
+/// Default timeout for a server's start, in milliseconds.
 pub const START_MS: u64 = 30_000;
 
 /// One MCP server and how to deal with it.
@@ -19,28 +19,28 @@ pub const START_MS: u64 = 30_000;
 pub struct McpConfig {
     /// Its name, for messages and as the default prefix of its tools.
     pub name: String,
-    /// How to reach it.
+    /// Transport to the server.
     pub transport: McpTransport,
-    /// What is put before the names of its tools, with `__` between; `None`: the server's name.
+    /// Prefix of its tools' names, followed by `__`; `None`: the server's name.
     pub prefix: Option<String>,
-    /// How long it may take from the start to its list of tools, in milliseconds; default [`START_MS`].
+    /// Timeout from the start to its list of tools, in milliseconds; default [`START_MS`].
     pub start_ms: u64,
-    /// How long a call may take, in milliseconds; `None` (the default): the caller's limits alone count.
+    /// Timeout of a call, in milliseconds; `None` (the default): only the caller's limits apply.
     pub call_ms: Option<u64>,
     /// When a server that ended is started again.
     pub restart: Restart,
-    /// Which tools to take: patterns of `*` and `?` over the server's own names or the prefixed ones; `None`: all.
+    /// Tools to use: patterns with `*` and `?` over the server's own names or the prefixed ones; `None`: all.
     pub tools: Option<Vec<String>>,
-    /// What the agent file says about the tools beyond what the server says.
+    /// The agent file's overrides of the tools' descriptions.
     pub overrides: ToolOverrides,
     /// Whether the server's hints (`readOnlyHint`, `idempotentHint`) decide the effect of its tools; default false: each
     /// tool is `once`. An `effect` in `overrides` beats both.
     pub trust: bool,
-    /// How the conversation with the server begins.
+    /// Handshake with the server.
     pub lifecycle: Lifecycle,
 }
 
-/// How to reach an MCP server.
+/// Transport to an MCP server.
 #[derive(Clone)]
 pub enum McpTransport {
     /// A child process that speaks over its stdin and stdout (MCP 2025-11-25, Transports, stdio).
@@ -73,7 +73,7 @@ pub struct Restart {
     pub tries: u32,
 }
 
-/// How the conversation with a server begins.
+/// Handshake with a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lifecycle {
     /// Ask with `server/discover`; a server that does not know it, or is silent for 10 seconds, gets `initialize`.
@@ -103,7 +103,7 @@ impl McpConfig {
         Self::new(name.into(), McpTransport::Http { url: url.into(), headers: BTreeMap::new() })
     }
 
-    /// What decides what its tools do: which server it is.
+    /// Identity of the server, as part of its tools' binding.
     pub(super) fn server_binding(&self) -> Vec<Bound> {
         match &self.transport {
             McpTransport::Stdio { command, env, folder } => {

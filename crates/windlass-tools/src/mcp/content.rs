@@ -13,10 +13,10 @@ use crate::tool::{ToolError, ToolResult};
 /// The media type of bytes about which the server says nothing (RFC 2046, 4.5.1).
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// What a part of a result counts beside its own bytes.
+/// Weight of a result's part beside its own bytes.
 const PART_BYTES: u64 = 64;
 
-/// What a call gave, made elsewhere if that takes its time.
+/// Converts a call's result, on another thread if it is large.
 pub(super) async fn made(result: CallToolResult) -> ToolResult {
     off_thread(heft(&result), move || self::result(result)).await
 }
@@ -58,7 +58,7 @@ fn fits(value: &Value, left: &mut u64) -> bool {
     }
 }
 
-/// What a call gave. `isError` makes it an error with the result's text.
+/// Converts a call's result. `isError` makes it an error with the result's text.
 fn result(result: CallToolResult) -> ToolResult {
     let failed = result.is_error == Some(true);
     let mut parts: Vec<Part> = result.content.into_iter().map(part).collect();
@@ -94,7 +94,7 @@ fn part(block: ContentBlock) -> Part {
         ContentBlock::Resource(embedded) => resource(embedded.resource),
         ContentBlock::ResourceLink(link) => Part::Text { text: described(&link).into() },
         other => {
-            Part::Text { text: format!("[content of an unknown kind was left out: {}]", kind(&other)).into() }
+            Part::Text { text: format!("[content of an unknown kind was omitted: {}]", kind(&other)).into() }
         }
     }
 }
@@ -108,11 +108,11 @@ fn resource(contents: ResourceContents) -> Part {
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
             file(&blob, mime_type.as_deref().unwrap_or(UNKNOWN_TYPE), Some(uri))
         }
-        _ => Part::Text { text: "[a resource of an unknown kind was left out]".into() },
+        _ => Part::Text { text: "[a resource of an unknown kind was omitted]".into() },
     }
 }
 
-/// A link as text: nobody but the server may be able to follow it, and no provider should be made to.
+/// Describes a link as text: possibly only the server can follow it, and no provider should be made to.
 fn described(link: &Resource) -> String {
     let mut text = format!("[resource link {}: {}", link.uri, link.title.as_ref().unwrap_or(&link.name));
     if let Some(media_type) = &link.mime_type {
@@ -133,7 +133,7 @@ fn file(data: &str, media_type: &str, name: Option<String>) -> Part {
 fn media(data: &str, media_type: &str, name: Option<String>) -> Result<Media, Part> {
     let packed: String = data.split_ascii_whitespace().collect();
     if STANDARD.decode(&packed).is_err() {
-        let text = format!("[data of type {media_type} was left out: it is no base64]");
+        let text = format!("[data of type {media_type} was omitted: it is not valid base64]");
         return Err(Part::Text { text: text.into() });
     }
     let source = MediaSource::Base64(packed.into());

@@ -8,14 +8,14 @@ use crate::tool::ToolError;
 #[non_exhaustive]
 pub enum McpError {
     /// The config makes no sense.
-    #[error("the MCP server `{server}` is set up wrongly: {what}")]
+    #[error("invalid configuration of the MCP server `{server}`: {what}")]
     BadConfig {
         /// The server.
         server: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
-    /// There is no such program.
+    /// The program does not exist.
     #[error("the command `{command}` of the MCP server `{server}` is not installed")]
     NotInstalled {
         /// The server.
@@ -27,7 +27,7 @@ pub enum McpError {
         source: std::io::Error,
     },
     /// The program could not be started.
-    #[error("the command `{command}` of the MCP server `{server}` cannot be started")]
+    #[error("cannot start the command `{command}` of the MCP server `{server}`")]
     Spawn {
         /// The server.
         server: String,
@@ -62,11 +62,11 @@ pub enum McpError {
     Http {
         /// The server.
         server: String,
-        /// Where it is, without user and query.
+        /// Its address, without user and query.
         url: String,
         /// The status code.
         status: u16,
-        /// What it said; may be empty.
+        /// Its message; may be empty.
         what: String,
     },
     /// No connection to it.
@@ -74,17 +74,17 @@ pub enum McpError {
     Unreachable {
         /// The server.
         server: String,
-        /// Where it should be, without user and query.
+        /// Its address, without user and query.
         url: String,
         /// Why.
         what: String,
     },
     /// It does not speak MCP as it should.
-    #[error("the MCP server `{server}` does not keep to the protocol: {what}")]
+    #[error("the MCP server `{server}` violates the protocol: {what}")]
     Protocol {
         /// The server.
         server: String,
-        /// What it did.
+        /// The violation.
         what: String,
     },
     /// Two of its tools would have one name.
@@ -101,12 +101,12 @@ pub enum McpError {
     },
     /// It failed too often in a row and is left alone for a while.
     #[error(
-        "the MCP server `{server}` failed {failures} times in a row and is not started again now; last: {last}"
+        "the MCP server `{server}` failed {failures} times in a row and is not restarted now; last error: {last}"
     )]
     GaveUp {
         /// The server.
         server: String,
-        /// How often it failed.
+        /// Number of failures.
         failures: u32,
         /// The last failure.
         last: String,
@@ -142,18 +142,20 @@ impl McpError {
         match self {
             Self::NotInstalled { command, .. } => Some(install(command)),
             Self::Http { status: 401 | 403, .. } => {
-                Some("check the server's `headers`: it wants other credentials".to_owned())
+                Some("check the server's `headers`: the credentials were refused".to_owned())
             }
             Self::Http { status: 404, .. } => {
                 Some("check the server's `url`: most servers answer at a path such as /mcp".to_owned())
             }
-            Self::Unreachable { .. } => Some("check the server's `url`, and that the server runs".to_owned()),
+            Self::Unreachable { .. } => {
+                Some("check the server's `url`, and that the server is running".to_owned())
+            }
             Self::Slow { .. } => Some(
-                "run its command by hand once: a first start may download much; or raise `start_ms`"
+                "run its command by hand once: the first start may download packages; or raise `start_ms`"
                     .to_owned(),
             ),
-            Self::Ended { .. } => Some("run its command by hand to see what it says".to_owned()),
-            Self::NameClash { .. } => Some("leave one of them out with `tools`".to_owned()),
+            Self::Ended { .. } => Some("run its command by hand to see its output".to_owned()),
+            Self::NameClash { .. } => Some("exclude one of them with `tools`".to_owned()),
             Self::BadConfig { .. }
             | Self::Spawn { .. }
             | Self::Http { .. }
@@ -178,12 +180,12 @@ impl McpError {
     }
 }
 
-/// What a message adds about the server's own words.
+/// Appends the server's own message, if any.
 fn said(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
-/// What to install to have a command.
+/// What to install for a command.
 fn install(command: &str) -> String {
     let program = std::path::Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);
     let what = match program {
@@ -199,7 +201,7 @@ fn install(command: &str) -> String {
         "go" => "install Go",
         _ => "install it, or write the full path of the program",
     };
-    format!("{what}; it was looked for in PATH")
+    format!("{what}; it was not found in PATH")
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
 use super::stdio::StdioTransport;
 
-/// How long a server at a URL may be silent to the probe before it gets `initialize` on a new connection; rmcp itself
-/// waits for 10 s and then speaks on the same one, which does not help if the first request is stuck.
+/// Maximum time that a server at a URL may take to answer the probe before it gets `initialize` on a new connection. rmcp
+/// itself waits for 10 s and then uses the same connection, which does not help if the first request is stuck.
 const PROBE_LIMIT: Duration = Duration::from_secs(12);
 
 /// Starts the server, or connects to it, and shakes hands.

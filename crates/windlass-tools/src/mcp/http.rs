@@ -19,13 +19,13 @@ use super::error::McpError;
 use super::keyed::{IDEMPOTENCY_HEADER, Keyed};
 use super::mask::{Mask, shown_url};
 
-/// How long a connection may take to be made.
+/// Timeout for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// How many redirects are followed, all within one origin: headers are secrets of that origin.
+/// Maximum number of redirects, all within one origin: headers are secrets of that origin.
 const MAX_REDIRECTS: usize = 5;
 
-/// How often a broken event stream is taken up again; with the waits below, for 7.5 s.
+/// Maximum number of times that a broken event stream is resumed; with the delays below, over 7.5 s.
 const MAX_STREAM_RETRIES: usize = 4;
 
 /// The first wait before a broken event stream is taken up again; it doubles.
@@ -34,10 +34,10 @@ const STREAM_RETRY: Duration = Duration::from_millis(500);
 /// The longest such wait.
 const MAX_STREAM_RETRY: Duration = Duration::from_secs(4);
 
-/// How many requests to one server may be on their way at once.
+/// Maximum number of concurrent requests to one server.
 const MAX_REQUESTS: usize = 64;
 
-/// How much of what a server said with a refusal is quoted, in characters.
+/// Maximum number of characters quoted from an error response.
 const QUOTED_CHARS: usize = 300;
 
 /// Headers that the protocol, HTTP or Windlass itself sets (MCP 2025-11-25, Streamable HTTP).
@@ -65,16 +65,16 @@ pub(super) fn transport(
     let McpTransport::Http { url, headers } = &config.transport else {
         return Err(bad("it has no URL".to_owned()));
     };
-    let parsed =
-        reqwest::Url::parse(url).map_err(|error| bad(format!("`{}` is no URL: {error}", shown_url(url))))?;
+    let parsed = reqwest::Url::parse(url)
+        .map_err(|error| bad(format!("`{}` is not a URL: {error}", shown_url(url))))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(bad(format!("`{}` is no http or https URL", shown_url(url))));
+        return Err(bad(format!("`{}` is not an http or https URL", shown_url(url))));
     }
     let headers = headers
         .iter()
         .map(|(name, value)| header(name, value).map_err(&bad))
         .collect::<Result<HashMap<_, _>, _>>()?;
-    let client = client(&parsed).map_err(|error| bad(format!("no HTTP client can be made: {error}")))?;
+    let client = client(&parsed).map_err(|error| bad(format!("cannot create an HTTP client: {error}")))?;
     let mut backoff = ExponentialBackoff::default();
     backoff.max_times = Some(MAX_STREAM_RETRIES);
     backoff.base_duration = STREAM_RETRY;
@@ -84,12 +84,12 @@ pub(super) fn transport(
         .max_concurrent_requests(MAX_REQUESTS);
     settings.retry_config = Arc::new(backoff);
     // Its task reads what the server sends, however long that takes: not on the threads that drive runs.
-    let beside = beside().map_err(|error| bad(format!("there is no thread for it: {error}")))?;
+    let beside = beside().map_err(|error| bad(format!("cannot start a thread: {error}")))?;
     let _context = beside.enter();
     Ok(StreamableHttpClientTransport::with_client(Keyed { client, fault }, settings))
 }
 
-/// What a failure of this wire means, told from the types in an error's chain of causes.
+/// Classifies a failure of this transport by the types in its chain of causes.
 ///
 /// `None`: the error is not of HTTP.
 pub(super) fn diagnose(config: &McpConfig, mask: &Mask, error: &(dyn Error + 'static)) -> Option<McpError> {
@@ -150,13 +150,13 @@ fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<(u16, String)> 
 }
 
 fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), String> {
-    let parsed =
-        HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header's name"))?;
+    let parsed = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| format!("`{name}` is not a valid header name"))?;
     if RESERVED_HEADERS.contains(&parsed.as_str()) {
         return Err(format!("the header `{name}` is set by the protocol"));
     }
     let mut value = HeaderValue::from_str(value.expose())
-        .map_err(|_| format!("the value of the header `{name}` holds characters that no header may hold"))?;
+        .map_err(|_| format!("the value of the header `{name}` contains invalid characters"))?;
     value.set_sensitive(true);
     Ok((parsed, value))
 }
@@ -187,7 +187,7 @@ fn client(url: &reqwest::Url) -> Result<reqwest::Client, String> {
     builder.build().map_err(|error| chain(&error))
 }
 
-/// A TLS setup that trusts nobody and costs nothing: plain HTTP never uses it, and reqwest wants one.
+/// A TLS setup without trust anchors: plain HTTP never uses it, but reqwest requires one.
 fn no_tls() -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider)
@@ -212,7 +212,10 @@ mod tests {
     #[tokio::test]
     async fn malformed_settings_are_refused_without_their_secrets() {
         let refusal = refused(&McpConfig::http("s", "ftp://host/mcp"));
-        assert_eq!(refusal, "the MCP server `s` is set up wrongly: `ftp://host/mcp` is no http or https URL");
+        assert_eq!(
+            refusal,
+            "invalid configuration of the MCP server `s`: `ftp://host/mcp` is not an http or https URL"
+        );
         let config = McpConfig::http("s", "http://host/mcp").header("X-Key", "abc\ndef-secret");
         let refusal = refused(&config);
         assert!(refusal.contains("`X-Key`") && !refusal.contains("secret"), "{refusal}");

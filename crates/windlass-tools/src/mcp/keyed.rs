@@ -115,7 +115,7 @@ impl StreamableHttpClient for Keyed {
 }
 
 impl Keyed {
-    /// What a server said to a message, within the bounds of what it may ask and tell.
+    /// Applies the limits on a server's messages to its response.
     fn bounded(&self, said: StreamableHttpPostResponse) -> Result<StreamableHttpPostResponse, Failure> {
         if let StreamableHttpPostResponse::Sse(events, session) = said {
             return Ok(StreamableHttpPostResponse::Sse(self.fault.bounded(events), session));
@@ -143,7 +143,7 @@ fn with_key(mut headers: Headers, message: &ClientJsonRpcMessage) -> Headers {
     headers
 }
 
-/// What a call of a tool says of itself under that name.
+/// The value under `name` in the metadata of a tool call.
 fn meta<'m>(message: &'m ClientJsonRpcMessage, name: &str) -> Option<&'m str> {
     let JsonRpcMessage::Request(request) = message else { return None };
     let ClientRequest::CallToolRequest(call) = &request.request else { return None };

@@ -20,16 +20,16 @@ use super::http;
 use super::mask::{Mask, shown_url};
 use super::process::{ChildGroup, DRAIN};
 
-/// How long a server has to end by itself when it is closed.
+/// Time for a server to exit by itself when it is closed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How many pages a list of tools may have.
+/// Maximum number of pages of a tool list.
 const MAX_PAGES: usize = 100;
 
-/// How many tools a server may offer.
+/// Maximum number of tools of a server.
 const MAX_TOOLS: usize = 1_000;
 
-/// How much of what a server said is quoted, in characters.
+/// Maximum number of characters quoted from a server's message.
 const QUOTED_CHARS: usize = 500;
 
 /// One connection. Dropping it kills the server's process group, or ends the HTTP session.
@@ -46,7 +46,7 @@ pub(super) struct Link {
     given_up: OnceLock<Instant>,
 }
 
-/// What a handshake gives.
+/// Result of a handshake.
 pub(super) struct Parts {
     pub(super) service: RunningService<RoleClient, Handler>,
     pub(super) process: Option<ChildGroup>,
@@ -74,7 +74,7 @@ impl Link {
         link
     }
 
-    /// What the server turned out to speak.
+    /// The protocol that the server speaks.
     pub(super) fn lifecycle(&self) -> Lifecycle {
         match self.peer.peer_info() {
             Some(info) if !info.protocol_version.has_initialize() => Lifecycle::Discover,
@@ -147,7 +147,7 @@ impl Link {
             }
             match page.next_cursor {
                 Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                Some(next) => return Err(broken(format!("its list of tools comes back to page `{next}`"))),
+                Some(next) => return Err(broken(format!("its list of tools repeats page `{next}`"))),
                 None => return Ok(tools),
             }
         }
@@ -181,7 +181,7 @@ impl Link {
         slow(config, mask, self.process.as_ref()).await
     }
 
-    /// What to tell of this connection after its end.
+    /// Why this connection ended.
     pub(super) fn end(&self) -> String {
         match (self.fault.get(), self.process.as_ref().and_then(ChildGroup::exit)) {
             (Some(fault), _) => fault.clone(),
@@ -235,7 +235,7 @@ impl Link {
     }
 }
 
-/// What a broken pipe to a child means: a fault that this side found, or the child's end.
+/// Cause of a broken pipe to a child: an error found on this side, or the child's exit.
 pub(super) async fn epitaph(
     config: &McpConfig,
     mask: &Mask,
@@ -263,7 +263,7 @@ pub(super) async fn slow(config: &McpConfig, mask: &Mask, process: Option<&Child
     McpError::Slow { server: config.name.clone(), limit_ms: config.start_ms, stderr }
 }
 
-/// What a server or library said, short and without secrets.
+/// A server's or library's message, shortened and with secrets masked.
 pub(super) fn quoted(mask: &Mask, text: &str) -> String {
     mask.hide(text).chars().take(QUOTED_CHARS).collect()
 }

@@ -1,10 +1,9 @@
 //! The MCP client: tools of servers that speak the Model Context Protocol, as child processes or at URLs.
 //!
-//! [`McpServer::connect`] starts a server and reads its tools; each is a [`Tool`](crate::Tool) like any other. What this
-//! side holds, whatever the server does: every call ends with a result or an error that names the cause, a server
-//! that ended is started again with growing waits at the next call, and no call is ever sent twice. A child sees only
-//! `PATH`, `HOME` and what its config names, and its process group goes with the handle. Lists that change are
-//! followed.
+//! [`McpServer::connect`] starts a server and reads its tools; each is a [`Tool`](crate::Tool) like any other. Guarantees,
+//! whatever the server does: every call ends with a result or an error that names the cause; a server that has exited is
+//! restarted with increasing delays at the next call; no call is sent twice. A child process gets only `PATH`, `HOME` and the
+//! variables in its config, and its process group ends with the handle. Changed tool lists are followed.
 //!
 //! Protocol: MCP up to 2025-11-25 and 2026-07-28, through the crate `rmcp`. Windlass declares no client capability:
 //! servers get no sampling, no elicitation and no roots.

@@ -1,7 +1,7 @@
 //! Owns a server's child process: its environment, its process group and its end.
 //!
-//! The child leads a process group of its own. Whatever happens to this side (close, drop, a cancelled start, the end
-//! of the runtime), the whole group is signalled, so that helpers which the server started go with it.
+//! The child leads a process group of its own. However its handle ends (close, drop, a cancelled start, the end of the
+//! runtime), the whole group is signalled, so that the server's helper processes end with it.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -21,13 +21,13 @@ use windlass_core::secret::{SECRET_MARGIN, mask_and_cut};
 use super::config::{McpConfig, McpTransport};
 use super::error::McpError;
 
-/// How much of the end of stderr is told, in bytes. More is kept until secrets are masked.
+/// Number of bytes of stderr's end that are reported. More is kept until secrets are masked.
 const STDERR_BYTES: usize = 4 * 1024;
 
-/// How long after the child's end its last output is waited for: something that left the group may hold the pipe.
+/// Time to wait for output after the child has ended: a process that left the group may hold the pipe.
 pub(super) const DRAIN: Duration = Duration::from_millis(500);
 
-/// How often a group that was told to end is looked at.
+/// Interval between checks of a group that was told to exit.
 const POLL: Duration = Duration::from_millis(10);
 
 /// The variables that every child gets.
@@ -39,7 +39,7 @@ pub(super) struct Pipes {
     pub(super) stdout: ChildStdout,
 }
 
-/// How and when the child ended.
+/// Exit status and time of the child.
 #[derive(Clone, Debug)]
 pub(super) struct Exit {
     pub(super) how: String,
@@ -87,7 +87,7 @@ impl ChildGroup {
         Ok((Self { group, exit, stderr: tail, drained, reader }, Pipes { stdin, stdout }))
     }
 
-    /// How the child ended, if it did.
+    /// The child's exit, if it has exited.
     pub(super) fn exit(&self) -> Option<Exit> {
         self.exit.borrow().clone()
     }
@@ -105,7 +105,7 @@ impl ChildGroup {
             match ended.ok().and_then(|exit| exit.clone()) {
                 Some(exit) => exit,
                 // The task that waits for the child is gone: the runtime ends.
-                None => Exit { how: "not known how".to_owned(), at: Instant::now() },
+                None => Exit { how: "exit status unknown".to_owned(), at: Instant::now() },
             }
         }
     }
@@ -163,7 +163,7 @@ impl Group {
     fn signal(&self, signal: Signal) {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         if !*gone {
-            // An error says that nobody is left.
+            // An error means that no process is left.
             let _ = kill_process_group(self.pid, signal);
         }
     }
@@ -204,7 +204,7 @@ async fn watch_child(mut child: Child, group: KillOnDrop, exit: watch::Sender<Op
     exit.send_replace(Some(Exit { how, at: Instant::now() }));
 }
 
-/// Reads stderr to its end, whatever comes, and keeps the last of it.
+/// Reads stderr to its end and keeps the last bytes.
 async fn drain(mut stderr: ChildStderr, tail: Arc<Mutex<Vec<u8>>>, drained: watch::Sender<bool>) {
     let mut buffer = vec![0; STDERR_BYTES];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {

@@ -52,14 +52,14 @@ impl McpServer {
     pub fn seek(&self) {
         let there = self.is_alive() || !self.shared.catalog().tools.is_empty();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        // Whoever holds the gate is starting it already.
+        // The holder of the gate is already starting it.
         if there || self.shared.gate.try_lock().is_err() {
             return;
         }
         let shared = self.shared.clone();
         runtime.spawn(async move {
             if let Err(error) = shared.link().await {
-                tracing::debug!(server = shared.config.name, %error, "an optional tool server is still absent");
+                tracing::debug!(server = shared.config.name, %error, "an optional tool server is still unavailable");
             }
         });
     }
@@ -69,7 +69,7 @@ impl McpServer {
         &self.shared.config.name
     }
 
-    /// What its tools are bound to, whichever they are: which server it is, and what is said of its tools.
+    /// Binding of its tools, whichever they are: the identity of the server and the settings for its tools.
     pub fn binding(&self) -> Vec<Bound> {
         self.shared.config.binding()
     }
@@ -80,7 +80,7 @@ impl McpServer {
         catalog.tools.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
     }
 
-    /// What people should know of the tools that it lists now: which ones are left out or not checked everywhere, and why.
+    /// Warnings about the tools that it lists now: the ones that are left out or only partly checked, and why.
     pub fn warnings(&self) -> Vec<ToolWarning> {
         self.shared.catalog().warnings.clone()
     }
@@ -91,18 +91,18 @@ impl McpServer {
         self.shared.changes.subscribe()
     }
 
-    /// Whether there is a connection just now that has not broken. Without one the next call makes a new one.
+    /// Whether there is an unbroken connection now. Without one, the next call makes a new one.
     pub fn is_alive(&self) -> bool {
         self.shared.state().link.as_ref().is_some_and(|link| link.is_alive())
     }
 
-    /// What the server turned out to speak: never [`Lifecycle::Auto`] after a connect. Put into the next config of the
-    /// same server it saves the probe.
+    /// The protocol that the server speaks: never [`Lifecycle::Auto`] after a connect. In the next config of the same server it
+    /// saves the probe.
     pub fn lifecycle(&self) -> Lifecycle {
         self.shared.state().lifecycle
     }
 
-    /// What the server says about its use, if anything (MCP 2025-11-25, `InitializeResult.instructions`).
+    /// The server's instructions, if any (MCP 2025-11-25, `InitializeResult.instructions`).
     pub fn instructions(&self) -> Option<String> {
         let link = self.shared.state().link.clone()?;
         link.peer().peer_info()?.instructions.clone()
@@ -131,7 +131,7 @@ impl fmt::Debug for McpServer {
     }
 }
 
-/// What the handle, its tools' calls and the tasks behind it share.
+/// Shared state of the handle, its tools' calls and its background tasks.
 pub(super) struct Shared {
     pub(super) config: McpConfig,
     pub(super) mask: Mask,
@@ -140,7 +140,7 @@ pub(super) struct Shared {
     catalog: Mutex<Arc<Catalog>>,
     changes: watch::Sender<u64>,
     state: Mutex<State>,
-    /// Held by whoever starts the server.
+    /// Locked during a start of the server.
     gate: tokio::sync::Mutex<()>,
 }
 
@@ -152,7 +152,7 @@ struct State {
     failures: u32,
     /// When and how the last one was.
     last: Option<(Instant, String)>,
-    /// How many starts were tried.
+    /// Number of starts tried.
     starts: u64,
 }
 
@@ -324,7 +324,7 @@ impl State {
         self.last = Some((at, why));
     }
 
-    /// How long to wait before the next start; `None`: no start now.
+    /// Delay before the next start; `None`: no start now.
     fn turn(&self, restart: Restart) -> Option<Duration> {
         let Some((at, _)) = &self.last else { return Some(Duration::ZERO) };
         let max = Duration::from_millis(restart.max_ms);

@@ -28,13 +28,13 @@ use super::process::Pipes;
 /// The longest line that a server may send, in bytes; over HTTP rmcp has the same bound.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many lines of stray text in a row are skipped.
+/// Maximum number of consecutive stray lines that are skipped.
 const MAX_STRAY_LINES: usize = 1_000;
 
-/// How long the server may leave a message unread.
+/// Maximum time that the server may leave a message unread.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How much of an unreadable line an error quotes, in characters.
+/// Maximum number of characters quoted from an unreadable line.
 const QUOTED_CHARS: usize = 120;
 
 /// The wire to a child process.
@@ -139,7 +139,7 @@ impl Transport<RoleClient> for StdioTransport {
                     return None;
                 }
                 Err(LinesCodecError::Io(error)) => {
-                    self.fault.give_up(format!("its output cannot be read: {error}"));
+                    self.fault.give_up(format!("cannot read its output: {error}"));
                     return None;
                 }
             };
@@ -184,7 +184,7 @@ enum Line {
     PassedOver,
 }
 
-/// What a line is. Text is broken, not stray, if it means to be a JSON-RPC 2.0 message.
+/// Classifies a line. Text that looks like a JSON-RPC 2.0 message is broken, other text is stray.
 fn read(line: &str, steps: &Steps) -> Line {
     steps.add(1 + line.len());
     if line.is_empty() {

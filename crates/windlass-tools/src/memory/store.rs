@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{MAX_GIVEN, MAX_MEMORIES};
 use crate::tool::ToolError;
 
-/// How long another process that writes is waited for.
+/// Time to wait for another writing process.
 const BUSY: Duration = Duration::from_secs(5);
 /// acorn's table. Times are texts in UTC; ours have milliseconds.
 const TABLE: &str = "
@@ -172,11 +172,11 @@ impl Store {
 
     fn unusable(&self, why: &dyn std::error::Error) -> ToolError {
         let place = self.path.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default();
-        ToolError::new(format!("the memory{place} cannot be used: {why}"))
+        ToolError::new(format!("cannot use the memory{place}: {why}"))
     }
 }
 
-/// The file with its folders, if it is not there: nobody else may look into it.
+/// Creates the file and its folders if they do not exist, readable only by the owner.
 fn make(path: &std::path::Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         let mut builder = std::fs::DirBuilder::new();
@@ -216,7 +216,7 @@ fn told(mut found: Vec<Value>, none: &str) -> String {
     let left = found.split_off(fits).len();
     let mut text = serde_json::to_string_pretty(&Value::Array(found)).unwrap_or_default();
     if left > 0 {
-        let more = format!("\n[{left} more fit and are left out: they are too long to be shown together]");
+        let more = format!("\n[{left} more match but are omitted: together they are too long]");
         text.push_str(&more);
     }
     text

@@ -13,12 +13,12 @@ use crate::binding::Bound;
 use crate::function::{Args, Properties};
 use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 
-/// How many entries `search` gives where the call does not say (acorn).
+/// Default number of entries that `search` returns (acorn).
 const SEARCH_USUAL: u32 = 5;
-/// How many entries `list_all` gives where the call does not say (acorn).
+/// Default number of entries that `list_all` returns (acorn).
 const LIST_USUAL: u32 = 20;
 
-/// Which of the tools.
+/// The tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Save,

@@ -14,10 +14,10 @@ use crate::command::child::Group;
 const WORKER: &str = include_str!("worker.py");
 /// The longest answer, in bytes: three texts, each character of which may be written as two escapes.
 const MAX_ANSWER: u64 = 3 * 12 * (MAX_OUTPUT as u64 + 1_024);
-/// How long a fresh interpreter may take until it answers, and a reset.
+/// Timeout for the start of an interpreter, and for a reset.
 const START: Duration = Duration::from_secs(10);
 
-/// What came of a piece of code, in acorn's form.
+/// Result of a piece of code, in acorn's form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Outcome {
@@ -66,12 +66,11 @@ impl Interpreter {
     /// Starts one, and waits until it answers.
     pub(super) async fn start(settings: &SandboxSettings) -> Result<Self, String> {
         let python = &settings.python;
-        let mut started =
-            Self::spawn(settings).map_err(|why| format!("`{python}` cannot be started: {why}"))?;
+        let mut started = Self::spawn(settings).map_err(|why| format!("cannot start `{python}`: {why}"))?;
         match started.reset().await {
             Ok(()) => Ok(started),
             Err(Silent::TimedOut) => Err(format!("`{python}` did not answer within {} s", START.as_secs())),
-            Err(Silent::Ended(how)) => Err(format!("`{python}` is no Python 3 that can be used: it {how}")),
+            Err(Silent::Ended(how)) => Err(format!("`{python}` is not a usable Python 3: it {how}")),
         }
     }
 
@@ -108,7 +107,7 @@ impl Interpreter {
     /// Runs code. After an error the interpreter is to be dropped.
     pub(super) async fn run(&mut self, code: &str, bound: Duration) -> Result<Outcome, Silent> {
         let answer = self.ask(&json!(code), bound).await?;
-        serde_json::from_str(&answer).map_err(|why| self.ended(&format!("gave no answer: {why}")))
+        serde_json::from_str(&answer).map_err(|why| self.ended(&format!("gave no valid answer: {why}")))
     }
 
     /// Forgets all variables.

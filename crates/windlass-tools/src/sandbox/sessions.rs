@@ -25,7 +25,7 @@ struct State {
     open: bool,
     /// Started at the set-up, for the first run that needs one.
     spare: Option<Interpreter>,
-    /// By run, the one that was used last at the end.
+    /// By run, most recently used last.
     runs: Vec<(RunId, Place)>,
 }
 
@@ -71,7 +71,7 @@ impl Sessions {
     ) -> Result<Outcome, ToolError> {
         let place = self.place(run)?;
         let mut slot = place.lock().await;
-        // Taken out while it works: whoever drops this call drops the interpreter with it.
+        // Taken out while it works: dropping this call also drops the interpreter.
         let mut interpreter = match self.take(&mut slot) {
             Some(interpreter) => interpreter,
             None => Interpreter::start(&self.settings).await.map_err(ToolError::new)?,
@@ -118,7 +118,7 @@ impl Sessions {
         own.or_else(|| if used { None } else { self.state().spare.take().and_then(alive) })
     }
 
-    /// The place of a run's interpreter; the one that was idle longest makes room for it.
+    /// The place of a run's interpreter; a new one replaces the longest idle one.
     fn place(&self, run: RunId) -> Result<Place, ToolError> {
         let mut state = self.state();
         if !state.open {

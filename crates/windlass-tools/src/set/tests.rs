@@ -116,7 +116,7 @@ fn schemas_that_describe_no_object_are_refused() {
         let error = set.add(tool_of("bad", "mcp x", schema.clone())).unwrap_err();
         assert_eq!(error.code(), "tool_bad_schema", "{schema}");
         assert!(
-            error.to_string().starts_with("the parameters of `bad`, from mcp x, are no JSON Schema"),
+            error.to_string().starts_with("the parameters of `bad`, from mcp x, are not a JSON Schema"),
             "{error}"
         );
         assert!(set.is_empty());

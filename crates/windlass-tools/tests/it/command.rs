@@ -89,10 +89,10 @@ async fn a_failure_tells_the_end_of_stderr() {
     let error = run(&script("echo out; echo 'no such thing' >&2; exit 3"), json!({})).await.unwrap_err();
     assert_eq!(
         error,
-        ToolError::of_kind("CommandFailed", "the command ended with exit code 3: no such thing")
+        ToolError::of_kind("CommandFailed", "the command exited with exit code 3: no such thing")
     );
     let error = run(&script("exit 1"), json!({})).await.unwrap_err();
-    assert_eq!(error.message.as_ref(), "the command ended with exit code 1");
+    assert_eq!(error.message.as_ref(), "the command exited with exit code 1");
     let error = run(&script("kill -9 $$"), json!({})).await.unwrap_err();
     assert_eq!(error.message.as_ref(), "the command was killed by signal 9");
     let error = run(&script("yes 0123456789 | head -c 100000 >&2; printf END >&2; exit 1"), json!({}))
@@ -102,7 +102,7 @@ async fn a_failure_tells_the_end_of_stderr() {
     let missing = tool(json!({ "name": "x", "run": ["no-such-program-here"] }));
     let error = run(&missing, json!({})).await.unwrap_err();
     assert_eq!(error.kind.as_deref(), Some("NotFound"));
-    assert!(error.message.contains("`no-such-program-here` cannot be run"), "{error}");
+    assert!(error.message.contains("cannot run `no-such-program-here`"), "{error}");
 }
 
 #[tokio::test]
@@ -188,13 +188,13 @@ fn settings_become_the_description() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     for (value, says) in [
-        (json!({ "name": "x", "run": [] }), "`run` names no program"),
-        (json!({ "name": "x", "run": [""] }), "`run` names no program"),
+        (json!({ "name": "x", "run": [] }), "`run` does not name a program"),
+        (json!({ "name": "x", "run": [""] }), "`run` does not name a program"),
         (json!({ "name": "x", "run": ["{p}"] }), "an argument cannot choose the program"),
-        (json!({ "name": "x", "run": ["a"], "check": [] }), "`check` names no program"),
+        (json!({ "name": "x", "run": ["a"], "check": [] }), "`check` does not name a program"),
         (
             json!({ "name": "x", "run": ["a"], "check": ["b", "{p}"] }),
-            "there is a place for `{p}`, but no such parameter",
+            "there is no parameter for the placeholder `{p}`",
         ),
         (
             json!({ "name": "x", "run": ["a", "{p}"], "parameters": { "type": "object" } }),

@@ -86,7 +86,7 @@ async fn a_program_that_cannot_be_run_is_named_as_clearly_as_without_a_gate() {
         let plain = run(&tool, context(), json!({})).await.unwrap_err();
         let gated = run(&tool, leased(), json!({})).await.unwrap_err();
         assert_eq!(gated.kind, plain.kind, "{program}");
-        assert!(gated.message.contains("cannot be run"), "{gated}");
+        assert!(gated.message.contains("cannot run"), "{gated}");
     }
     // The program is looked for where the command's own PATH says.
     let bin = folder.path().join("bin");

@@ -101,7 +101,7 @@ async fn a38_sizes_are_bounded_and_the_error_says_by_what() {
         remember(&memory, &format!("k{n}"), &"x".repeat(MAX_CONTENT)).await;
     }
     let listed = call(&memory, "list_all", json!({})).await;
-    assert!(listed.ends_with("[3 more fit and are left out: they are too long to be shown together]"));
+    assert!(listed.ends_with("[3 more match but are omitted: together they are too long]"));
     used.end().await;
 }
 
@@ -159,7 +159,7 @@ async fn a38_a_place_that_is_no_memory_is_said() {
         .unwrap();
     let memory = SharedService::new(Memory::at(&path));
     let error = memory.begin().await.unwrap_err().to_string();
-    assert!(error.starts_with("the memory ") && error.contains("notes.txt cannot be used: "), "{error}");
+    assert!(error.starts_with("cannot use the memory ") && error.contains("notes.txt: "), "{error}");
     assert!(memory.health().await.is_err());
 }
 

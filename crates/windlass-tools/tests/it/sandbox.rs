@@ -179,10 +179,10 @@ async fn a39_nothing_outlives_the_tear_down() {
 async fn a39_an_interpreter_that_is_missing_is_told_at_the_set_up() {
     let missing = sandbox(|settings| settings.python = "no-such-python".to_owned());
     let error = missing.begin().await.unwrap_err().to_string();
-    assert!(error.starts_with("`no-such-python` cannot be started: "), "{error}");
+    assert!(error.starts_with("cannot start `no-such-python`: "), "{error}");
     let wrong = sandbox(|settings| settings.python = "false".to_owned());
     let error = wrong.begin().await.unwrap_err().to_string();
-    assert_eq!(error, "`false` is no Python 3 that can be used: it ended (exit status: 1)");
+    assert_eq!(error, "`false` is not a usable Python 3: it ended (exit status: 1)");
 }
 
 #[test]

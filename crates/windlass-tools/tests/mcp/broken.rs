@@ -47,7 +47,7 @@ async fn e46_calls_at_once_after_a_death_share_one_new_server() {
 async fn e46_a_broken_answer_fails_the_call_and_the_server_is_started_again() {
     let server = connect(&["normal"]).await;
     let error = call(&server, "garbage", json!({})).await.expect_err("garbage");
-    let start = "the MCP server `evil` does not keep to the protocol: it sent a broken message: ";
+    let start = "the MCP server `evil` violates the protocol: it sent a broken message: ";
     assert!(error.message.starts_with(start), "{error}");
     assert_eq!(text(&server, "echo", json!({"text": "again"})).await, "again");
 }
@@ -71,7 +71,7 @@ async fn e46_a_server_that_asks_for_ever_and_reads_nothing_is_ended() {
     config.lifecycle = Lifecycle::Initialize;
     let server = soon(McpServer::connect(config)).await.expect("a server");
     let error = call(&server, "ping", json!({})).await.expect_err("it never answers");
-    let why = "it does not take the answers to what it asks, 1000 wait";
+    let why = "it does not read the answers to its requests; 1000 are waiting";
     assert!(error.message.ends_with(why), "{error}");
 }
 
@@ -82,7 +82,7 @@ async fn a_server_that_asks_at_length_is_ended_at_once() {
     config.lifecycle = Lifecycle::Initialize;
     let server = soon(McpServer::connect(config)).await.expect("a server");
     let error = call(&server, "ping", json!({})).await.expect_err("it never answers");
-    assert!(error.message.ends_with("it asks with 600042 bytes, at most 16384 are taken"), "{error}");
+    assert!(error.message.ends_with("its request has 600042 bytes, the maximum is 16384"), "{error}");
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn e46_a_command_that_is_not_installed_is_named() {
     assert!(error.help().expect("a help").contains("PATH"));
     let mut config = config(&["normal"]).folder("/nowhere/at/all");
     config.name = "f".to_owned();
-    let wrong = "the MCP server `f` is set up wrongly: its folder `/nowhere/at/all` does not exist";
+    let wrong = "invalid configuration of the MCP server `f`: its folder `/nowhere/at/all` does not exist";
     assert_eq!(refusal(config).await.to_string(), wrong);
     assert_eq!(refusal(McpConfig::stdio("e", Vec::<String>::new())).await.code(), "mcp_bad_config");
 }
@@ -156,7 +156,7 @@ async fn e46_a_server_that_does_not_come_back_is_given_up_after_some_tries() {
     assert_eq!(errors[0].as_ref(), "the MCP server `evil` ended (exit code 3): x");
     assert_eq!((errors[1].as_ref(), errors[2].as_ref()), (not_again, not_again));
     let given_up = format!(
-        "the MCP server `evil` failed 3 times in a row and is not started again now; last: {not_again}"
+        "the MCP server `evil` failed 3 times in a row and is not restarted now; last error: {not_again}"
     );
     assert_eq!((errors[3].as_ref(), errors[4].as_ref()), (given_up.as_str(), given_up.as_str()));
 }

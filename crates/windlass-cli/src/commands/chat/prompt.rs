@@ -1,4 +1,4 @@
-//! The next thing that somebody says: edited at a terminal, or a line of stdin.
+//! Reads the user's next message: edited at a terminal, or a line of stdin.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::stdin::Stdin;
 
-/// How many lines are kept for the arrow keys.
+/// Number of lines kept for the arrow keys.
 const HISTORY_LINES: usize = 1_000;
 
-/// What came.
+/// Result of reading a line.
 #[derive(Debug)]
 pub(super) enum Line {
     Said(String),
@@ -26,7 +26,7 @@ pub(super) enum Line {
     End,
 }
 
-/// Where lines come from.
+/// Source of lines.
 pub(super) enum Prompt {
     /// A terminal; the editor is gone while it reads.
     Terminal {
@@ -54,7 +54,7 @@ impl Prompt {
 
     pub(super) async fn line(&mut self, interrupts: &mut Interrupts) -> Result<Line, Failure> {
         let failed = |error: &dyn std::error::Error| {
-            Failure::new(Exit::Internal, "the next line cannot be read").cause(error.to_string())
+            Failure::new(Exit::Internal, "cannot read the next line").cause(error.to_string())
         };
         let (place, history) = match self {
             Self::Pipe(stdin) => {
@@ -63,7 +63,7 @@ impl Prompt {
             }
             Self::Terminal { editor, history } => (editor, history),
         };
-        // The editor writes by itself: what was said before stands above its line.
+        // The editor writes directly, so earlier output must be flushed above its line.
         interrupts.or(out::drained()).await?;
         let Some(mut editor) = place.take() else { return Ok(Line::End) };
         let as_it_was = tcgetattr(io::stdin()).ok();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Finding, Standing};
+use super::{Finding, Level};
 use crate::home;
 
 /// The data folder.
@@ -12,17 +12,16 @@ pub(super) fn home() -> Vec<Finding> {
         Ok(folder) => folder,
         Err(failure) => {
             return vec![
-                Finding::new(Standing::Problem, what, failure.message())
-                    .todo("set WINDLASS_HOME to a folder"),
+                Finding::new(Level::Problem, what, failure.message()).todo("set WINDLASS_HOME to a folder"),
             ];
         }
     };
     let shown = folder.display().to_string();
     let todo = "make it writable for you, or set WINDLASS_HOME to another folder";
     vec![match writable(&folder) {
-        Ok(true) => Finding::new(Standing::Ok, what, shown),
-        Ok(false) => Finding::new(Standing::Ok, what, format!("{shown} (made when it is needed)")),
-        Err(error) => Finding::new(Standing::Problem, what, format!("{shown}: {error}")).todo(todo),
+        Ok(true) => Finding::new(Level::Ok, what, shown),
+        Ok(false) => Finding::new(Level::Ok, what, format!("{shown} (created when needed)")),
+        Err(error) => Finding::new(Level::Problem, what, format!("{shown}: {error}")).todo(todo),
     }]
 }
 

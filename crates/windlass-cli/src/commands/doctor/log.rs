@@ -4,11 +4,11 @@ use windlass_runtime::in_full;
 use windlass_runtime::projections::damaged_runs;
 use windlass_store::{Checked, SqliteLog, StoreError};
 
-use super::{Finding, Standing};
+use super::{Finding, Level};
 use crate::home::LogArgs;
 use crate::view::words::count;
 
-/// How many faults are named.
+/// Maximum number of faults listed.
 const NAMED: usize = 10;
 
 /// Whether the log opens, whether its file is sound, and whether every run in it can be folded.
@@ -18,9 +18,9 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
     let Ok(path) = args.path() else { return Vec::new() };
     let shown = path.display().to_string();
     if !path.exists() {
-        let standing = if args.log.is_some() { Standing::Problem } else { Standing::Ok };
-        let detail = if args.log.is_some() { "is not there" } else { "(made at the first run)" };
-        return vec![Finding::new(standing, what, format!("{shown} {detail}"))];
+        let level = if args.log.is_some() { Level::Problem } else { Level::Ok };
+        let detail = if args.log.is_some() { "is not there" } else { "(created at the first run)" };
+        return vec![Finding::new(level, what, format!("{shown} {detail}"))];
     }
     let looked = match SqliteLog::open(&path) {
         Ok(log) => look_through(&log).await,
@@ -28,21 +28,21 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
     };
     match looked {
         Ok((checked, faults)) if faults.is_empty() => {
-            vec![Finding::new(Standing::Ok, what, format!("{shown}: {}", sums(&checked)))]
+            vec![Finding::new(Level::Ok, what, format!("{shown}: {}", sums(&checked)))]
         }
         Ok((_, faults)) => {
             let more = faults.len().saturating_sub(NAMED);
             let more = (more > 0).then(|| format!("and {more} more"));
             let todo =
-                "keep the file as it is; a backup (`windlass runs backup`) has what it had when it was made";
+                "keep the file unchanged, and restore a backup (`windlass runs backup`) if there is one";
             let named = faults.into_iter().take(NAMED).chain(more);
-            named.map(|fault| Finding::new(Standing::Problem, what, fault).todo(todo)).collect()
+            named.map(|fault| Finding::new(Level::Problem, what, fault).todo(todo)).collect()
         }
         Err(error) => vec![broken(&shown, &error, error.help())],
     }
 }
 
-/// What is there, in numbers.
+/// Summary of the log's contents.
 fn sums(checked: &Checked) -> String {
     let mut sums =
         vec![count(checked.runs, "run"), count(checked.events, "event"), count(checked.appends, "append")];
@@ -66,7 +66,7 @@ async fn look_through(log: &SqliteLog) -> Result<(Checked, Vec<String>), StoreEr
 }
 
 fn broken(shown: &str, error: &dyn std::error::Error, help: Option<String>) -> Finding {
-    let finding = Finding::new(Standing::Problem, "log", format!("{shown}: {}", in_full(error)));
+    let finding = Finding::new(Level::Problem, "log", format!("{shown}: {}", in_full(error)));
     match help {
         Some(help) => finding.todo(help),
         None => finding,

@@ -5,13 +5,13 @@ use windlass_models::providers::{Address, PROVIDERS, Provider};
 use windlass_models::resolve::list_models;
 use windlass_models::{ModelSettings, Timeouts, choose_auto};
 
-use super::{Finding, Standing};
+use super::{Finding, Level};
 use crate::home;
 use crate::view::words::count;
 
-/// How long a provider on the internet has to list its models, in milliseconds.
+/// Timeout for listing the models of a remote provider, in milliseconds.
 const REMOTE_MS: u64 = 5_000;
-/// How long a server on this machine has.
+/// Timeout for a server on this machine, in milliseconds.
 const LOCAL_MS: u64 = 1_000;
 
 /// Each provider, asked for its models.
@@ -24,14 +24,14 @@ pub(crate) async fn providers() -> Vec<Finding> {
         }
     });
     let mut findings = join_all(asked).await;
-    findings.push(Finding::new(Standing::Ok, "tour", "built in, no language model"));
+    findings.push(Finding::new(Level::Ok, "tour", "built in, no language model"));
     findings
 }
 
-/// What `auto` would choose.
+/// The model that `auto` would choose.
 pub(super) async fn auto() -> Finding {
     let auto = choose_auto(&home::env).await;
-    Finding::new(Standing::Ok, "model auto", format!("{} ({})", auto.name, auto.reason))
+    Finding::new(Level::Ok, "model auto", format!("{} ({})", auto.name, auto.reason))
 }
 
 fn settings(provider: &str, ms: u64) -> ModelSettings {
@@ -49,17 +49,15 @@ async fn remote(provider: &Provider, key: &str) -> Finding {
     let moved = provider.address_variable().filter(|variable| is_set(variable));
     let place = moved.map(|variable| format!(" at {variable}")).unwrap_or_default();
     if !is_set(key) && place.is_empty() {
-        return Finding::new(Standing::Missing, what, format!("{key} is not set"))
+        return Finding::new(Level::Missing, what, format!("{key} is not set"))
             .todo(format!("set {key} to use {what}/MODEL"));
     }
     match list_models(&settings(what, REMOTE_MS), &home::env).await {
-        Ok(names) => {
-            Finding::new(Standing::Ok, what, format!("{}{place}", count(names.len() as u64, "model")))
-        }
+        Ok(names) => Finding::new(Level::Ok, what, format!("{}{place}", count(names.len() as u64, "model"))),
         Err(error) => {
             let variables = [Some(key), provider.address_variable()].into_iter().flatten();
             let variables = variables.collect::<Vec<_>>().join(", ");
-            Finding::new(Standing::Problem, what, format!("the models cannot be listed{place}: {error}"))
+            Finding::new(Level::Problem, what, format!("cannot list the models{place}: {error}"))
                 .todo(format!("check {variables} and the network"))
         }
     }
@@ -70,19 +68,19 @@ async fn local(provider: &Provider) -> Finding {
     let what = provider.name;
     match list_models(&settings(what, LOCAL_MS), &home::env).await {
         Ok(names) if names.is_empty() => {
-            Finding::new(Standing::Missing, what, "it answers, and has no model")
-                .todo("give it one, such as `ollama pull qwen3`")
+            Finding::new(Level::Missing, what, "the server answers but has no model")
+                .todo("install one, such as `ollama pull qwen3`")
         }
         Ok(names) => {
             let first = names.first().cloned().unwrap_or_default();
             let more = if names.len() > 1 { format!(" and {} more", names.len() - 1) } else { String::new() };
-            Finding::new(Standing::Ok, what, format!("{first}{more}"))
+            Finding::new(Level::Ok, what, format!("{first}{more}"))
         }
         Err(error) => {
             let (start, variable) = (provider.start, provider.address_variable().unwrap_or("base_url"));
-            // Where somebody has said that there is a server, there should be one.
-            let standing = if is_set(variable) { Standing::Problem } else { Standing::Missing };
-            Finding::new(standing, what, error.to_string())
+            // A server that the configuration names should exist.
+            let level = if is_set(variable) { Level::Problem } else { Level::Missing };
+            Finding::new(level, what, error.to_string())
                 .todo(format!("start `{start}`, or set {variable}, to use {what}/MODEL"))
         }
     }

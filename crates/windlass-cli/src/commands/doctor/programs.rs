@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Finding, Standing};
+use super::{Finding, Level};
 
 /// Most MCP servers are Node programs; many others are started by uvx.
 const PROGRAMS: [(&str, &str); 3] = [
@@ -15,8 +15,8 @@ pub(super) fn look() -> Vec<Finding> {
     PROGRAMS
         .into_iter()
         .map(|(program, todo)| match find(program) {
-            Some(path) => Finding::new(Standing::Ok, program, path.display().to_string()),
-            None => Finding::new(Standing::Missing, program, "not in PATH").todo(todo),
+            Some(path) => Finding::new(Level::Ok, program, path.display().to_string()),
+            None => Finding::new(Level::Missing, program, "not in PATH").todo(todo),
         })
         .collect()
 }

@@ -27,7 +27,7 @@ struct Agents {
     known: BTreeMap<String, Agent>,
 }
 
-/// Goes on with all runs that are due and that nobody holds, some at once, and says who holds the others.
+/// Resumes all due runs without a holder, several at once, and names the holders of the others.
 pub(super) async fn run(
     log_args: &LogArgs,
     view: ViewArgs,
@@ -66,7 +66,7 @@ pub(super) async fn run(
     Ok(if sums.failed == 0 { Exit::Good } else { Exit::Failed })
 }
 
-/// What was reported so far.
+/// Counts of the reports so far.
 struct Sums {
     view: ViewArgs,
     resumed: u64,
@@ -77,9 +77,9 @@ impl Sums {
     fn show(&mut self, report: Report<Failure>) -> Result<(), Failure> {
         let Report { run, outcome } = report;
         let status = match &outcome {
-            Outcome::Driven(run) => standing(run),
+            Outcome::Driven(run) => run_state(run),
             Outcome::Held { holder } => format!("held by {holder}"),
-            Outcome::Child { parent } => format!("goes on with run {parent}"),
+            Outcome::Child { parent } => format!("is resumed with its parent run {parent}"),
             Outcome::GivenUp(lost) => format!("passed over: {}", lost_words(run, *lost)),
             Outcome::Failed(_) => "not resumed".to_owned(),
         };
@@ -123,8 +123,8 @@ fn lost_words(run: RunId, lost: Lost) -> String {
     format!("{} attempts at one model call{of} were lost with their processes", lost.attempts)
 }
 
-fn standing(run: &Run) -> String {
-    match run.standing() {
+fn run_state(run: &Run) -> String {
+    match run.run_state() {
         RunState::Running => "left".to_owned(),
         RunState::Suspended => format!("suspended: {}", count(run.questions().len() as u64, "question")),
         RunState::Ended(status) => status.to_string(),

@@ -48,7 +48,7 @@ pub(super) struct AnswerArgs {
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
-    /// Only leave the answer; somebody else goes on with the run
+    /// Only store the answer; do not resume the run
     #[arg(long)]
     leave: bool,
     #[command(flatten)]
@@ -85,15 +85,17 @@ fn changed(error: Error, found: &Found, run: &str, log_args: &LogArgs) -> Failur
     }
     let file = quoted(&found.path.display().to_string());
     failure.hint(format!(
-        "the answer is not given; `windlass runs answer{} --with {file} {run} ...` gives it to the agent as it is now",
+        "the answer was not posted; `windlass runs answer{} --with {file} {run} ...` posts it for the agent as it is now",
         log_args.words()
     ))
 }
 
 fn left(question: &QuestionId, holder: &str) {
     match holder {
-        "" => out::note(format_args!("the answer to {question} is left for whoever goes on with the run")),
-        holder => out::note(format_args!("the answer to {question} is left for {holder}, who holds the run")),
+        "" => out::note(format_args!("the answer to {question} is stored until the run is resumed")),
+        holder => {
+            out::note(format_args!("the answer to {question} is stored for {holder}, which holds the run"));
+        }
     }
 }
 
@@ -112,7 +114,7 @@ fn read(state: &State, question: &QuestionId, words: &[String]) -> Result<Answer
     let answer = answers::read(open.kind, words).map_err(|expected| {
         Failure::new(
             Exit::Usage,
-            format!("the answer does not fit question {question} ({}): {expected}", open.kind),
+            format!("the answer does not match question {question} ({}): {expected}", open.kind),
         )
         .detail(&*open.text)
     })?;

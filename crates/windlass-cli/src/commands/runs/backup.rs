@@ -31,12 +31,12 @@ pub(super) async fn run(args: BackupArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let file = absolute(&args.file);
     let Some(log) = log_args.open_existing()? else {
         let path = log_args.path()?;
-        return Err(Failure::new(Exit::Failed, format!("there is no log {} to copy", path.display()))
+        return Err(Failure::new(Exit::Failed, format!("the log {} does not exist", path.display()))
             .hint("name a log with --log"));
     };
     if file.exists() {
-        let message = format!("{} is there already: a backup replaces nothing", file.display());
-        return Err(Failure::new(Exit::Failed, message).hint("name a file that is not there yet"));
+        let message = format!("{} already exists, and a backup overwrites nothing", file.display());
+        return Err(Failure::new(Exit::Failed, message).hint("choose a file that does not exist yet"));
     }
     let bytes = log.backup(&file).await?;
     if args.json {

@@ -15,7 +15,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 
-/// How long a holder in another process has to end its run before we say that it has not, beside the run's own grace.
+/// Time for a holder in another process to end its run, in addition to the run's grace period, before the command reports that
+/// it has not.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
@@ -63,9 +64,9 @@ fn unheard(run: RunId, holder: &Holder, log_args: &LogArgs) -> Failure {
     let words = log_args.words();
     Failure::new(
         Exit::Failed,
-        format!("run {run} was asked to stop, and has not ended yet: {} holds it", holder.0),
+        format!("run {run} was asked to stop but has not ended yet: {} holds it", holder.0),
     )
-    .cause("the process is stopped, or busy with something that does not end".to_owned())
-    .hint(format!("`kill -CONT {pid}` lets a process go on that was stopped; it then ends the run"))
-    .hint(format!("if it is of no use any more: `kill -9 {pid}`, then `windlass runs cancel{words} {run}`"))
+    .cause("the process is stopped or stuck".to_owned())
+    .hint(format!("`kill -CONT {pid}` continues a stopped process, which then ends the run"))
+    .hint(format!("to give the process up: `kill -9 {pid}`, then `windlass runs cancel{words} {run}`"))
 }

@@ -57,7 +57,7 @@ fn plain(comparison: &Comparison) -> std::io::Result<()> {
     let on_base = if shared > 0 { format!(" ({shared} of a shared base)") } else { String::new() };
     out::line(format_args!("in common: {}{on_base}", count(comparison.common as u64, "event")))?;
     if comparison.is_same() {
-        return out::line("they did the same");
+        return out::line("the runs do not differ");
     }
     out::line("")?;
     let (one, other) = comparison.first_difference();
@@ -107,7 +107,7 @@ fn names(events: &[PlacedEvent]) -> Names<'_> {
     turns.flatten().map(|call| (&call.id, &*call.name, &*call.args)).collect()
 }
 
-/// What an event did, in a line; `None`: nothing that a reader would miss.
+/// One line for an event; `None`: the event adds nothing for a reader.
 fn step(event: &Event, names: &Names<'_>) -> Option<String> {
     let call = |id: &CallId| match names.iter().rev().find(|(call, ..)| *call == id) {
         Some((_, name, args)) => format!("{name} {}", cut(&shown_args(args), LINE_CHARS)),

@@ -40,7 +40,7 @@ pub(super) async fn run(args: EffectsArgs, log_args: &LogArgs) -> Result<Exit, F
         let (log, run) = find::open(log_args, word).await?;
         let calls = effects(&*log, run).await?;
         if calls.is_empty() && !args.json {
-            out::note("no call was begun");
+            out::note("no call was started");
         }
         show(run, &calls, args.json)?;
         return Ok(Exit::Good);
@@ -97,16 +97,16 @@ fn plain(call: &CallEffects) -> std::io::Result<()> {
 fn step(step: &EffectStep, call: &CallEffects, seq: u64) -> String {
     match step {
         EffectStep::Intent { attempt } => format!("begins, try {attempt}"),
-        EffectStep::Failed(failed) => format!("{}; it is tried again", outcome(failed)),
+        EffectStep::Failed(failed) => format!("{}; retried", outcome(failed)),
         EffectStep::Doubt => {
             let settled = call.doubts().into_iter().find(|(doubt, _)| *doubt == seq);
             let settled = settled.and_then(|(_, settled)| settled).map_or("open", |settled| settled.name());
-            format!("in doubt: the process had died ({settled})")
+            format!("in doubt: the process died ({settled})")
         }
-        EffectStep::Asked(question) => format!("a person is asked ({question})"),
-        EffectStep::Settled(answer) => format!("a person answers: {}", answer.name()),
+        EffectStep::Asked(question) => format!("asked a person ({question})"),
+        EffectStep::Settled(answer) => format!("a person answered: {}", answer.name()),
         EffectStep::Receipt(ended) if call.attempts() == 0 && call.doubts().is_empty() => {
-            format!("ended before, in the run that this one goes on from: {}", outcome(ended))
+            format!("ended in the base run: {}", outcome(ended))
         }
         EffectStep::Receipt(ended) => format!("ended: {}", outcome(ended)),
     }

@@ -26,10 +26,10 @@ pub(super) async fn run(args: ExportArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let mut export = Export::of(&*log, run).await?;
     for run in export.runs() {
         if let Some(seq) = log.changed(*run).await? {
-            let what = format!("run {run} is not what was written: an append up to event {seq} was changed");
-            return Err(Failure::new(Exit::Internal, what).hint(
-                "`windlass doctor --log FILE` names all that is damaged; a backup may have it as it was",
-            ));
+            let what =
+                format!("run {run} is damaged: an append up to event {seq} was changed after it was written");
+            return Err(Failure::new(Exit::Internal, what)
+                .hint("`windlass doctor --log FILE` lists all damage; a backup may hold the original"));
         }
     }
     while let Some(line) = export.next_line().await? {

@@ -1,4 +1,4 @@
-//! Which run somebody means.
+//! Resolves the run that an argument denotes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::home::LogArgs;
 
 /// The fewest hexadecimal digits that a beginning of an id must have.
 const FEWEST_DIGITS: usize = 6;
-/// How many of several fitting runs are named.
+/// Maximum number of matching runs listed.
 const NAMED: usize = 5;
 
 /// Opens the log and finds the run.
@@ -23,8 +23,8 @@ pub(super) async fn open(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLog>, 
 
 fn no_log(args: &LogArgs) -> Failure {
     let path = args.path().map(|path| path.display().to_string()).unwrap_or_default();
-    Failure::new(Exit::Failed, format!("there is no log {path}, so there are no runs"))
-        .hint("`windlass run FILE INPUT` makes it, or name another log with --log")
+    Failure::new(Exit::Failed, format!("the log {path} does not exist"))
+        .hint("`windlass run FILE INPUT` creates it, or name another log with --log")
 }
 
 async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
@@ -38,7 +38,7 @@ async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
     }
     let digits: String = word.chars().filter(|char| *char != '-').collect::<String>().to_lowercase();
     if digits.len() < FEWEST_DIGITS || !digits.chars().all(|char| char.is_ascii_hexdigit()) {
-        return Err(Failure::new(Exit::Usage, format!("`{word}` names no run"))
+        return Err(Failure::new(Exit::Usage, format!("`{word}` is not a run id"))
             .hint(format!("give an id, its first {FEWEST_DIGITS} digits or more, or `last`")));
     }
     beginning(log, word, &digits).await
@@ -54,10 +54,11 @@ async fn beginning(log: &dyn Index, word: &str, digits: &str) -> Result<RunId, F
     }
     match fitting.as_slice() {
         [run] => Ok(*run),
-        [] => Err(Failure::new(Exit::Failed, format!("no run begins with `{word}`"))
+        [] => Err(Failure::new(Exit::Failed, format!("no run id begins with `{word}`"))
             .hint("`windlass runs list` shows the runs of this log")),
         several => {
-            let failure = Failure::new(Exit::Failed, format!("{} runs begin with `{word}`", several.len()));
+            let failure =
+                Failure::new(Exit::Failed, format!("{} run ids begin with `{word}`", several.len()));
             let failure =
                 several.iter().take(NAMED).fold(failure, |failure, run| failure.detail(run.to_string()));
             Err(failure.hint("give more digits"))

@@ -34,13 +34,13 @@ pub(super) struct ForkArgs {
     /// The run's id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
-    /// The event after which the new run goes on
+    /// The event after which the new run continues
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     at: u64,
     /// The agent's file, where it has moved or changed: the new run follows it
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
-    /// What is said to the agent
+    /// Message to the agent
     #[arg(value_name = "INPUT")]
     input: Option<String>,
     #[command(flatten)]
@@ -60,15 +60,19 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     if args.view.json {
         out::json(&json::forked(base, args.at, id, &fork.saved))?;
     } else if !args.view.quiet {
-        out::note(format_args!("run {id} goes on from event {} of {base}; {}", args.at, words(&fork.saved)));
+        out::note(format_args!(
+            "run {id} continues from event {} of {base}; {}",
+            args.at,
+            words(&fork.saved)
+        ));
     }
     go_on.finish(fork.prepared, &state, &found).await
 }
 
 fn words(saved: &Saved) -> String {
     if saved.model_calls + saved.tool_calls == 0 {
-        return "nothing was done there yet".to_owned();
+        return "no work was done by then".to_owned();
     }
     let calls = [count(saved.model_calls, "model call"), count(saved.tool_calls, "tool call")].join(" and ");
-    format!("not done again: {calls}, {}", usage(&saved.usage, Some(saved.cost as f64 / 1e12)))
+    format!("not repeated: {calls}, {}", usage(&saved.usage, Some(saved.cost as f64 / 1e12)))
 }

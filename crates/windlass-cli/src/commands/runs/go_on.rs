@@ -48,7 +48,7 @@ impl GoOn<'_> {
         self.finish(prepared, state, &found).await
     }
 
-    /// Drives a run that goes on from a state.
+    /// Drives a run from the given state.
     pub(super) async fn finish(
         mut self,
         prepared: Prepared,

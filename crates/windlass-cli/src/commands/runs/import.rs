@@ -68,7 +68,7 @@ fn unread(name: &str, error: Error) -> Failure {
     if matches!(error, Error::BadExport { .. } | Error::NewerExport { .. }) {
         Failure::new(Exit::BadFile, format!("{name}, {error}")).maybe_hint(error.help())
     } else if matches!(error, Error::EmptyExport) {
-        Failure::new(Exit::BadFile, format!("{name} holds no run"))
+        Failure::new(Exit::BadFile, format!("{name} contains no run"))
     } else {
         error.into()
     }
@@ -101,22 +101,19 @@ fn told(imported: &Imported, args: &ImportArgs, log_args: &LogArgs) -> io::Resul
     }
     let events = count(imported.state.version(), "event");
     match imported.written {
-        0 => out::line(format_args!("run {run}: {events}, was here already"))?,
+        0 => out::line(format_args!("run {run}: {events}, already in this log"))?,
         _ => out::line(format_args!("run {run}: {events}"))?,
     }
     if let Some(seq) = imported.unlike {
         out::note(format_args!(
-            "this version would not have made its event {seq}: `windlass runs replay` says more"
+            "this version would not produce its event {seq}: `windlass runs replay` shows the difference"
         ));
     }
     if !imported.hashed {
         out::note("the export carries no hashes: a change within its events would not be found");
     }
     if imported.written > 0 && !imported.state.is_finished() {
-        out::note(format_args!(
-            "`windlass runs resume{} {run} --with FILE` goes on with it",
-            log_args.words()
-        ));
+        out::note(format_args!("`windlass runs resume{} {run} --with FILE` continues it", log_args.words()));
     }
     Ok(())
 }

@@ -12,9 +12,9 @@ use crate::home::LogArgs;
 use crate::out;
 use crate::view::words::{cut, name, time};
 
-/// How many digits of an id a line shows: the time of its birth in milliseconds.
+/// Number of digits shown of an id: its creation time in milliseconds.
 const ID_CHARS: usize = 13;
-/// How many characters of the input a line shows.
+/// Maximum number of characters shown of the input.
 const TITLE_CHARS: usize = 60;
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(super) struct ListArgs {
     /// Only runs that stand so: running, suspended, answered, concluded, clarification, limit, cancelled, failed
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
-    /// At most so many
+    /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// One JSON object a run

@@ -11,7 +11,7 @@ use crate::out;
 use crate::view::words::count;
 
 /// The standings that runs can be chosen by.
-pub(crate) const STANDINGS: [&str; 8] =
+pub(crate) const RUN_STATES: [&str; 8] =
     ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "running"];
 /// Units of an age, with their milliseconds.
 const UNITS: [(&str, u64); 5] =
@@ -36,7 +36,7 @@ pub(super) struct PruneArgs {
     older_than: Option<u64>,
     /// Only runs that stand so: answered, concluded, clarification, limit, cancelled, failed, suspended, running (may be
     /// repeated) [default: every run that has ended]
-    #[arg(long = "status", value_name = "STATUS", value_parser = STANDINGS)]
+    #[arg(long = "status", value_name = "STATUS", value_parser = RUN_STATES)]
     statuses: Vec<String>,
     /// Only say what would go
     #[arg(long)]
@@ -48,7 +48,7 @@ pub(super) struct PruneArgs {
 
 /// Reads an age, such as `30d`, as milliseconds.
 pub(crate) fn age(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no age: expected a number with s, m, h, d or w, such as 30d");
+    let wrong = || format!("`{text}` is not an age: expected a number with s, m, h, d or w, such as 30d");
     let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
     let number: u64 = text.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
     number.checked_mul(ms).ok_or_else(wrong)
@@ -90,7 +90,7 @@ fn in_words(pruned: &Pruned, dry_run: bool) -> std::io::Result<()> {
     }
     if pruned.kept > 0 {
         let kept = count(pruned.kept, "run");
-        out::note(format_args!("{kept} kept: runs that stay are based on them or were started by them"));
+        out::note(format_args!("{kept} kept: remaining runs are based on them or were started by them"));
     }
     Ok(())
 }

@@ -58,16 +58,16 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let state = load(&*log, run).await?;
     match (state.ended().map(|end| end.status), args.limits.is_empty()) {
         (Some(Status::Limit(limit)), true) => {
-            return Err(Failure::new(Exit::Usage, format!("run {run} was cut by its limit {limit}")).hint(
+            return Err(Failure::new(Exit::Usage, format!("run {run} stopped at its limit {limit}")).hint(
                 format!("raise it: `windlass runs resume{} {run} --limit {limit}=N`", log_args.words()),
             ));
         }
         (None, false) => {
             return Err(Failure::new(
                 Exit::Usage,
-                format!("run {run} has not ended: its limits stay as they are"),
+                format!("run {run} has not ended, so its limits cannot be raised yet"),
             )
-            .hint("resume it without `--limit`; once a limit cuts it, that can be raised"));
+            .hint("resume it without `--limit`; a limit can be raised once the run has stopped at it"));
         }
         _ => {}
     }

@@ -17,9 +17,9 @@ use crate::out;
 use crate::view::json as view_json;
 use crate::view::words::{self, count, cut, fact, name, span, time};
 
-/// How many characters of what is known of a run as a whole are shown on a line.
+/// Maximum number of characters shown of a field of the run.
 const FIELD_CHARS: usize = 600;
-/// How many characters of a tool's result are shown.
+/// Maximum number of characters shown of a tool's result.
 const RESULT_CHARS: usize = 600;
 
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ pub(super) struct SteerArgs {
     /// The run's id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
-    /// What to say
+    /// Message to the agent
     #[arg(value_name = "TEXT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     text: Vec<String>,
 }
@@ -22,9 +22,9 @@ pub(super) struct SteerArgs {
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log_args, &args.run).await?;
     match steer(&*log, run, now(), args.text.join(" ").into()).await? {
-        Delivery::Driven(_) => out::note("it enters at the run's next turn"),
+        Delivery::Driven(_) => out::note("the message enters at the run's next turn"),
         Delivery::Waiting => out::note(format_args!(
-            "nobody goes on with the run now; it enters after `windlass runs resume{} {run}`",
+            "the run has no driver now; the message enters after `windlass runs resume{} {run}`",
             log_args.words()
         )),
     }

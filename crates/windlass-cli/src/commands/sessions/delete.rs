@@ -9,12 +9,12 @@ use windlass_runtime::projections::{session_runs, sessions};
 use windlass_store::{Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
-use crate::commands::runs::prune::{STANDINGS, age};
+use crate::commands::runs::prune::{RUN_STATES, age};
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::view::words::count;
 
-/// How many sessions go in one step.
+/// Number of sessions deleted per step.
 const AT_ONCE: usize = 500;
 
 const HELP: &str = "\
@@ -53,7 +53,7 @@ pub(super) async fn run(args: DeleteArgs, log: Option<Arc<SqliteLog>>) -> Result
     let mut gone = Pruned::default();
     for sessions in chosen.chunks(AT_ONCE) {
         let prune = Prune {
-            statuses: STANDINGS.iter().map(|standing| (*standing).into()).collect(),
+            statuses: RUN_STATES.iter().map(|state| (*state).into()).collect(),
             sessions: sessions.to_vec(),
             ..Prune::default()
         };
@@ -110,7 +110,9 @@ fn in_words(sessions: &[SessionId], gone: &Pruned, dry_run: bool) -> std::io::Re
     out::note(format_args!("{sessions}: {runs} {done}"));
     if gone.kept > 0 {
         let kept = count(gone.kept, "run");
-        out::note(format_args!("{kept} kept: runs of other sessions stand on them, or somebody drives them"));
+        out::note(format_args!(
+            "{kept} kept: runs of other sessions are based on them, or a process drives them"
+        ));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::view::words::cut;
 
-/// How many characters of an event's content a line shows.
+/// Maximum number of characters shown of an event's content.
 const CONTENT_CHARS: usize = 200;
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! Which cases there are.
+//! Collects the test cases.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use windlass_testing::fixture::{Case, FixtureError, FixtureFile};
 
 use crate::failure::{Exit, Failure};
 
-/// How deep folders may lie one within another.
+/// Maximum nesting depth of folders.
 const DEEPEST_FOLDER: usize = 32;
 
 /// A case, or what is wrong with it.
@@ -18,7 +18,7 @@ pub(super) struct Found {
     pub(super) case: Result<Case, Broken>,
 }
 
-/// What is wrong with a case or its file.
+/// Error in a case or its file.
 #[derive(Clone, Debug)]
 pub(super) struct Broken {
     pub(super) line: Option<usize>,

@@ -1,4 +1,4 @@
-//! What is said of each case.
+//! Output for each case.
 
 use serde_json::json;
 use windlass_testing::{CaseFailure, CaseReport};
@@ -9,10 +9,10 @@ use crate::home::quoted;
 use crate::out;
 use crate::view::words::{LINE_CHARS, cut};
 
-/// How many passes with the same difference are named.
+/// Maximum number of passes listed per difference.
 const PASSES_NAMED: usize = 4;
 
-/// What became of a case.
+/// Result of a case.
 #[derive(Debug)]
 pub(super) enum End {
     /// It was run.
@@ -99,7 +99,7 @@ impl Reporter {
                     out::line(format_args!("  hint: {help}"))?;
                 }
             }
-            End::Panicked(words) => out::line(format_args!("  the runner broke: {words}"))?,
+            End::Panicked(words) => out::line(format_args!("  the runner panicked: {words}"))?,
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Reporter {
             End::Broken(Broken { line, message, help }) => {
                 json!({ "line": line, "error": message, "help": help })
             }
-            End::Panicked(words) => json!({ "error": format!("the runner broke: {words}") }),
+            End::Panicked(words) => json!({ "error": format!("the runner panicked: {words}") }),
         };
         if let (Some(line), serde_json::Value::Object(fields)) = (line.as_object_mut(), fields) {
             line.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));

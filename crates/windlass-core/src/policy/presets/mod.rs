@@ -41,11 +41,11 @@ pub struct Preset {
     pub alias: &'static str,
     /// Names that this system has for limits, each with the limit that it means here.
     pub limit_aliases: &'static [(&'static str, LimitKind)],
-    /// How long a model call may take, in milliseconds, where the agent does not say.
+    /// Default timeout of a model call, in milliseconds.
     pub total_ms: u64,
     /// The environment's variable with replies that stand in for the model's, if this loop reads one.
     pub replies_variable: Option<&'static str>,
-    /// What differs from the usual values.
+    /// Sets the values that differ from the defaults.
     values: fn(&mut Policy),
 }
 

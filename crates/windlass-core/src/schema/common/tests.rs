@@ -63,7 +63,7 @@ fn schema() -> Any {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// What is taken without the meta-schema fits it.
+    /// Schemas accepted without the meta-schema match it.
     #[test]
     fn a_common_schema_fits_the_meta_schema(mut schema in schema()) {
         if let Value::Object(map) = &mut schema {

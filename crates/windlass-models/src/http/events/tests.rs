@@ -20,7 +20,7 @@ fn poll(reader: &mut EventReader) -> Poll<Result<bool, DecodeError>> {
     reader.poll_event(&mut Context::from_waker(Waker::noop()))
 }
 
-/// What takes long is not done within a poll: others have their turn before its piece comes.
+/// A large event is decoded outside the poll: other tasks run before its piece arrives.
 #[tokio::test(flavor = "current_thread")]
 async fn a_large_event_is_decoded_elsewhere_and_a_small_one_at_once() {
     let text = |bytes: usize| Delta::Text("x".repeat(bytes));

@@ -10,12 +10,12 @@ use super::EventTooLong;
 pub struct LineReader {
     max_line_bytes: usize,
     buffer: Vec<u8>,
-    /// Where the first line that is not taken yet begins.
+    /// Start of the first line not yet consumed.
     line: usize,
     /// Up to where that line was searched for its end.
     searched: usize,
     ended: bool,
-    /// Where the line stands that was found last.
+    /// Range of the last line found.
     found: (usize, usize),
     steps: Steps,
 }
@@ -34,7 +34,7 @@ impl LineReader {
         }
     }
 
-    /// How many bytes were looked at or moved so far.
+    /// Number of bytes read or moved so far.
     pub fn steps(&self) -> u64 {
         self.steps.count()
     }

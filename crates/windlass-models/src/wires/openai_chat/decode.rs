@@ -12,7 +12,7 @@ use crate::http::report_of;
 use crate::wires::{Decode, DecodeError, estimate, quoted};
 use crate::{Assembler, Delta};
 
-/// What ends a stream of chunks as the API promises it.
+/// Last event of a stream of chunks, as the API specifies.
 const DONE: &[u8] = b"[DONE]";
 
 /// Turns the chunks of one streamed reply into pieces.
@@ -158,7 +158,7 @@ pub fn decode(
     decoder.usage = body.usage.or(choice.usage).and_then(usage_of);
     decoder.finished = true;
     deltas.push_back(Delta::Usage(decoder.usage(content_bytes)));
-    // Whoever takes the whole reply checks its length.
+    // The caller that takes the whole reply checks its length.
     let mut assembler = Assembler::new(model.clone()).bounded(u64::MAX);
     for delta in &deltas {
         assembler.push(delta).map_err(|failure| DecodeError::protocol(&*failure.message))?;
@@ -174,7 +174,7 @@ fn parse(data: &[u8]) -> Result<Body, DecodeError> {
     }
 }
 
-/// The reasons of OpenAI, and the names that other servers use for them. `None` for a word that nobody defines.
+/// Maps OpenAI's reasons and other servers' names for them. `None` for an undefined word.
 fn stop_reason(reason: &str, refused: bool) -> Option<StopReason> {
     match reason {
         "stop" | "eos" | "end_turn" | "stop_sequence" if refused => Some(StopReason::Refused),

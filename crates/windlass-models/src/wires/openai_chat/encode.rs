@@ -16,7 +16,7 @@ mod content;
 /// The elements of the `messages` array, with commas between them and none marked.
 struct Messages {
     bytes: Vec<u8>,
-    /// Where each of them ends in `bytes`, where some may be marked.
+    /// End of each message in `bytes`, if some may be marked.
     ends: Vec<usize>,
 }
 

@@ -31,7 +31,7 @@ static FACTS: WireFacts = WireFacts {
     errors: &ERRORS,
 };
 
-/// How OpenAI, vLLM, llama-server, Ollama and gateways word what their statuses do not tell.
+/// Error wordings of OpenAI, vLLM, llama-server, Ollama and gateways, for what a status does not tell.
 pub(super) static ERRORS: ErrorWords = ErrorWords {
     context_length: &[
         "context_length_exceeded",

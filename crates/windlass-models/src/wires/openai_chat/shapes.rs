@@ -48,7 +48,7 @@ pub(super) struct Said {
     pub(super) function_call: Option<Function>,
 }
 
-/// What a provider reports instead of a reply. Of one that is too long the beginning is its words.
+/// A provider's error in place of a reply, shortened if it is too long.
 fn error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else { return Ok(None) };
     let text = raw.get();
@@ -196,8 +196,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// Arguments that come as a string, as `null`, or (against the specification) as the object itself, which is taken as it
-/// stands.
+/// Arguments as a string, as `null`, or (against the specification) as an object, which is accepted.
 #[derive(Debug, Default)]
 pub(super) struct Arguments(pub(super) String);
 

@@ -110,7 +110,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Where the presets differ.
+    /// Writes the table of differences between presets.
     fn presets(&mut self, keys: &Map<String, Value>) {
         let policies: Vec<_> = Preset::ALL.iter().map(Preset::policy).collect();
         let names: Vec<_> = Preset::ALL.iter().map(|preset| format!("`{preset}`")).collect();
@@ -134,7 +134,7 @@ impl Writer<'_> {
         self.out.push('\n');
     }
 
-    /// What a value at that path can be.
+    /// Describes the possible values at that path.
     fn value(&mut self, key: &str, schema: &Value) -> String {
         if let Some(name) = schema["$ref"].as_str().and_then(|place| place.strip_prefix("#/$defs/")) {
             let target = self.schema["$defs"][name].clone();

@@ -194,7 +194,7 @@ fn settings_beside_secrets_stay_readable_and_short_secrets_are_told() {
     assert_eq!(
         agent.unmasked,
         [
-            "secrets: `tools.0.command.env.PIN` has 4 bytes; what is shorter than 6 is not masked where it is repeated"
+            "secrets: `tools.0.command.env.PIN` has 4 bytes; secrets shorter than 6 bytes are not masked in output"
         ]
     );
 }
@@ -284,7 +284,7 @@ fn a31_instructions_from_a_file_are_read_with_it() {
     assert_eq!(agent.name, "a");
     std::fs::write(folder.path().join("prompt.md"), "one\n{% if %}").unwrap();
     let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err().to_string();
-    assert!(error.contains("prompt.md:2:1: The instructions are no valid template"), "{error}");
+    assert!(error.contains("prompt.md:2:1: The instructions are not a valid template"), "{error}");
     std::fs::remove_file(folder.path().join("prompt.md")).unwrap();
     let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err();
     assert_eq!(error.code(), "agent.instructions");
@@ -302,7 +302,7 @@ fn a_file_that_never_ends_is_not_read() {
         let text = format!("instructions: {{ file: {} }}", endless.display());
         std::fs::write(folder.path().join("a.yaml"), text).unwrap();
         let error = AgentFile::read(&folder.path().join("a.yaml"), &env).unwrap_err().to_string();
-        assert!(error.contains("cannot be read: it is no regular file"), "{error}");
+        assert!(error.contains("cannot be read: it is not a regular file"), "{error}");
     }
     std::fs::write(folder.path().join("big.yaml"), "# long\n".repeat(1024 * 1024)).unwrap();
     let error = AgentFile::read(&folder.path().join("big.yaml"), &env).unwrap_err();

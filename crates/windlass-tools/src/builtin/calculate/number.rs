@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How many digits after the point an exact number may have.
+/// Maximum number of decimal places of an exact number.
 const MAX_SCALE: u32 = 36;
 
 /// The largest whole exponent that is tried exactly; others overflow an exact number or are 0 and 1 to some power.
@@ -125,7 +125,7 @@ impl Number {
         exact.map_or_else(|| Self::of_float(self.float() / other.float()), Ok)
     }
 
-    /// What is left of a division, with the sign of the dividend.
+    /// Remainder of a division, with the sign of the dividend.
     pub(crate) fn remainder(self, other: Self) -> Result<Self, Impossible> {
         if other.is_zero() {
             return Err("division by zero");

@@ -20,14 +20,17 @@ const FUNCTIONS: &str = "sqrt, abs, min, max, round, floor, ceil, ln, log, log2,
 /// It is none, or has no value; the text says why and at which character.
 pub(crate) fn evaluate(expression: &str) -> Result<Number, String> {
     if expression.len() > MAX_EXPRESSION {
-        return Err(format!("the expression has {} bytes; {MAX_EXPRESSION} are allowed", expression.len()));
+        return Err(format!(
+            "the expression has {} bytes; the maximum is {MAX_EXPRESSION}",
+            expression.len()
+        ));
     }
     let mut parser = Parser { chars: expression.chars().collect(), at: 0, depth: 0 };
     let term = parser.sum()?;
     match parser.peek() {
         None => Ok(term.value),
         Some(',') => Err(parser.wrong("unexpected `,`: write numbers without separators, such as 1000")),
-        Some(')') => Err(parser.wrong("there is no `(` for this `)`")),
+        Some(')') => Err(parser.wrong("this `)` has no `(`")),
         Some(found) => Err(parser.wrong(&format!("expected an operator, found `{found}`"))),
     }
 }
@@ -166,7 +169,7 @@ impl Parser {
         let exponent = self.exponent();
         let points = text.chars().filter(|c| *c == '.').count();
         if points > 1 || text == "." {
-            return Err(self.wrong_at(start, &format!("`{text}` is no number")));
+            return Err(self.wrong_at(start, &format!("`{text}` is not a number")));
         }
         Number::literal(&text, exponent).ok_or_else(|| self.wrong_at(start, "this number is too large"))
     }
@@ -210,7 +213,7 @@ impl Parser {
             }
             _ => Err(self.wrong_at(
                 start,
-                &format!("unknown name `{name}`; known are pi, e and the functions {FUNCTIONS}"),
+                &format!("unknown name `{name}`; the known ones are pi, e and the functions {FUNCTIONS}"),
             )),
         }
     }
@@ -298,7 +301,7 @@ fn function(name: &str, args: &[Number]) -> Option<Result<Number, Impossible>> {
         ("cos", [x]) => float(f64::cos, x),
         ("tan", [x]) => float(f64::tan, x),
         ("ln" | "log" | "log2", [x, ..]) if !Number::whole(0).below(*x) => {
-            Err("there is no logarithm of zero and below")
+            Err("the logarithm of zero or less is undefined")
         }
         ("ln", [x]) => float(f64::ln, x),
         ("log", [x]) => float(f64::log10, x),
@@ -325,6 +328,6 @@ fn unknown_function(name: &str, args: usize) -> String {
     if FUNCTIONS.split(", ").any(|known| known == name) {
         format!("`{name}` does not take {args} arguments")
     } else {
-        format!("unknown function `{name}`; known are {FUNCTIONS}")
+        format!("unknown function `{name}`; the known ones are {FUNCTIONS}")
     }
 }

@@ -114,17 +114,17 @@ fn what_is_no_expression_is_told_with_its_place() {
         ("2 +", "at character 4: expected a number, found the end"),
         ("2 + * 3", "at character 5: expected a number, found `*`"),
         ("(2 + 3", "at character 1: this `(` is never closed"),
-        ("2 + 3)", "at character 6: there is no `(` for this `)`"),
+        ("2 + 3)", "at character 6: this `)` has no `(`"),
         ("2 3", "at character 3: expected an operator, found `3`"),
         ("2pi", "at character 2: expected an operator, found `p`"),
         ("1,000 + 1", "at character 2: unexpected `,`: write numbers without separators, such as 1000"),
-        ("1.2.3", "at character 1: `1.2.3` is no number"),
+        ("1.2.3", "at character 1: `1.2.3` is not a number"),
         ("1 / 0", "at character 3: division by zero"),
         ("1 / (2 - 2)", "at character 3: division by zero"),
         ("5 % 0", "at character 3: division by zero"),
         ("0 ^ -1", "at character 3: division by zero"),
         ("sqrt(-1)", "at character 1: the result is not a real number"),
-        ("ln(0)", "at character 1: there is no logarithm of zero and below"),
+        ("ln(0)", "at character 1: the logarithm of zero or less is undefined"),
         ("10 ^ 400", "at character 4: the result is too large"),
         ("1e999", "at character 1: this number is too large"),
         ("sqrt 4", "at character 6: expected `(` after `sqrt`"),
@@ -136,8 +136,8 @@ fn what_is_no_expression_is_told_with_its_place() {
     ] {
         assert_eq!(error(expression), expected, "{expression}");
     }
-    assert!(error("foo(1)").contains("unknown function `foo`; known are sqrt"));
-    assert!(error("2 * x").contains("unknown name `x`; known are pi"));
+    assert!(error("foo(1)").contains("unknown function `foo`; the known ones are sqrt"));
+    assert!(error("2 * x").contains("unknown name `x`; the known ones are pi"));
 }
 
 #[test]

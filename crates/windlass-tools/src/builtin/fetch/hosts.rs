@@ -1,4 +1,4 @@
-//! Which hosts and addresses may be asked.
+//! Hosts and addresses that may be requested.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::tool::ToolError;
 
-/// How many addresses of a name are tried.
+/// Maximum number of addresses tried per name.
 const MAX_ADDRESSES: usize = 16;
 
 /// The hosts that may be asked; none listed: all public ones.
@@ -23,7 +23,7 @@ struct Entry {
 #[derive(Debug)]
 enum Pattern {
     All,
-    /// Begins with a dot.
+    /// A suffix that begins with a dot.
     Below(String),
     Exactly(String),
 }
@@ -36,11 +36,11 @@ impl Hosts {
     /// Whether a URL may be asked, and at which addresses; a name's addresses are checked when it is resolved.
     pub(super) fn check(&self, url: &Url) -> Result<Reach, ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
-            let message = format!("`{url}`: only http and https are fetched, not {}", url.scheme());
+            let message = format!("`{url}`: only http and https URLs can be fetched, not {}", url.scheme());
             return Err(ToolError::of_kind("BadUrl", message));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(ToolError::of_kind("BadUrl", "a URL with a user's name or password is not fetched"));
+            return Err(ToolError::of_kind("BadUrl", "a URL with a user name or password is not allowed"));
         }
         let Some(host) = url.host_str().map(plain) else {
             return Err(ToolError::of_kind("BadUrl", format!("`{url}` has no host")));
@@ -48,8 +48,7 @@ impl Hosts {
         let port = url.port_or_known_default();
         let listed = |entry: &Entry| entry.fits(&host) && entry.is_open(port);
         if !self.0.is_empty() && !self.0.iter().any(listed) {
-            let message =
-                format!("the host `{host}` (port {}) is not one that may be asked", port.unwrap_or(0));
+            let message = format!("the host `{host}` (port {}) is not allowed", port.unwrap_or(0));
             return Err(ToolError::of_kind("HostRefused", message));
         }
         let reach = if self.names(&host, port) { Reach::Listed } else { Reach::Public };
@@ -68,10 +67,10 @@ impl Hosts {
     }
 }
 
-/// Which addresses a host may turn out to have.
+/// Addresses that a host may resolve to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Those of the public internet: no wildcard covers more.
+    /// Public internet addresses; the most that a wildcard allows.
     Public,
     /// Any, because an entry names the host and the port.
     Listed,
@@ -79,7 +78,8 @@ pub(super) enum Reach {
 
 impl Entry {
     fn parse(entry: &str) -> Result<Self, String> {
-        let bad = || format!("`{entry}` is no host; write example.org, *.example.org, * or 127.0.0.1:8080");
+        let bad =
+            || format!("`{entry}` is not a host; write example.org, *.example.org, * or 127.0.0.1:8080");
         let (name, port) = match entry.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, Some(port.parse().map_err(|_| bad())?)),
             _ => (entry, None),

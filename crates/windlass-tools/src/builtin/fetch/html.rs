@@ -1,4 +1,4 @@
-//! HTML reduced to the text that a reader would see. It is a reduction, no parser: whatever comes, it ends and gives text.
+//! Reduces HTML to its visible text. It is not a full parser: any input terminates and gives text.
 
 use windlass_core::text::Steps;
 
@@ -39,10 +39,11 @@ const BLOCKS: [&str; 30] = [
     "ul",
 ];
 
-/// How far into a tag quotes are minded, in bytes: without a bound, tags that never end would be read again and again.
+/// Maximum length of a tag in which quotes are respected, in bytes. Without it, unterminated tags would be read again and
+/// again.
 const MAX_QUOTED: usize = 4 * 1024;
 
-/// How many open links are remembered; links do not nest.
+/// Maximum number of open links that are tracked; links do not nest.
 const MAX_LINKS: usize = 8;
 
 /// The text of a page: the title first, headings marked with `#`, items with `-`, links followed by their address.
@@ -70,12 +71,12 @@ fn reduced(html: &str, steps: &Steps) -> String {
 
 struct Page<'s> {
     text: String,
-    /// Where the links that are open lead.
+    /// Targets of the open links.
     links: Vec<String>,
     /// Whether the text before ended in space.
     space: bool,
     pre: bool,
-    /// What was looked at, each byte as often as it was.
+    /// Counts the bytes read, each as often as it was read.
     steps: &'s Steps,
 }
 
@@ -175,7 +176,7 @@ impl Page<'_> {
         }
     }
 
-    /// Begins a new line.
+    /// Starts a new line.
     fn line(&mut self) {
         self.space = false;
         if !self.text.is_empty() && !self.text.ends_with('\n') {
@@ -183,7 +184,7 @@ impl Page<'_> {
         }
     }
 
-    /// Begins a new paragraph.
+    /// Starts a new paragraph.
     fn block(&mut self) {
         self.line();
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
@@ -195,7 +196,7 @@ impl Page<'_> {
 struct Tag<'h> {
     name: String,
     closing: bool,
-    /// What stands behind the name.
+    /// The text after the name.
     attributes: &'h str,
     rest: &'h str,
 }
@@ -247,7 +248,7 @@ fn value_of(text: &str) -> (&str, &str) {
     text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
 }
 
-/// Where the `>` of a tag is: not in a quoted value, if the tag is of a sane length.
+/// Position of a tag's `>`, outside quoted values if the tag has a sane length.
 fn end_of_tag(tag: &str, steps: &Steps) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in tag.bytes().take(MAX_QUOTED).enumerate() {
@@ -265,7 +266,7 @@ fn end_of_tag(tag: &str, steps: &Steps) -> Option<usize> {
     end
 }
 
-/// Where the closing tag of an element begins; the end if there is none.
+/// Position of the element's closing tag, or the end of the text.
 fn find_closing(html: &str, name: &str, steps: &Steps) -> usize {
     let end = html
         .match_indices("</")

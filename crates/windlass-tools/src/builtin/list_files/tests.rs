@@ -34,7 +34,7 @@ async fn patterns_fit_names_or_paths() {
     let (_folder, tool) = folder();
     assert_eq!(call(&tool, json!({ "pattern": "*.md", "depth": 9 })).await, "b/c/n.md\nb/m.md\nz.md");
     assert_eq!(call(&tool, json!({ "pattern": "b/?.md", "depth": 9 })).await, "b/m.md");
-    assert_eq!(call(&tool, json!({ "pattern": "*.rs" })).await, "[nothing fits the pattern]");
+    assert_eq!(call(&tool, json!({ "pattern": "*.rs" })).await, "[nothing matches the pattern]");
 }
 
 #[test]

@@ -91,10 +91,7 @@ async fn a_pipe_is_refused_instead_of_waited_for() {
 fn folders_are_named_and_opened_when_the_agent_is_built() {
     assert_eq!(ReadFile::new(&[]).unwrap_err().code(), "tool_bad_settings");
     let error = ReadFile::new(&["/nonexistent/folder".into()]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the folder `/nonexistent/folder` of the tool `read_file` cannot be opened"
-    );
+    assert_eq!(error.to_string(), "cannot open the folder `/nonexistent/folder` of the tool `read_file`");
 }
 
 #[test]

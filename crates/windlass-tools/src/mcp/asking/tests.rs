@@ -32,7 +32,7 @@ fn what_a_server_asks_and_tells_is_bounded_and_what_it_answers_is_not() {
     assert!(takes(&Fault::default(), &exact(MAX_ASKING_BYTES)));
     let fault = Fault::default();
     assert!(!takes(&fault, &exact(MAX_ASKING_BYTES + 1)));
-    assert_eq!(fault.get().unwrap(), "it asks with 16385 bytes, at most 16384 are taken");
+    assert_eq!(fault.get().unwrap(), "its request has 16385 bytes, the maximum is 16384");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_is_passed_over_is_bounded_until_the_server_answers_something() {
         assert!(!takes(&fault, &told) && fault.get().is_none());
     }
     assert!(!takes(&fault, &told));
-    assert!(fault.get().unwrap().starts_with("it tells more than 67108864 bytes"));
+    assert!(fault.get().unwrap().starts_with("it sent more than 67108864 bytes"));
 }
 
 /// A wire on which nothing is written until the test lets it.
@@ -137,7 +137,7 @@ async fn requests_whose_answers_nobody_takes_are_counted_and_others_are_not() {
     let more = asked(&mut bounded, 2).await;
     assert!(fault.get().is_none());
     asked(&mut bounded, 1).await;
-    assert_eq!(fault.get().unwrap(), "it does not take the answers to what it asks, 1000 wait");
+    assert_eq!(fault.get().unwrap(), "it does not read the answers to its requests; 1000 are waiting");
     assert!(bounded.receive().await.is_none(), "nothing more is read");
     drop((waiting, more));
 }

@@ -170,8 +170,8 @@ fn a_tool_whose_schema_costs_too_much_is_left_out_and_the_others_stay() {
         [
             "tool `files__two` of server `files` is left out: more than 64 subschemas apply to one value, each within \
              the one before",
-            "tool `files__three` of server `files` is offered, but its arguments are not checked everywhere: the pattern \
-             `^(?!x)(a+)+$` cannot be matched in linear time: it is no regular expression, or has look-around or back \
+            "tool `files__three` of server `files` is offered, but its arguments are only partly checked: the pattern \
+             `^(?!x)(a+)+$` cannot be matched in linear time: it is not a regular expression, or has look-around or back \
              references",
         ]
     );

@@ -64,7 +64,10 @@ fn e47_structured_content_counts_only_without_text() {
 #[test]
 fn e46_bad_base64_is_left_out_with_a_note() {
     let content = given(json!({"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}));
-    assert_eq!(content, Ok(Content::Text("[data of type image/png was left out: it is no base64]".into())));
+    assert_eq!(
+        content,
+        Ok(Content::Text("[data of type image/png was omitted: it is not valid base64]".into()))
+    );
 }
 
 #[test]

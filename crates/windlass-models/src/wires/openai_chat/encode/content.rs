@@ -8,7 +8,7 @@ use windlass_core::message::{AssistantMessage, Content, Media, MediaSource, Tool
 use crate::wires::Dialect;
 use crate::wires::json::{field, json_string};
 
-/// What marks a part of a message for the provider's cache: Anthropic's form, as OpenRouter and LiteLLM pass it on.
+/// Cache marker of a message's part: Anthropic's form, as OpenRouter and LiteLLM pass it on.
 const CACHE_CONTROL: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}}";
 
 /// Writes one message, without a comma around it. One that is `marked` has its text in a part, which carries the marker.
@@ -166,7 +166,7 @@ fn parts_as_text(parts: &[Part]) -> String {
     texts.join("\n")
 }
 
-/// What a model is told of media that it cannot be shown.
+/// Text in place of media that the model cannot be shown.
 fn note(what: &str, media: &Media) -> String {
     let name = media.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
     let kind = &media.media_type;
