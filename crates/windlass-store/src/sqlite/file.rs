@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use super::header::{self, Header};
 use super::locked::locked;
@@ -40,7 +40,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, S
     if connection.is_readonly("main").map_err(|error| failure(path, error))? {
         return Err(unusable(path, "the file is read-only"));
     }
-    let format = FORMATS.of(&connection).map_err(|error| failure(path, error))?;
+    let format = FORMATS.seen_by(&connection).map_err(|error| failure(path, error))?;
     format.refuse(path)?;
     if let Format::Empty | Format::Older(_) = format {
         FORMATS.make(path, options, &connection)?;
@@ -145,7 +145,13 @@ impl Formats {
         }
     }
 
-    fn of(self, connection: &Connection) -> rusqlite::Result<Format> {
+    /// The format of a file that other processes may be making at this moment: all of it is read from one snapshot.
+    fn seen_by(self, connection: &Connection) -> rusqlite::Result<Format> {
+        self.of(&connection.unchecked_transaction()?)
+    }
+
+    fn of(self, transaction: &Transaction<'_>) -> rusqlite::Result<Format> {
+        let connection = &**transaction;
         let id = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let format = self.known(Header { id, version });

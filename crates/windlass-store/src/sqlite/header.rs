@@ -48,8 +48,10 @@ fn in_file(path: &Path) -> rusqlite::Result<Header> {
     let connection = Connection::open_with_flags(immutable(path), flags)?;
     // A checkpoint that was cut short leaves a file that is shorter than its header says.
     connection.pragma_update(None, "writable_schema", true)?;
-    let id = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    // One snapshot: another process may be making the log.
+    let snapshot = connection.unchecked_transaction()?;
+    let id = snapshot.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version = snapshot.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(Header { id, version })
 }
 

@@ -154,16 +154,19 @@ async fn a_post_that_waited_before_the_log_was_opened_is_seen() {
 
 #[tokio::test]
 async fn many_processes_may_make_the_same_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log.db");
-    let threads: Vec<_> = (0..8)
-        .map(|_| {
-            let path = path.clone();
-            std::thread::spawn(move || SqliteLog::open(path).map(drop))
-        })
-        .collect();
-    for thread in threads {
-        thread.join().unwrap().unwrap();
+    // Each round meets other moments of the making.
+    for _ in 0..40 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let path = path.clone();
+                std::thread::spawn(move || SqliteLog::open(path).map(drop))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap().unwrap();
+        }
     }
 }
 
