@@ -17,6 +17,12 @@ const ID_CHARS: usize = 13;
 /// Maximum number of characters shown of the input.
 const TITLE_CHARS: usize = 60;
 
+/// Number of columns of a listing.
+const COLUMNS: usize = 5;
+
+/// The cells of a line.
+type Row = [String; COLUMNS];
+
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Only runs of this session
@@ -65,34 +71,45 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
 }
 
 fn table(runs: &[RunSummary]) -> std::io::Result<()> {
+    let head = ["RUN", "STARTED", "STATUS", "AGENT", "INPUT"].map(str::to_owned);
+    let rows: Vec<Row> = std::iter::once(head).chain(cells(runs)).collect();
+    aligned(&rows).iter().try_for_each(out::line)
+}
+
+/// The lines of a listing without its head.
+pub(super) fn rows(runs: &[RunSummary]) -> Vec<String> {
+    aligned(&cells(runs))
+}
+
+fn cells(runs: &[RunSummary]) -> Vec<Row> {
     let short: HashSet<String> = runs.iter().map(|line| start(&line.run.to_string())).collect();
     let id = |line: &RunSummary| {
         let whole = line.run.to_string();
         if short.len() == runs.len() { start(&whole) } else { whole }
     };
-    let rows: Vec<[String; 5]> = runs
-        .iter()
-        .map(|line| {
-            let title = match cut(&line.title, TITLE_CHARS) {
-                title if title.is_empty() => "(goes on)".to_owned(),
-                title => title,
-            };
-            let agent = name(&line.agent);
-            [id(line), time(line.started_at), json::listed_state(line), agent, title]
-        })
-        .collect();
-    let head = ["RUN", "STARTED", "STATUS", "AGENT", "INPUT"].map(str::to_owned);
-    let all: Vec<&[String; 5]> = std::iter::once(&head).chain(&rows).collect();
-    let wide = |column: usize| {
-        all.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(wide).collect();
-    for row in &all {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
-        out::line(cells.join("  ").trim_end())?;
+    let cells = runs.iter().map(|line| {
+        let title = match cut(&line.title, TITLE_CHARS) {
+            title if title.is_empty() => "(goes on)".to_owned(),
+            title => title,
+        };
+        [id(line), time(line.started_at), json::listed_state(line), name(&line.agent), title]
+    });
+    cells.collect()
+}
+
+/// Each row as a line, with its cells padded to their column's width.
+fn aligned(rows: &[Row]) -> Vec<String> {
+    let mut widths = [0; COLUMNS];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
     }
-    Ok(())
+    let line = |row: &Row| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 fn start(id: &str) -> String {
