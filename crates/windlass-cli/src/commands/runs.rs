@@ -2,6 +2,7 @@
 
 mod all;
 mod answer;
+mod approvals;
 mod backup;
 mod cancel;
 mod diff;
@@ -74,7 +75,7 @@ enum RunsCommand {
     Import(import::ImportArgs),
     /// Copy the whole log to a file, while runs go on
     Backup(backup::BackupArgs),
-    /// Take out runs that are no longer needed
+    /// Delete old runs for good
     Prune(prune::PruneArgs),
 }
 
