@@ -22,6 +22,7 @@ mod holding;
 mod hostile;
 mod json;
 mod kit;
+mod listing;
 mod money;
 mod people;
 mod reach;

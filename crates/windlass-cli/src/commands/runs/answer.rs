@@ -36,7 +36,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct AnswerArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// The question's id, such as q1

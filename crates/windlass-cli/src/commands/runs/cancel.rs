@@ -26,7 +26,7 @@ A run that nobody drives is ended here, without its agent's file.";
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct CancelArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
 }

@@ -19,8 +19,8 @@ Shows what two runs have in common (a shared base, or equal events from the star
 first differ, and what each of them did from there on. The exit code is 0 if they did the same, else 1.
 
 Examples:
-  windlass runs diff 0199aabbccdd last
-  windlass runs diff 0199aabbccdd last --json";
+  windlass runs diff 5b2e1c90 last
+  windlass runs diff 5b2e1c90 last --json";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]

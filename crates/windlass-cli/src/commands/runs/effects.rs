@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct EffectsArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
     /// Of all runs of the log, the newest first

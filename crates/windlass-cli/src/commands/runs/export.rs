@@ -16,7 +16,7 @@ Runs that this one is based on come first. `docs/log-format.md` has the whole fo
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct ExportArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
 }

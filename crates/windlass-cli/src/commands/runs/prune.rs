@@ -4,7 +4,8 @@ use clap::Args;
 use windlass_runtime::projections::json;
 use windlass_store::{Index, Prune, Pruned, Pruning, SqliteLog};
 
-use super::list;
+use super::list::stored;
+use super::listed;
 use crate::agents::now;
 use crate::consent::Doomed;
 use crate::failure::{Exit, Failure};
@@ -12,7 +13,10 @@ use crate::home::LogArgs;
 use crate::out;
 use crate::view::words::count;
 
-/// The standings that runs can be chosen by.
+/// The statuses that runs can be chosen by. A run with a live process is never deleted.
+const STATUSES: [&str; 8] =
+    ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "interrupted"];
+/// The states of runs, as a log names them.
 pub(crate) const RUN_STATES: [&str; 8] =
     ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "running"];
 /// Units of an age, with their milliseconds.
@@ -39,7 +43,7 @@ pub(super) struct PruneArgs {
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<u64>,
     /// Only runs with this status (may be repeated) [default: all runs that have ended]
-    #[arg(long = "status", value_name = "STATUS", value_parser = RUN_STATES)]
+    #[arg(long = "status", value_name = "STATUS", value_parser = STATUSES)]
     statuses: Vec<String>,
     /// Only list the runs that would be deleted
     #[arg(long)]
@@ -74,7 +78,7 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
     let prune = Prune {
         // A run that ends while the user is asked was not listed, so it stays.
         before: Some(args.older_than.map_or(now + 1, |age| now.saturating_sub(age))),
-        statuses: args.statuses.iter().map(|status| status.as_str().into()).collect(),
+        statuses: args.statuses.iter().map(|status| stored(status).into()).collect(),
         ..Prune::default()
     };
     if args.dry_run || !args.yes {
@@ -95,13 +99,13 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
     told(&log.prune(prune).await?, &args)
 }
 
-/// The runs as `runs list` shows them, without a head.
+/// The runs as `runs list` shows them.
 async fn lines(log: &SqliteLog, found: &Pruned) -> Result<Vec<String>, Failure> {
     let mut runs = Vec::new();
     for run in &found.runs {
         runs.push(log.summary(*run).await?);
     }
-    Ok(list::rows(&runs))
+    if runs.is_empty() { Ok(Vec::new()) } else { listed::table(log, &runs).await }
 }
 
 fn told(pruned: &Pruned, args: &PruneArgs) -> Result<Exit, Failure> {

@@ -25,12 +25,12 @@ Examples:
   windlass runs resume --all
   windlass runs resume --all --wait
   windlass runs resume last --limit model_calls=20
-  windlass runs resume 0199aabbccdd --with changed-agent.yaml";
+  windlass runs resume 5b2e1c90 --with changed-agent.yaml";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct ResumeArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
     /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due

@@ -18,7 +18,7 @@ The exit code is 0 however the run ends; Ctrl-C stops the watching, not the run.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct WatchArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// Begin with this event
