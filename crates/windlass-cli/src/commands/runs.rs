@@ -28,7 +28,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 
 const HELP: &str = "\
-RUN is a run's id, the end or the beginning of one (6 digits or more), or `last`. `windlass runs list` shows ends that
+RUN is a run's id, the end or the beginning of one (6 digits or more), or `last`. `windlass runs list` shows ends that \
 denote one run.
 
 Examples:

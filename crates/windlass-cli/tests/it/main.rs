@@ -18,6 +18,7 @@ mod errors;
 mod exchange;
 mod forks;
 mod from_env;
+mod helping;
 mod holding;
 mod hostile;
 mod json;

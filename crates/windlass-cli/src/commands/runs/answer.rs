@@ -25,7 +25,7 @@ Answers by kind of question (`windlass runs show RUN` lists the open ones):
   outcome    result TEXT | run_again | unknown
   limit      conclude TEXT | raise N
 
-The answer is kept with the run. If another process holds the run, that one goes on with it; else it goes on here.
+The answer is kept with the run. If another process holds the run, that one goes on with it; else it goes on here. \
 Options stand before RUN.
 
 Examples:

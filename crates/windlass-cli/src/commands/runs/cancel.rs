@@ -20,7 +20,7 @@ use crate::out;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
-Returns once the run has ended: its model calls and tools were stopped, and what it used is counted.
+Returns once the run has ended: its model calls and tools were stopped, and what it used is counted. \
 A run that nobody drives is ended here, without its agent's file.";
 
 #[derive(Debug, Args)]

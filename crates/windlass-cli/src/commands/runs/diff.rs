@@ -15,7 +15,7 @@ use crate::view::differences;
 use crate::view::words::{LINE_CHARS, count, cut, outcome, usage};
 
 const HELP: &str = "\
-Shows what two runs have in common (a shared base, or equal events from the start; times do not count), where they
+Shows what two runs have in common (a shared base, or equal events from the start; times do not count), where they \
 first differ, and what each of them did from there on. The exit code is 0 if they did the same, else 1.
 
 Examples:

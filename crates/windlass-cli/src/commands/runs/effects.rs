@@ -14,7 +14,7 @@ use crate::out;
 use crate::view::words::{LINE_CHARS, count, cut, name, outcome, time};
 
 const HELP: &str = "\
-For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given,
+For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given, \
 each try (durable before it ran), what came back, and what was in doubt after a crash and who settled it.
 
 Examples:

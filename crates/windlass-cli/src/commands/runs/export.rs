@@ -9,8 +9,8 @@ use crate::home::LogArgs;
 use crate::out;
 
 const HELP: &str = "\
-For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number
-of the first event of the same atomic append. Bytes that events refer to come before them, in lines of type `payload`.
+For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number \
+of the first event of the same atomic append. Bytes that events refer to come before them, in lines of type `payload`. \
 Runs that this one is based on come first. `docs/log-format.md` has the whole format.";
 
 #[derive(Debug, Args)]

@@ -25,7 +25,7 @@ const STATUSES: [&str; 9] = [
 ];
 
 const HELP: &str = "\
-Runs are listed newest first. The runs that a run started stand below it, oldest first.
+Runs are listed newest first. The runs that a run started stand below it, oldest first. \
 RUN is the end of the run's id, long enough to denote one run of the log; every command takes it.
 
   running      a process drives the run

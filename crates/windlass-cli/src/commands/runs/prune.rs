@@ -24,11 +24,11 @@ const UNITS: [(&str, u64); 5] =
     [("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
 
 const HELP: &str = "\
-Deletes the runs of a given age, status or both, and the long results that no remaining run refers to.
-Interrupted and suspended runs are deleted only if `--status` names them. A run stays while a process drives it, or while
+Deletes the runs of a given age, status or both, and the long results that no remaining run refers to. \
+Interrupted and suspended runs are deleted only if `--status` names them. A run stays while a process drives it, or while \
 a run that stays is based on it or was started by it.
 
-Deleted runs cannot be restored. At a terminal, the command lists them and asks; elsewhere it needs `--yes`.
+Deleted runs cannot be restored. At a terminal, the command lists them and asks; elsewhere it needs `--yes`. \
 The file does not shrink; its free room is used again.
 
 Examples:

@@ -16,8 +16,8 @@ use crate::overrides;
 use crate::view::ViewArgs;
 
 const HELP: &str = "\
-Goes on from the last event: finished tool calls are not run again. Calls that had started when the process died
-follow their tool's effect: read_only and idempotent ones run again, for `once` a person is asked.
+Goes on from the last event: finished tool calls are not run again. Calls that had started when the process died \
+follow their tool's effect: read_only and idempotent ones run again, for `once` a person is asked. \
 A run that a limit cut goes on with a higher one, as a new run that begins where the old one ended.
 
 Examples:

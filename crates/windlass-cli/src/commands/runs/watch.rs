@@ -12,7 +12,7 @@ use crate::home::LogArgs;
 use crate::view::{View, ViewArgs};
 
 const HELP: &str = "\
-Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it.
+Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it. \
 The exit code is 0 however the run ends; Ctrl-C stops the watching, not the run.";
 
 #[derive(Debug, Args)]

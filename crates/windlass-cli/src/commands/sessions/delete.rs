@@ -19,7 +19,7 @@ use crate::view::words::{count, name};
 const AT_ONCE: usize = 500;
 
 const HELP: &str = "\
-Deletes the runs of these sessions, and the runs that they started. A run stays while a process drives it, or while a run of
+Deletes the runs of these sessions, and the runs that they started. A run stays while a process drives it, or while a run of \
 another session (a fork) is based on it.
 
 Deleted sessions cannot be restored. At a terminal, the command lists them and asks; elsewhere it needs `--yes`.
