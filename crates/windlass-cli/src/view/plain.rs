@@ -388,10 +388,12 @@ impl Plain {
         let text = output.as_deref().or(end.text.as_deref()).unwrap_or_default();
         match end.status {
             Status::Answered | Status::Concluded | Status::Clarification => {
-                self.answer(text, end.output.as_ref())
+                self.answer(text, end.output.as_ref());
             }
             // An output that a forced finish gave is one all the same.
-            Status::Limit(_) if output.is_some() => self.answer(text, end.output.as_ref()),
+            Status::Limit(_) if output.is_some() => {
+                self.answer(text, end.output.as_ref());
+            }
             // The text of any other end must not look like an answer.
             Status::Limit(_) | Status::Failed(_) if !self.is_shown(text, None) && !text.is_empty() => {
                 self.end_line();
