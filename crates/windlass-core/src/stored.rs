@@ -15,7 +15,7 @@ use crate::outcome::CallOutcome;
 use crate::state::State;
 use crate::tool::{ToolKind, ToolSpec};
 
-/// Above how many bytes a payload is stored apart, where the policy does not say (64 KiB).
+/// Default number of bytes above which a tool result is stored apart (64 KiB).
 pub const SPILL_BYTES: u64 = 65_536;
 /// The name of the tool that reads stored payloads.
 pub const READ_RESULT: &str = "read_result";

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windlass_core::event::AgentRef;
 use windlass_core::model::ModelChoice;
-use windlass_core::policy::{Discovery, Hooks, LimitKind, Preset, Stop, Turns};
+use windlass_core::policy::{Discovery, Hooks, LimitKind, Stop, Turns, Usual};
 use windlass_core::tool::PARENT_TOOL;
 use windlass_core::{Message, Policy, Text, ToolSpec};
 use windlass_models::Model;
@@ -179,7 +179,8 @@ impl AgentBuilder {
         self
     }
 
-    /// The whole policy. Default: the preset `typed` for an agent with an output schema, else `chat`.
+    /// The whole policy. Default: the preset `chat`. For an agent with an output schema it is `typed`, in one turn if the agent
+    /// has neither tools nor agents, else with ten model calls.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);
         self
@@ -296,7 +297,8 @@ impl AgentBuilder {
         let agent = self.name.to_string();
         let log = self.log.take().unwrap_or_else(|| Arc::new(MemoryLog::new()));
         let branches = self.built_branches(&log)?;
-        let policy = self.made_policy().map_err(|source| Error::Policy { agent: agent.clone(), source })?;
+        let policy =
+            self.made_policy(&branches).map_err(|source| Error::Policy { agent: agent.clone(), source })?;
         let calls_finish = policy.replies.stop == Stop::FinishTool;
         if calls_finish && policy.bounds.turns == Turns::One && self.output.is_none() {
             return Err(Error::NoOutput { agent });
@@ -409,8 +411,12 @@ impl AgentBuilder {
         specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
     }
 
-    fn made_policy(&self) -> Result<Policy, SettingsError> {
-        let usual = Preset::usual(self.output.is_some());
+    fn made_policy(&self, branches: &[OwnBranch]) -> Result<Policy, SettingsError> {
+        let has_tools = !self.tools.specs().is_empty()
+            || !self.sources.is_empty()
+            || !self.delegates.is_empty()
+            || !branches.is_empty();
+        let usual = Usual::of(self.output.is_some(), has_tools);
         let mut policy = match (&self.policy, &self.settings) {
             (Some(policy), _) => policy.clone(),
             (None, Some(settings)) => LoopSection::from_json(settings, usual)?.policy(usual)?,

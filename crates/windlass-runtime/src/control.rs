@@ -9,8 +9,10 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::event::{Millis, RunEnded};
 use windlass_core::{Answer, Fact, InputKind, QuestionId, RunId, Text};
-use windlass_store::{Holder, Log, Store};
+use windlass_store::{Holder, Log, Store, StoreError};
 
+use crate::above::settled;
+pub use crate::above::{asked_at, resumed_at};
 use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
@@ -61,7 +63,8 @@ async fn post_in(
     Ok(holder.map_or(Delivery::Waiting, Delivery::Driven))
 }
 
-/// Answers a question of a run that any process drives, or none.
+/// Answers a question of a run that any process drives, or none. The question of a child run is answered at the topmost run
+/// that asks it ([`asked_at`]); [`resumed_at`] is the run to resume.
 ///
 /// # Errors
 /// The question is not open, the answer does not fit it, or the log failed.
@@ -71,6 +74,7 @@ pub async fn answer(
     at: Millis,
     (question, answer): (QuestionId, Answer),
 ) -> Result<Delivery, Error> {
+    let (run, question) = asked_at(log, run, question).await?;
     post(log, run, at, InputKind::Answered { question, answer }).await
 }
 
@@ -117,10 +121,30 @@ async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
     let prepared = agent.resume(run).with_changed_agent().by_hand().prepare().await?;
     let handle = prepared.handle();
     // The driver looks into its inbox before it polls any work.
-    let (cancelled, run) = join(handle.cancel(reason), prepared.drive()).await;
-    let run = run?;
+    let (cancelled, ended) = join(handle.cancel(reason), prepared.drive()).await;
+    let ended = ended?;
     cancelled?;
-    Ok(run)
+    release_above(agent, run).await?;
+    Ok(ended)
+}
+
+/// Answers, at the root, the questions of a child run that has ended: no run above it is left waiting.
+async fn release_above(agent: &Agent, run: RunId) -> Result<(), Error> {
+    let log = &**agent.log();
+    let Some(parent) = log.summary(run).await?.parent else { return Ok(()) };
+    let above = match load(log, parent).await {
+        Ok(above) if !above.is_finished() => above,
+        Ok(_) | Err(Error::Log(StoreError::UnknownRun { .. })) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for (question, answer) in settled(log, &above).await? {
+        match agent.answer(parent, question, answer).await {
+            // It was answered meanwhile.
+            Ok(_) | Err(Error::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 impl Agent {
@@ -134,7 +158,8 @@ impl Agent {
         question: impl Into<QuestionId>,
         answer: Answer,
     ) -> Result<Delivery, Error> {
-        self.post(run, InputKind::Answered { question: question.into(), answer }).await
+        let (run, question) = asked_at(&**self.log(), run, question.into()).await?;
+        self.post(run, InputKind::Answered { question, answer }).await
     }
 
     /// Steers a run that any process drives, or none: the text enters the conversation at the next turn.

@@ -28,6 +28,7 @@ use windlass_core::{
 use windlass_models::PrefixCell;
 use windlass_store::{Append, Batch, Fence, PostId, Posted, StoreError};
 
+use crate::above::settled;
 use crate::account::SharedAccount;
 use crate::agent::Agent;
 use crate::clock::RunClock;
@@ -195,6 +196,7 @@ impl Driver {
             self.take(first, None).await?.map_err(Error::Refused)?;
             self.clock = RunClock::after(self.state.clock(), &**self.agent.environment());
             self.adjust().await?;
+            self.settle().await?;
         }
         self.open_account().await?;
         while !self.state.is_finished() {
@@ -220,6 +222,15 @@ impl Driver {
             }
         }
         self.wind_up().await;
+        Ok(())
+    }
+
+    /// Answers the questions that child runs no longer ask: a run must not wait for a child that has ended or was answered.
+    async fn settle(&mut self) -> Result<(), Error> {
+        for (question, answer) in settled(&**self.agent.log(), &self.state).await? {
+            // An answer that does not fit leaves the question to people.
+            drop(self.take(InputKind::Answered { question, answer }, None).await?);
+        }
         Ok(())
     }
 

@@ -16,6 +16,7 @@
 //! | move runs between logs | [`exchange`] |
 //! | reach a run that another process drives | [`control`] |
 
+mod above;
 mod account;
 mod agent;
 mod asking;

@@ -1,5 +1,5 @@
-//! Payloads that are too large for events: stored before the core sees the input that brings them, so that what is
-//! durable never refers to what is not.
+//! Results that are too large for events: stored before the core sees the input that brings them, so that what is
+//! durable never refers to what is not. What people and other agents say is sent to the model whole, whatever its size.
 
 use std::sync::Arc;
 
@@ -15,8 +15,10 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
     match what {
         InputKind::Start(start) => {
             if let RunInput::Messages(messages) = &mut start.input {
-                for message in messages.iter_mut().filter(|message| is_long(message, most)) {
-                    spill_message(log, most, Arc::make_mut(message)).await?;
+                for message in messages.iter_mut().filter(|message| is_long_result(message, most)) {
+                    if let Message::Tool(result) = Arc::make_mut(message) {
+                        spill_content(log, most, &mut result.content).await?;
+                    }
                 }
             }
         }
@@ -43,36 +45,26 @@ pub(crate) async fn spill(log: &dyn Payloads, most: u64, what: &mut InputKind) -
     Ok(())
 }
 
-/// Whether a message has a text or, as a tool's result, data of more bytes than that.
-fn is_long(message: &Message, most: u64) -> bool {
-    message.content().is_some_and(|content| match content {
+/// Whether a message is a tool's result with a text or data of more than `most` bytes.
+fn is_long_result(message: &Message, most: u64) -> bool {
+    let Message::Tool(result) = message else { return false };
+    match &result.content {
         Content::Text(text) => text.len() as u64 > most,
         Content::Parts(parts) => parts.iter().any(|part| match part {
             Part::Text { text } => text.len() as u64 > most,
             Part::Image(media) | Part::File(media) => is_long_data(media, most),
             Part::Stored(_) => false,
         }),
-    })
+    }
 }
 
 fn is_long_data(media: &Media, most: u64) -> bool {
     matches!(&media.source, MediaSource::Base64(data) if data.len() as u64 > most)
 }
 
-async fn spill_message(log: &dyn Payloads, most: u64, message: &mut Message) -> Result<(), StoreError> {
-    match message {
-        // Models are shown the images and files of an input whole: they stay where they are.
-        Message::User { content } | Message::TaskDelegation { content } => {
-            spill_content(log, most, content, false).await
-        }
-        Message::Tool(result) => spill_content(log, most, &mut result.content, true).await,
-        Message::System { .. } | Message::Assistant(_) => Ok(()),
-    }
-}
-
 async fn spill_outcome(log: &dyn Payloads, most: u64, outcome: &mut CallOutcome) -> Result<(), StoreError> {
     match outcome {
-        CallOutcome::Ok { content } => spill_content(log, most, content, true).await,
+        CallOutcome::Ok { content } => spill_content(log, most, content).await,
         // An error's words are for the model to act on: what does not fit is of no use to it.
         CallOutcome::Error { message, .. } if message.len() as u64 > most => {
             *message = shortened(message, most).into();
@@ -91,12 +83,7 @@ async fn spill_outcome(log: &dyn Payloads, most: u64, outcome: &mut CallOutcome)
     }
 }
 
-async fn spill_content(
-    log: &dyn Payloads,
-    most: u64,
-    content: &mut Content,
-    data_too: bool,
-) -> Result<(), StoreError> {
+async fn spill_content(log: &dyn Payloads, most: u64, content: &mut Content) -> Result<(), StoreError> {
     match content {
         Content::Text(text) if text.len() as u64 > most => {
             *content = Content::Parts(vec![Part::Stored(store(log, most, text).await?)]);
@@ -108,7 +95,7 @@ async fn spill_content(
                     Part::Text { text } if text.len() as u64 > most => {
                         *part = Part::Stored(store(log, most, text).await?);
                     }
-                    Part::Image(media) | Part::File(media) if data_too && is_long_data(media, most) => {
+                    Part::Image(media) | Part::File(media) if is_long_data(media, most) => {
                         store_data(log, media).await?;
                     }
                     Part::Text { .. } | Part::Image(_) | Part::File(_) | Part::Stored(_) => {}

@@ -1,4 +1,7 @@
-//! A run for people: the answer on stdout as it comes, everything else on stderr.
+//! A run for people: the answer on stdout, everything else on stderr.
+//!
+//! At a terminal all text streams once. Elsewhere stdout gets the final answer only, and nothing if the run has none: a reader
+//! such as `jq` must not meet rejected, intermediate or broken-off text.
 //!
 //! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
 //! back until the reply is whole.
@@ -6,6 +9,7 @@
 use std::collections::HashMap;
 use std::io;
 
+use serde_json::Value;
 use windlass_core::event::{
     Adjusted, CallDecided, Decision, LimitReached, Rejection, RunEnded, TurnCompleted, TurnFailed,
 };
@@ -31,10 +35,20 @@ pub(crate) enum Detail {
     Verbose,
 }
 
+/// Text that goes to stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// All text as it comes, for a terminal.
+    Streamed,
+    /// The final answer at the end of the run.
+    Final,
+}
+
 /// Shows a run to people.
 #[derive(Debug)]
 pub(crate) struct Plain {
     detail: Detail,
+    answers: Answers,
     /// Whether to show questions: they are shown if the user at this terminal is not asked them.
     pub(super) questions: bool,
     /// Whether the run's id is left out.
@@ -62,6 +76,7 @@ impl Plain {
     pub(super) fn new(detail: Detail) -> Self {
         Self {
             detail,
+            answers: if out::stdout_is_terminal() { Answers::Streamed } else { Answers::Final },
             questions: false,
             brief: false,
             paper: Paper::default(),
@@ -155,8 +170,11 @@ impl Plain {
         }
     }
 
-    /// Shows what came and was not shown.
+    /// Shows what came and was not shown, where text streams.
     fn show_rest(&mut self) {
+        if self.answers == Answers::Final {
+            return;
+        }
         if let Some(rest) = self.turn.text.get(self.turn.shown..).filter(|rest| !rest.is_empty()) {
             self.paper.piece(rest);
             self.turn.shown = self.turn.text.len();
@@ -252,10 +270,13 @@ impl Plain {
     fn settle(&mut self, text: &str) {
         let shown = self.turn.text.get(..self.turn.shown).unwrap_or_default();
         if !text.starts_with(shown) {
-            // Pieces were missed, or the text lost the calls that were read from it.
-            if text.is_empty() {
+            // The text may have lost the calls that were read from it.
+            if is_left_of(text, shown) {
+                text.clone_into(&mut self.turn.text);
+                self.turn.shown = text.len();
                 return;
             }
+            // Pieces were missed.
             self.end_line();
             self.turn.shown = 0;
         }
@@ -343,35 +364,42 @@ impl Plain {
         self.warn(&format!("limit reached: {limit} {max}{}", limit_detail(reached)));
     }
 
+    /// The final answer, unless it was shown as it came.
+    fn answer(&mut self, text: &str, output: Option<&Value>) {
+        if !self.is_shown(text, output) {
+            self.end_line();
+            self.paper.piece(text);
+        }
+    }
+
+    /// Whether the last reply that streamed to a terminal is this answer, or holds this output.
+    fn is_shown(&self, text: &str, output: Option<&Value>) -> bool {
+        match self.answers {
+            Answers::Final => false,
+            Answers::Streamed => {
+                let shown = self.turn.text.trim();
+                shown == text.trim() || output.is_some_and(|output| in_json(shown).as_ref() == Some(output))
+            }
+        }
+    }
+
     fn ended(&mut self, end: &RunEnded, at: u64) {
         let output = end.output.as_ref().map(|output| format!("{output:#}"));
         let text = output.as_deref().or(end.text.as_deref()).unwrap_or_default();
         match end.status {
+            Status::Answered | Status::Concluded | Status::Clarification => {
+                self.answer(text, end.output.as_ref());
+            }
             // An output that a forced finish gave is one all the same.
             Status::Limit(_) if output.is_some() => {
-                self.end_line();
-                self.turn = Turn::default();
-                self.settle(text);
-            }
-            Status::Answered | Status::Concluded | Status::Clarification
-                if self.turn.text.trim() != text.trim() =>
-            {
-                self.end_line();
-                self.turn = Turn::default();
-                self.settle(text);
+                self.answer(text, end.output.as_ref());
             }
             // The text of any other end must not look like an answer.
-            Status::Limit(_) | Status::Failed(_)
-                if self.turn.text.trim() != text.trim() && !text.is_empty() =>
-            {
-                self.warn(&format!("at the end: {}", text.trim_end()));
+            Status::Limit(_) | Status::Failed(_) if !self.is_shown(text, None) && !text.is_empty() => {
+                self.end_line();
+                out::say(format_args!("at the end: {}", text.trim_end()));
             }
-            Status::Answered
-            | Status::Concluded
-            | Status::Clarification
-            | Status::Limit(_)
-            | Status::Cancelled
-            | Status::Failed(_) => {}
+            Status::Limit(_) | Status::Failed(_) | Status::Cancelled => {}
         }
         self.end_line();
         let mut words = vec![count(self.model_calls, "model call")];
@@ -382,6 +410,18 @@ impl Plain {
         words.push(span(at.saturating_sub(self.started_at)));
         self.remark(&format!("{}: {}", end.status, words.join(", ")));
     }
+}
+
+/// Whether a text is what is left of another one after parts of it were taken out.
+fn is_left_of(text: &str, whole: &str) -> bool {
+    let mut rest = whole.chars();
+    text.trim().chars().all(|char| rest.any(|other| other == char))
+}
+
+/// The JSON value that a reply consists of, with or without a fence around it.
+fn in_json(reply: &str) -> Option<Value> {
+    let fenced = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")?.split_once('\n'));
+    serde_json::from_str(fenced.map_or(reply, |(_, within)| within)).ok()
 }
 
 fn rejection(reason: Rejection) -> &'static str {

@@ -1,6 +1,7 @@
 //! Agents that hand tasks to other agents, agents from the environment, and what a session tells of it.
 
 use crate::kit::{Home, assert_end, end};
+use crate::server::{Reply, Server};
 
 const LEAD: &str = "name: lead\ninstructions: You lead.\nloop: { preset: text }\n";
 const SUMS: &str = "name: sums\ndescription: Does sums.\nmodel: tour\ntools: [ { builtin: [calculate] } ]\n";
@@ -161,4 +162,62 @@ fn e10_a_delegate_with_the_name_of_a_tool_is_refused() {
 fn an_unknown_session_is_said() {
     let home = Home::new();
     assert_end!(home, home.windlass(["sessions", "events", "nobody"]));
+}
+
+/// A lead whose delegate waits for a person, and the id of the delegate's run.
+fn waiting(home: &Home, server: &Server) -> String {
+    home.write("lead.yaml", &format!("{}agents: [ ./sums.yaml ]\n", server.agent()));
+    home.write("sums.yaml", &format!("{SUMS}loop: {{ approve: [calculate] }}\n"));
+    let end = home.windlass(["run", "lead.yaml", "Add."]);
+    assert_eq!((end.code, end.stdout.as_str()), (75, ""), "{end:?}");
+    let runs = json_lines(&home.windlass(["runs", "list", "--json"]).stdout);
+    let child = runs.iter().find(|run| run["agent"] == "sums").unwrap();
+    child["run"].as_str().unwrap().to_owned()
+}
+
+fn lead() -> Server {
+    Server::start(vec![
+        Reply::Call("sums".into(), r#"{"task": "What is 2 + 3?"}"#.into()),
+        Reply::Pieces(vec!["All done."]),
+    ])
+}
+
+#[test]
+fn e26_a_question_of_a_delegate_is_shown_and_answered_at_the_root() {
+    let (home, server) = (Home::new(), lead());
+    let child = waiting(&home, &server);
+    let root = home.last()["run"].as_str().unwrap().to_owned();
+    assert_ne!(root, child, "`last` is the lead's run");
+    let shown = home.windlass(["runs", "show", &child]);
+    assert!(shown.stdout.contains(&format!("windlass runs answer {root} q1 approve")), "{shown:?}");
+    let end = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "All done.\n"), "{end:?}");
+}
+
+#[test]
+fn e26_an_answer_at_the_delegates_run_frees_the_whole_chain() {
+    let (home, server) = (Home::new(), lead());
+    let child = waiting(&home, &server);
+    let end = home.windlass(["runs", "answer", &child, "q1", "approve"]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "All done.\n"), "{end:?}");
+    assert!(home.windlass(["runs", "list", "--status", "suspended"]).stdout.is_empty());
+}
+
+#[test]
+fn e26_a_delegates_run_is_resumed_with_its_lead() {
+    let (home, server) = (Home::new(), lead());
+    let child = waiting(&home, &server);
+    let end = home.windlass(["runs", "resume", &child]);
+    assert_eq!(end.code, 75, "{end:?}");
+    assert!(end.stderr.contains(&format!("run {child} does a task of run ")), "{end:?}");
+}
+
+#[test]
+fn e59_a_lead_whose_delegate_was_cancelled_goes_on() {
+    let (home, server) = (Home::new(), lead());
+    let child = waiting(&home, &server);
+    assert_eq!(home.windlass(["runs", "cancel", &child]).code, 0);
+    let end = home.windlass(["runs", "resume", "--all"]);
+    assert_eq!(end.code, 0, "{end:?}");
+    assert_eq!(home.last()["status"], "answered", "{end:?}");
 }

@@ -1,30 +1,7 @@
-//! The answer streams to stdout as it comes.
+//! Replies that come piece by piece, where stdout is no terminal: it gets the final answer only.
 
-use std::io::Read;
-
-use crate::kit::{Home, finish};
+use crate::kit::{Home, assert_end};
 use crate::server::{Reply, Server};
-
-#[test]
-fn each_piece_is_shown_before_the_next_one_comes() {
-    let home = Home::new();
-    let server = Server::start(vec![Reply::Pieces(vec!["Grüße ", "aus ", "Köln."])]);
-    home.write("agent.yaml", &server.agent());
-    let mut child = home.start(["run", "agent.yaml", "-q", "hi"]);
-    let mut stdout = child.stdout.take().unwrap();
-    for piece in ["Grüße ", "aus ", "Köln."] {
-        let mut bytes = vec![0; piece.len()];
-        stdout.read_exact(&mut bytes).unwrap();
-        assert_eq!(String::from_utf8(bytes).unwrap(), piece);
-        // The next piece is sent only now. After the last one nobody waits for a word.
-        let _last = server.go.send(());
-    }
-    let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "\n");
-    assert_eq!(finish(child).code, 0);
-    assert_eq!(server.requests.recv().unwrap()["stream"], true);
-}
 
 #[test]
 fn e16_a_reply_that_breaks_off_is_void_and_begins_again() {
@@ -32,8 +9,8 @@ fn e16_a_reply_that_breaks_off_is_void_and_begins_again() {
     let server = Server::start(vec![Reply::Cut("Half an ans"), Reply::Pieces(vec!["The whole answer."])]);
     home.write("agent.yaml", &server.agent());
     let end = home.windlass(["run", "agent.yaml", "hi"]);
-    assert_eq!((end.code, end.stdout.as_str()), (0, "Half an ans\nThe whole answer.\n"), "{end:?}");
-    assert!(end.stderr.contains("the reply broke off; ignore the part shown above"), "{end:?}");
+    assert_eq!((end.code, end.stdout.as_str()), (0, "The whole answer.\n"), "{end:?}");
+    assert!(!end.stderr.contains("ignore the part shown above"), "nothing was shown: {end:?}");
     assert!(end.stderr.contains("; again in "), "{end:?}");
 }
 
@@ -77,4 +54,41 @@ fn what_a_provider_says_about_a_bad_key_is_passed_on() {
     assert_eq!(end.code, 69, "{end:?}");
     assert!(end.stderr.contains("slow down"), "the provider's own words: {end:?}");
     assert_eq!(server.requests.iter().count(), 1, "it is not asked again");
+}
+
+const NUMBERS: &str =
+    "output: { schema: { type: object, properties: { n: { type: integer } }, required: [n] } }\n";
+
+#[test]
+fn elsewhere_than_at_a_terminal_stdout_has_the_final_answer_only() {
+    let home = Home::new();
+    let server = Server::start(vec![
+        Reply::Pieces(vec!["I will not call it."]),
+        Reply::Call("__finish__".into(), r#"{"n": "many"}"#.into()),
+        Reply::Call("__finish__".into(), r#"{"n": 4}"#.into()),
+    ]);
+    home.write("agent.yaml", &format!("{}{NUMBERS}", server.agent()));
+    let end = home.windlass(["run", "agent.yaml", "How many?"]);
+    let output: serde_json::Value = serde_json::from_str(&end.stdout).expect("`| jq` reads it");
+    assert_eq!((end.code, output), (0, serde_json::json!({ "n": 4 })), "{end:?}");
+}
+
+#[test]
+fn a_failed_run_leaves_stdout_empty_and_its_sentence_goes_to_stderr() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["Hm."]), Reply::Pieces(vec!["Hm."])]);
+    let talk = "loop: { talk: { remind: 1 } }\n";
+    home.write("agent.yaml", &format!("{}{NUMBERS}{talk}", server.agent()));
+    assert_end!(home, home.windlass(["run", "agent.yaml", "-q", "How many?"]));
+}
+
+#[test]
+fn a_run_at_its_limit_leaves_stdout_empty() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Call("calculate".into(), r#"{"expression": "2 + 3"}"#.into())]);
+    let more = "tools: [ { builtin: [calculate] } ]\nloop: { limits: { model_calls: 1 } }\n";
+    home.write("agent.yaml", &format!("{}{more}", server.agent()));
+    let end = home.windlass(["run", "agent.yaml", "How many?"]);
+    assert_eq!((end.code, end.stdout.as_str()), (124, ""), "{end:?}");
+    assert!(end.stderr.contains("at the end: "), "{end:?}");
 }

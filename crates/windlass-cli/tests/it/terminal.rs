@@ -303,3 +303,38 @@ fn sigterm_at_a_question_in_a_chat_ends_the_chat() {
     assert_eq!(seat.ended(), 143, "{:?}", seat.seen());
     assert!(!seat.is_raw() && !seat.is_on("2004"), "{:?}", seat.seen());
 }
+
+#[test]
+fn each_piece_is_shown_before_the_next_one_comes_and_the_answer_is_not_shown_again() {
+    let home = Home::new();
+    let pieces = ["Grüße ", "aus ", "Köln."];
+    let server = Server::start(vec![Reply::Pieces(pieces.to_vec())]);
+    home.write("agent.yaml", &server.agent());
+    let seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
+    for piece in pieces {
+        seat.expect(piece);
+        // The next piece is sent only now. After the last one nobody waits for a word.
+        let _last = server.go.send(());
+    }
+    seat.expect("answered: ");
+    assert_eq!(seat.seen().matches("Grüße aus Köln.").count(), 1, "{}", seat.seen());
+    assert_eq!(server.requests.recv().unwrap()["stream"], true);
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn text_that_loses_its_calls_and_an_output_in_text_are_shown_once() {
+    let home = Home::new();
+    let call = "I will add. {\"name\": \"calculate\", \"arguments\": {\"expression\": \"2 + 3\"}}";
+    let fenced = "I will add.\n```tool_call\n{\"tool\": \"calculate\", \"arguments\": {\"expression\": \"2 + 3\"}}\n```";
+    for (preset, call) in [("chat", call), ("text", fenced)] {
+        let server = Server::start(vec![Reply::Pieces(vec![call]), Reply::Pieces(vec!["It is 5."])]);
+        let more = format!("tools: [ {{ builtin: [calculate] }} ]\nloop: {{ preset: {preset} }}\n");
+        home.write("agent.yaml", &format!("{}{more}", server.agent()));
+        let seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
+        seat.expect("answered: ");
+        let seen = seat.seen();
+        assert_eq!(seen.matches("I will add.").count(), 1, "{seen}");
+        assert_eq!(seat.code(), 0);
+    }
+}

@@ -21,7 +21,7 @@ pub use cache::{CachePoint, CachePoints};
 pub use later::{LATER, Later, Named};
 pub use limit_keys::{LimitKey, LimitKeys};
 pub use limits::{AtLimit, Limit, LimitKind};
-pub use presets::Preset;
+pub use presets::{Preset, Usual};
 pub use results::{Results, ResultsKey};
 pub use share::Share;
 pub(crate) use texts::filled;
@@ -158,9 +158,9 @@ impl Put<BTreeMap<LimitKind, Limit>> for LimitKeys {
 }
 
 impl LoopKeys {
-    /// The policy: the preset's values with these over them. An agent that names no preset gets the usual one.
-    pub fn policy(self, usual: Preset) -> Policy {
-        let mut policy = self.preset.unwrap_or(usual).policy();
+    /// The policy: the preset's values with these over them. An agent that names no preset gets the usual loop.
+    pub fn policy(self, usual: Usual) -> Policy {
+        let mut policy = self.preset.map_or_else(|| usual.policy(), |preset| preset.policy());
         let counted = |limits: &LimitKeys| limits.0.contains_key(&LimitKind::ModelCalls);
         let lifted = self.limits.as_ref().is_some_and(counted);
         self.put_into(&mut policy);
@@ -218,7 +218,7 @@ impl Policy {
         own.unwrap_or(&self.bounds.at_limit)
     }
 
-    /// Above how many bytes a result or an input is stored apart and read by ranges.
+    /// Maximum number of bytes of a tool result in the conversation. A larger one is stored apart and read by ranges.
     pub fn spill_bytes(&self) -> u64 {
         self.past.context.spill_bytes
     }

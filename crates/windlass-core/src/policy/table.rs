@@ -49,7 +49,8 @@ macro_rules! policy {
         #[serde(default, deny_unknown_fields)]
         #[schemars(rename = "loop")]
         pub struct LoopKeys {
-            /// The values that the others differ from. Default: `typed` for an agent with an output schema, else `chat`.
+            /// The values that the others differ from. Default: `chat`. For an agent with an output schema it is
+            /// `typed`, with ten model calls if the agent has tools or agents.
             pub preset: Option<Preset>,
             $($($(#[$doc])* pub $key: Option<policy!(@written $Type $(, $Written)?)>,)*)*
         }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use windlass_core::Policy;
 use windlass_core::policy::{
     AtLimit, Batch, LATER, Limit, LimitKind, Malformed, Memory, MemoryBounds, Preset, Repetition, Talk,
-    Turns, Watched, Wire,
+    Turns, Usual, Watched, Wire,
 };
 use windlass_core::policy::{LoopKeys, Results};
 
 fn policy(settings: &Value) -> Result<Policy, serde_json::Error> {
     let keys: LoopKeys = serde_json::from_value(settings.clone())?;
-    Ok(keys.policy(Preset::CHAT))
+    Ok(keys.policy(Usual::Chat))
 }
 
 fn set(settings: &Value) -> Policy {

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use windlass_core::policy::LoopKeys;
-use windlass_core::policy::{Merge, Preset, Transport};
+use windlass_core::policy::{Merge, Transport, Usual};
 
 use super::AgentFile;
 use super::code::CodeKeys;
@@ -101,7 +101,8 @@ agent_keys! {
     examples: Vec<At<ExampleKeys>>,
     /// A typed input.
     input: Option<SchemaKeys>,
-    /// A typed output. An agent with one and without a preset gets the preset `typed`.
+    /// A typed output. An agent with one and without a preset gets the preset `typed`: in one turn if it has neither tools nor
+    /// agents, else with ten model calls.
     output: Option<SchemaKeys>,
     /// The tools.
     tools: Vec<At<ToolKeys>>,
@@ -158,7 +159,7 @@ impl Body {
         let agents = self.agents.iter().map(|keys| delegates::entry(keys, reading));
         let agents = agents.collect::<Result<_, _>>()?;
         let section = self.loop_.and_then(|section| Some((reading.root.at(&section.path)?, section.path)));
-        let usual = Preset::usual(output_schema.is_some());
+        let usual = Usual::of(output_schema.is_some(), !(tools.is_empty() && self.agents.is_empty()));
         let section = section.map(|(node, path)| LoopSection::read(&Field::new(node, path), usual));
         Ok(AgentFile {
             name,

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use windlass_core::Policy;
 use windlass_core::policy::LoopKeys;
-use windlass_core::policy::{LATER, LimitKey, LimitKeys, Named, Preset};
+use windlass_core::policy::{LATER, LimitKey, LimitKeys, Named, Preset, Usual};
 
 use crate::yaml::{Field, Node, Place, YamlError};
 
@@ -29,11 +29,11 @@ pub struct LaterKey {
 }
 
 impl LoopSection {
-    /// Reads a section. `usual` is the preset of an agent that names none.
+    /// Reads a section. `usual` is the loop of an agent that names no preset.
     ///
     /// # Errors
     /// Something in it does not fit.
-    pub fn read(field: &Field<'_>, usual: Preset) -> Result<Self, YamlError> {
+    pub fn read(field: &Field<'_>, usual: Usual) -> Result<Self, YamlError> {
         field.entries()?;
         let mut rest = field.node.clone();
         let later = take_later(&mut rest, field);
@@ -41,7 +41,8 @@ impl LoopSection {
             // What else it may say depends on the preset.
             return Ok(Self { keys: LoopKeys::default(), later });
         }
-        let preset = rest.get("preset").and_then(Node::as_str).and_then(Preset::named).unwrap_or(usual);
+        let preset = rest.get("preset").and_then(Node::as_str).and_then(Preset::named);
+        let preset = preset.unwrap_or_else(|| usual.preset());
         let aliases = take_aliases(&mut rest, preset, &field.path)?;
         let mut keys: LoopKeys = Field::new(&rest, field.path.as_str()).decode()?;
         if !aliases.0.is_empty() {
@@ -54,7 +55,7 @@ impl LoopSection {
     ///
     /// # Errors
     /// Something in it does not fit.
-    pub fn from_json(section: &Value, usual: Preset) -> Result<Self, YamlError> {
+    pub fn from_json(section: &Value, usual: Usual) -> Result<Self, YamlError> {
         Self::read(&Field::new(&Node::from_json(section), "loop"), usual)
     }
 
@@ -62,7 +63,7 @@ impl LoopSection {
     ///
     /// # Errors
     /// What it asks for and this version cannot do yet.
-    pub fn policy(&self, usual: Preset) -> Result<Policy, LaterKey> {
+    pub fn policy(&self, usual: Usual) -> Result<Policy, LaterKey> {
         match &self.later {
             Some(later) => Err(later.clone()),
             None => Ok(self.keys.clone().policy(usual)),

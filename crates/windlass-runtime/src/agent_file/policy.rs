@@ -1,7 +1,7 @@
 //! From the file to the policy of its runs.
 
 use windlass_core::Policy;
-use windlass_core::policy::Preset;
+use windlass_core::policy::{Preset, Usual};
 use windlass_models::Timeouts;
 
 use super::AgentFile;
@@ -13,7 +13,16 @@ impl AgentFile {
     /// # Errors
     /// Something that this version does not have yet.
     pub fn policy(&self) -> Result<Policy, AgentFileError> {
-        let mut policy = self.loop_section.policy(self.usual_preset()).map_err(|later| self.later(later))?;
+        self.policy_beside(false)
+    }
+
+    /// As [`AgentFile::policy`], for an agent that is given tools or agents beside the file's own.
+    ///
+    /// # Errors
+    /// As of [`AgentFile::policy`].
+    pub fn policy_beside(&self, more_tools: bool) -> Result<Policy, AgentFileError> {
+        let mut policy =
+            self.loop_section.policy(self.usual(more_tools)).map_err(|later| self.later(later))?;
         if let Some(tool_ms) = self.timeout_settings.tool_ms {
             policy.calls.tool_ms = tool_ms;
         }
@@ -23,11 +32,12 @@ impl AgentFile {
 
     /// The preset: the file's, else the one of an agent that names none.
     pub fn preset(&self) -> Preset {
-        self.loop_section.keys.preset.unwrap_or_else(|| self.usual_preset())
+        self.loop_section.keys.preset.unwrap_or_else(|| self.usual(false).preset())
     }
 
-    fn usual_preset(&self) -> Preset {
-        Preset::usual(self.output_schema.is_some())
+    fn usual(&self, more_tools: bool) -> Usual {
+        let with_tools = more_tools || !self.tools.is_empty() || !self.agents.is_empty();
+        Usual::of(self.output_schema.is_some(), with_tools)
     }
 
     /// Timeouts of a model call: the file's override the preset's.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use windlass_core::tool::ToolKind;
-use windlass_core::{Answer, Fact, RunId, Status};
+use windlass_core::{Answer, Fact, InputKind, RunId, Status};
 use windlass_runtime::control::{self, Cancelled, Delivery};
 use windlass_runtime::{Agent, AgentDelegate, DriveOptions, Environment, Run};
 use windlass_store::Store;
@@ -154,9 +154,8 @@ fn who_drives_a_run_is_asked_to_cancel_it() {
     assert!(ground.environment.now() < BEGINNING + 1_000, "the tool was waited for");
 }
 
-#[test]
-fn e41_an_agent_that_cancels_its_run_ends_the_child_runs_too() {
-    let ground = Ground::new();
+/// A root whose delegate asks a person, and the delegate's agent.
+fn family(ground: &Ground) -> (Agent, Agent) {
     let ask = FnTool::new("ask", |_, _| async { Err(ToolError::new("people answer this")) });
     let named = |name: &str, calls| {
         let model = ground.watched(calls_then_answers(calls));
@@ -167,17 +166,49 @@ fn e41_an_agent_that_cancels_its_run_ends_the_child_runs_too() {
     };
     let worker = named("worker", &[("ask", r#"{"question": "Which?"}"#)])
         .tool(ask.spec(|spec| spec.kind = ToolKind::Ask));
-    let worker = Arc::new(AgentDelegate::new(worker.build().unwrap()));
-    let root = named("root", &[("worker", r#"{"task": "ask"}"#)]).delegate(worker).build().unwrap();
-    let run = driven(&ground, &root);
-    assert_eq!(run.status(), None, "the child waits for somebody");
-    let run = ended(ground.wait(root.cancel(run.id(), "enough")).unwrap());
-    assert_eq!(run.status(), Some(Status::Cancelled));
-    let child = ground
-        .facts(run.id())
+    let worker = worker.build().unwrap();
+    let delegate = Arc::new(AgentDelegate::new(worker.clone()));
+    let root = named("root", &[("worker", r#"{"task": "ask"}"#)]).delegate(delegate).build().unwrap();
+    (root, worker)
+}
+
+/// The run that does the task of this one.
+fn child_of(ground: &Ground, run: &Run) -> RunId {
+    let facts = ground.facts(run.id());
+    let started = facts
         .iter()
         .find_map(|fact| if let Fact::DelegationStarted(started) = fact { Some(started.run) } else { None });
-    assert_eq!(ground.state(child.unwrap()).ended().map(|end| end.status), Some(Status::Cancelled));
+    started.unwrap()
+}
+
+#[test]
+fn e41_an_agent_that_cancels_its_run_ends_the_child_runs_too() {
+    let ground = Ground::new();
+    let (root, _) = family(&ground);
+    let run = driven(&ground, &root);
+    assert_eq!(run.status(), None, "the child waits for somebody");
+    let child = child_of(&ground, &run);
+    let run = ended(ground.wait(root.cancel(run.id(), "enough")).unwrap());
+    assert_eq!(run.status(), Some(Status::Cancelled));
+    assert_eq!(ground.state(child).ended().map(|end| end.status), Some(Status::Cancelled));
+}
+
+#[test]
+fn e59_a_root_whose_child_has_ended_goes_on_when_it_is_resumed() {
+    let ground = Ground::new();
+    let (root, worker) = family(&ground);
+    let run = driven(&ground, &root);
+    let child = child_of(&ground, &run);
+    // Past the root, as a process did that died before it told the root.
+    let answer = InputKind::Answered { question: "q1".into(), answer: Answer::Text("The blue one.".into()) };
+    ground.wait(worker.post(child, answer)).unwrap();
+    let done = ground.wait(worker.resume(child).into_future()).unwrap();
+    assert_eq!(done.status(), Some(Status::Answered));
+    let run = ground.wait(root.resume(run.id()).into_future()).unwrap();
+    assert_eq!(run.status(), Some(Status::Answered));
+    let received =
+        |run| ground.facts(run).into_iter().filter(|fact| matches!(fact, Fact::InputReceived(_))).count();
+    assert_eq!((received(run.id()), received(child)), (1, 1), "the answer is delivered once");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_core::event::FailKind;
+use windlass_core::policy::LimitKind;
 use windlass_core::{Fact, Message, Status};
 use windlass_runtime::projections::replay_run;
 use windlass_runtime::{Agent, AgentBuilder, DriveOptions, ForkOptions, Step, numbered};
@@ -43,6 +44,25 @@ async fn objections(agent: &Agent, run: &windlass_runtime::Run) -> Vec<String> {
             }
         })
         .collect()
+}
+
+/// Decision 29 of the loops reference.
+#[tokio::test]
+async fn an_agent_with_tools_and_an_output_calls_its_tools_first() {
+    let model = || {
+        FnModel::script([
+            called(&[("calculate", r#"{"expression": "2 + 2"}"#)]),
+            called(&[("__finish__", r#"{"n": 4}"#)]),
+        ])
+    };
+    let agent = builder(model()).tool(windlass_tools::builtin::Calculate::default()).build().unwrap();
+    assert_eq!(agent.policy().limit(LimitKind::ModelCalls), Some(10));
+    let run = agent.run("Count").await.unwrap();
+    assert_eq!((run.status(), run.output()), (Some(Status::Answered), Some(&json!({ "n": 4 }))));
+    let typed = builder(model()).tool(windlass_tools::builtin::Calculate::default());
+    let run = typed.settings(&json!({ "preset": "typed" })).build().unwrap().run("Count").await.unwrap();
+    assert_eq!(run.status(), Some(Status::Limit(LimitKind::ModelCalls)), "acorn's single turn");
+    assert_eq!(builder(model()).build().unwrap().policy().limit(LimitKind::ModelCalls), None);
 }
 
 #[tokio::test]

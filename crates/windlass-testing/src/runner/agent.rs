@@ -141,7 +141,9 @@ impl Cast<'_> {
         if let Some((_, value)) = file.mock_replies(&env).filter(|_| part.script.is_root()) {
             part.script.lock().mock(&value);
         }
-        let policy = file.policy().map_err(|error| refusal(&error))?;
+        let has_none = part.tools.is_empty() && part.peers.is_empty();
+        let scripted = !(part.named_only || has_none);
+        let policy = file.policy_beside(scripted).map_err(|error| refusal(&error))?;
         let builder = Agent::builder(part.name.unwrap_or(&file.name))
             .description(file.description.as_str())
             .instructions(file.instructions.text())

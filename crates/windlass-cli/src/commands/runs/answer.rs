@@ -58,11 +58,13 @@ pub(super) struct AnswerArgs {
 pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
     let (log, run) = find::open(log_args, &args.run).await?;
-    let state = load(&*log, run).await?;
-    let question = QuestionId::from(args.question);
-    let answer = read(&state, &question, &args.answer)?;
+    // A child's question is answered at the root, whose agent is known here.
+    let (run, question) = control::asked_at(&*log, run, QuestionId::from(args.question)).await?;
+    let answer = read(&load(&*log, run).await?, &question, &args.answer)?;
     let answer = (question.clone(), answer);
-    let held = log.summary(run).await?.holder;
+    let root = control::resumed_at(&*log, run).await?;
+    let state = load(&*log, root).await?;
+    let held = log.summary(root).await?.holder;
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
         control::answer(&*log, run, now(), answer).await?;
         left(&question, &holder);
@@ -71,7 +73,7 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
     // What keeps us from going on is said before the answer is given.
     let found = go_on.agent(&state, args.with.as_deref()).await?;
-    found.resume(run).check().await.map_err(|error| changed(error, &found, &args.run, log_args))?;
+    found.resume(root).check().await.map_err(|error| changed(error, &found, &args.run, log_args))?;
     control::answer(&*log, run, now(), answer).await?;
     go_on.drive(&state, found, &[]).await
 }

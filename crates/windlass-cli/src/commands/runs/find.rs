@@ -12,6 +12,8 @@ use crate::home::LogArgs;
 
 /// The fewest hexadecimal digits that a part of an id must have.
 const FEWEST_DIGITS: usize = 6;
+/// Number of runs read at a time to find the last one.
+const NEWEST: usize = 16;
 /// Maximum number of matching runs listed.
 const NAMED: usize = 5;
 
@@ -30,8 +32,7 @@ fn no_log(args: &LogArgs) -> Failure {
 
 async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
     if word == "last" {
-        let newest = log.list(RunFilter { limit: 1, ..RunFilter::default() }).await?;
-        let newest = newest.first().map(|summary| summary.run);
+        let newest = newest(log).await?;
         return newest.ok_or_else(|| Failure::new(Exit::Failed, "there are no runs in this log"));
     }
     if let Ok(run) = word.parse::<RunId>() {
@@ -43,6 +44,17 @@ async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
             .hint(format!("give an id, its first or last {FEWEST_DIGITS} digits or more, or `last`")));
     }
     part(log, word, &digits).await
+}
+
+/// The newest run that no other run has handed over: a child run is part of its root's work.
+async fn newest(log: &dyn Index) -> Result<Option<RunId>, Failure> {
+    let mut pages = ListPages::new(log, RunFilter { limit: NEWEST, ..RunFilter::default() });
+    while let Some(page) = pages.next().await? {
+        if let Some(root) = page.iter().find(|line| line.parent.is_none()) {
+            return Ok(Some(root.run));
+        }
+    }
+    Ok(None)
 }
 
 /// The run whose id begins or ends with the digits.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_core::Status;
 use windlass_core::policy::LimitKind;
+use windlass_runtime::control::resumed_at;
 use windlass_runtime::load;
 
 use super::go_on::GoOn;
@@ -12,6 +13,7 @@ use super::{all, find};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
+use crate::out;
 use crate::overrides;
 use crate::view::ViewArgs;
 
@@ -54,7 +56,11 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let Some(word) = &args.run else {
         return all::run(log_args, args.view, args.wait, interrupts).await;
     };
-    let (log, run) = find::open(log_args, word).await?;
+    let (log, named) = find::open(log_args, word).await?;
+    let run = resumed_at(&*log, named).await?;
+    if run != named {
+        out::note(format_args!("run {named} does a task of run {run}, which is resumed"));
+    }
     let state = load(&*log, run).await?;
     match (state.ended().map(|end| end.status), args.limits.is_empty()) {
         (Some(Status::Limit(limit)), true) => {

@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json as value};
 use windlass_core::event::RunStarted;
 use windlass_core::text::shown_args;
 use windlass_core::{Fact, Message, RunId};
+use windlass_runtime::control::asked_at;
 use windlass_runtime::projections::json;
 use windlass_runtime::{Run, RunPages, load_until, numbered};
-use windlass_store::{Index, Log, RunSummary};
+use windlass_store::{Index, Log, RunSummary, Store};
 
 use super::approvals::Approvals;
 use super::find;
@@ -61,7 +62,7 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         None => 0,
     };
     messages(&run, &approvals, earlier)?;
-    questions(&run, log_args)?;
+    questions(&*log, &run, log_args).await?;
     if args.events {
         out::line("")?;
         let mut pages = RunPages::new(&*log, id);
@@ -179,13 +180,17 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result
     Ok(())
 }
 
-fn questions(run: &Run, log: &LogArgs) -> std::io::Result<()> {
+async fn questions(log: &dyn Store, run: &Run, log_args: &LogArgs) -> Result<(), Failure> {
     for question in run.questions() {
         out::line(format_args!("\n{} ({}): {}", question.id, question.kind, question.text))?;
         for suggestion in &question.suggestions {
             out::line(format_args!("  - {suggestion}"))?;
         }
-        for command in answers::commands(run.id(), &log.words(), question) {
+        // A child's question is answered at the root.
+        let (root, id) = asked_at(log, run.id(), question.id.clone()).await?;
+        let mut raised = question.clone();
+        raised.id = id;
+        for command in answers::commands(root, &log_args.words(), &raised) {
             out::line(format_args!("  {command}"))?;
         }
     }

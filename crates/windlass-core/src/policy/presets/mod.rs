@@ -55,11 +55,6 @@ impl Preset {
         Self::ALL.iter().copied().find(|preset| preset.names().contains(&name))
     }
 
-    /// The preset of an agent that names none.
-    pub fn usual(with_output: bool) -> Self {
-        if with_output { Self::TYPED } else { Self::CHAT }
-    }
-
     /// The preset of an agent that the variables of its container describe.
     pub fn of_containers() -> Self {
         Self::TEXT
@@ -74,6 +69,49 @@ impl Preset {
     pub fn policy(&self) -> Policy {
         let mut policy = Policy { preset: self.name.into(), ..Policy::default() };
         (self.values)(&mut policy);
+        policy
+    }
+}
+
+/// Model calls of an agent with an output and tools, unless its settings name a preset or another limit.
+const CALLS_WITH_TOOLS: u64 = 10;
+
+/// The loop of an agent that names no preset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usual {
+    /// `chat`: the agent has no output schema.
+    Chat,
+    /// `typed` in one turn: the agent has an output schema and nothing to call.
+    OneTurn,
+    /// `typed` with ten model calls: the agent has an output schema, and tools or agents.
+    WithTools,
+}
+
+impl Usual {
+    /// The loop of an agent with or without an output schema, and with or without tools or agents.
+    pub fn of(with_output: bool, with_tools: bool) -> Self {
+        match (with_output, with_tools) {
+            (false, _) => Self::Chat,
+            (true, false) => Self::OneTurn,
+            (true, true) => Self::WithTools,
+        }
+    }
+
+    /// Its preset.
+    pub fn preset(self) -> Preset {
+        match self {
+            Self::Chat => Preset::CHAT,
+            Self::OneTurn | Self::WithTools => Preset::TYPED,
+        }
+    }
+
+    /// Its values.
+    pub fn policy(self) -> Policy {
+        let mut policy = self.preset().policy();
+        match self {
+            Self::Chat | Self::OneTurn => {}
+            Self::WithTools => policy.set_limit_value(LimitKind::ModelCalls, CALLS_WITH_TOOLS),
+        }
         policy
     }
 }

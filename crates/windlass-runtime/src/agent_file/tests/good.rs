@@ -132,6 +132,22 @@ fn an_output_schema_without_a_preset_means_typed_and_none_means_chat() {
     assert_eq!(agent.preset(), Preset::CHAT);
 }
 
+/// Decision 29 of the loops reference.
+#[test]
+fn an_output_schema_with_tools_or_agents_means_ten_model_calls() {
+    let calls = |more: &str| {
+        let file = good(&format!("output: {{ schema: {{ type: object }} }}\n{more}"));
+        (file.preset(), file.policy().unwrap().limit(LimitKind::ModelCalls))
+    };
+    assert_eq!(calls("tools: [ { builtin: [calculate] } ]"), (Preset::TYPED, Some(10)));
+    assert_eq!(calls("agents: [ librarian.yaml ]"), (Preset::TYPED, Some(10)));
+    assert_eq!(calls("tools: []\nagents: []"), (Preset::TYPED, None), "an empty list is no tool");
+    let named = "tools: [ { builtin: [calculate] } ]\nloop: { preset: typed }";
+    assert_eq!(calls(named), (Preset::TYPED, None), "acorn's single turn");
+    let limited = "tools: [ { builtin: [calculate] } ]\nloop: { limits: { model_calls: 3 } }";
+    assert_eq!(calls(limited), (Preset::TYPED, Some(3)));
+}
+
 #[test]
 fn the_policy_holds_loop_timeouts_and_retries() {
     let agent = good(

@@ -1,0 +1,131 @@
+//! Questions of child runs: the run at which they are answered, and questions that were settled below.
+//!
+//! A child's question is raised by each run above it, up to the root. An answer to any of them is given at the topmost run
+//! that asks it and is handed down from there, so that no run above is left waiting.
+
+use windlass_core::event::{InputReceived, QuestionKind};
+use windlass_core::run::OpenQuestion;
+use windlass_core::{Answer, Fact, QuestionId, RunId, State};
+use windlass_store::{Log, Store, StoreError};
+
+use crate::error::Error;
+use crate::load::load;
+
+/// Maximum number of runs above a run that are looked at.
+const MOST_ABOVE: usize = 64;
+
+/// The topmost run that asks a question of a run, and the question's id there.
+///
+/// # Errors
+/// The log failed.
+pub async fn asked_at(
+    log: &dyn Store,
+    run: RunId,
+    question: QuestionId,
+) -> Result<(RunId, QuestionId), Error> {
+    let mut place = (run, question);
+    for _ in 0..MOST_ABOVE {
+        let Some(above) = unfinished_above(log, place.0).await? else { break };
+        let raised = above.questions().iter().find(|open| asks(&above, open) == Some((place.0, &place.1)));
+        match raised {
+            Some(open) => place = (above.run(), open.id.clone()),
+            None => break,
+        }
+    }
+    Ok(place)
+}
+
+/// The run that resumes a run: the topmost one above it that has not ended, or else the run itself.
+///
+/// # Errors
+/// The log failed.
+pub async fn resumed_at(log: &dyn Store, run: RunId) -> Result<RunId, Error> {
+    let mut root = run;
+    for _ in 0..MOST_ABOVE {
+        match unfinished_above(log, root).await? {
+            Some(above) => root = above.run(),
+            None => break,
+        }
+    }
+    Ok(root)
+}
+
+/// The parent of a run, if it is in the log and has not ended.
+async fn unfinished_above(log: &dyn Store, run: RunId) -> Result<Option<State>, Error> {
+    let Some(parent) = log.summary(run).await?.parent else { return Ok(None) };
+    let above = known(log, parent).await?;
+    Ok(above.filter(|above| !above.is_finished()))
+}
+
+/// The state of a run; `None`: it is not in this log.
+async fn known(log: &dyn Log, run: RunId) -> Result<Option<State>, Error> {
+    match load(log, run).await {
+        Ok(state) => Ok(Some(state)),
+        Err(Error::Log(StoreError::UnknownRun { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The child run whose question this is, and the question's id there.
+fn asks<'s>(state: &'s State, open: &OpenQuestion) -> Option<(RunId, &'s QuestionId)> {
+    state.open_call(open.call.as_ref()?)?.asks()
+}
+
+/// The questions of this run that child runs no longer ask, each with the answer that was given below. A child run that ended
+/// without an answer denies what it asked.
+pub(crate) async fn settled(log: &dyn Log, state: &State) -> Result<Vec<(QuestionId, Answer)>, Error> {
+    let mut settled = Vec::new();
+    for open in state.questions() {
+        if let Some((run, question)) = asks(state, open)
+            && let Some(answer) = settled_below(log, (run, question.clone()), open.kind).await?
+        {
+            settled.push((open.id.clone(), answer));
+        }
+    }
+    Ok(settled)
+}
+
+async fn settled_below(
+    log: &dyn Log,
+    (mut run, mut question): (RunId, QuestionId),
+    kind: QuestionKind,
+) -> Result<Option<Answer>, Error> {
+    for _ in 0..MOST_ABOVE {
+        let Some(state) = known(log, run).await? else { return Ok(None) };
+        let open = state.questions().iter().find(|open| open.id == question);
+        let Some(open) = open.filter(|_| !state.is_finished()) else {
+            let given = given(log, run, &question).await?;
+            return Ok(Some(given.unwrap_or_else(|| without_answer(kind, run))));
+        };
+        let Some((below, asked)) = asks(&state, open) else { return Ok(None) };
+        (run, question) = (below, asked.clone());
+    }
+    Ok(None)
+}
+
+/// The answer that a run received to its question.
+async fn given(log: &dyn Log, run: RunId, question: &QuestionId) -> Result<Option<Answer>, Error> {
+    let batches = log.read(run, 1, usize::MAX).await?;
+    let facts = batches.iter().flat_map(|batch| batch.events.iter()).map(|event| &event.fact);
+    let mut answers = facts.filter_map(|fact| {
+        if let Fact::InputReceived(InputReceived { question: of, answer }) = fact
+            && of == question
+        {
+            Some(answer.clone())
+        } else {
+            None
+        }
+    });
+    Ok(answers.next())
+}
+
+/// The answer to a question whose run ended without one.
+fn without_answer(kind: QuestionKind, run: RunId) -> Answer {
+    let why = format!("run {run} ended before this was answered").into();
+    match kind {
+        QuestionKind::Approval => Answer::Deny { reason: Some(why) },
+        QuestionKind::Clarify => Answer::Text(why),
+        QuestionKind::Outcome => Answer::Unknown,
+        QuestionKind::Limit(_) => Answer::Conclude(why),
+    }
+}
