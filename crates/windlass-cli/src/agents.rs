@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::{RunId, State};
-use windlass_runtime::agent_file::AgentFile;
+use windlass_runtime::agent_file::{AgentFile, UnmatchedPattern};
 use windlass_runtime::{Agent, Assembly, Resume, assemble, start_of};
 use windlass_store::{Log, SqliteLog};
 use windlass_tools::ToolWarning;
@@ -56,6 +56,7 @@ pub(crate) struct Found {
     /// Whether the person named the file: it may then be another one than the run began with.
     pub(crate) named: bool,
     pub(crate) warnings: Vec<ToolWarning>,
+    pub(crate) unmatched: Vec<UnmatchedPattern>,
 }
 
 impl Found {
@@ -83,7 +84,8 @@ pub(crate) async fn of_run(
     };
     let file = read_pinned(&path, &overrides, &pinned)?;
     let assembly = start(&path, &file, &overrides, log.clone(), interrupts).await?;
-    Ok(Found { agent: assembly.agent, path, named: with.is_some(), warnings: assembly.warnings })
+    let Assembly { agent, warnings, unmatched, .. } = assembly;
+    Ok(Found { agent, path, named: with.is_some(), warnings, unmatched })
 }
 
 /// An agent for reading its data; it is not recorded for later `resume` commands.

@@ -24,7 +24,9 @@ use windlass_tools::mcp::McpError;
 use windlass_tools::{Tool, ToolSetError, ToolWarning};
 
 use crate::agent::Agent;
-use crate::agent_file::{AgentFile, AgentFileError, BuiltinEntry, ModelEntry, ToolEntry};
+use crate::agent_file::{
+    AgentFile, AgentFileError, BuiltinEntry, ModelEntry, ServedTools, ToolEntry, UnmatchedPattern,
+};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
@@ -39,6 +41,8 @@ pub struct Assembly {
     pub chosen: Vec<String>,
     /// Tools of its tool servers, and of those of the agents under it, that are left out or not checked everywhere.
     pub warnings: Vec<ToolWarning>,
+    /// Patterns of `approve` and `deny` that match no tool, in its file and in those of the agents under it.
+    pub unmatched: Vec<UnmatchedPattern>,
 }
 
 /// Collects messages for the user while a family of agents is assembled.
@@ -46,6 +50,9 @@ pub struct Assembly {
 struct Told {
     chosen: Vec<String>,
     warnings: Vec<ToolWarning>,
+    unmatched: Vec<UnmatchedPattern>,
+    /// Tools of the servers of the agent that is being assembled.
+    served: ServedTools,
 }
 
 /// A valid agent file that cannot be assembled in this environment.
@@ -192,14 +199,19 @@ pub async fn assemble(
     let mut told = Told::default();
     check_delegates(file, env)?;
     let agent = family::member(file, env, &log, &[], &mut told).await?;
-    // A file that is named twice says everything twice.
-    let mut warnings: Vec<ToolWarning> = Vec::new();
-    for warning in told.warnings {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
+    let Told { chosen, warnings, unmatched, .. } = told;
+    Ok(Assembly { agent, chosen, warnings: once_each(warnings), unmatched: once_each(unmatched) })
+}
+
+/// Drops duplicates: a file that is named twice reports everything twice.
+fn once_each<T: PartialEq>(all: Vec<T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
         }
     }
-    Ok(Assembly { agent, chosen: told.chosen, warnings })
+    distinct
 }
 
 /// One agent of a family in the making, with what it needs to act; its delegates are there already.

@@ -23,6 +23,7 @@ mod hostile;
 mod json;
 mod kit;
 mod money;
+mod patterns;
 mod people;
 mod reach;
 mod run;

@@ -21,7 +21,11 @@ pub(super) async fn with_servers(
         ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     for server in join_all(servers).await {
-        let (server, absent) = server?;
+        let (server, absent, entry) = server?;
+        if absent.is_some() {
+            told.served.unknown.push(entry.tool_prefix());
+        }
+        told.served.names.extend(server.tools().iter().map(|tool| tool.spec().name.to_string()));
         told.warnings.extend(server.warnings());
         told.chosen.extend(absent);
         builder = builder.source(Arc::new(server));
@@ -40,12 +44,12 @@ pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, As
 }
 
 /// Starts a tool server, or leaves one that is optional for later and says so.
-async fn connect_or_leave(
+async fn connect_or_leave<'f>(
     file: &AgentFile,
-    entry: &McpEntry,
-) -> Result<(McpServer, Option<String>), AssembleError> {
+    entry: &'f McpEntry,
+) -> Result<(McpServer, Option<String>, &'f McpEntry), AssembleError> {
     if !entry.optional {
-        return connect(file, entry).await.map(|server| (server, None));
+        return connect(file, entry).await.map(|server| (server, None, entry));
     }
     let (server, absent) = McpServer::connect_or_absent(server_config(file, entry)).await;
     let absent = absent.map(|error| {
@@ -55,7 +59,7 @@ async fn connect_or_leave(
             in_full(&error)
         )
     });
-    Ok((server, absent))
+    Ok((server, absent, entry))
 }
 
 fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
