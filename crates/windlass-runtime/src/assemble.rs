@@ -30,6 +30,7 @@ use crate::agent_file::{
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
+use crate::yaml::Place;
 use family::{MAX_AGENTS, MAX_DEPTH};
 
 /// An agent made of a file, with what people want to know about it.
@@ -63,13 +64,17 @@ pub enum AssembleError {
     #[error(transparent)]
     File(#[from] AgentFileError),
     /// A model.
-    #[error("cannot use model `{model}`")]
+    #[error("{}cannot use model `{model}`", at(file, *place))]
     Model {
+        /// The agent's file.
+        file: String,
+        /// Position of the model in the file; `None`: it was given from outside, for example by `--model`.
+        place: Option<Place>,
         /// Its name.
         model: String,
         /// Why.
         #[source]
-        source: ModelError,
+        source: Box<ModelError>,
     },
     /// A tool server.
     #[cfg(feature = "mcp")]
@@ -287,12 +292,29 @@ async fn models(
             choice.name = found.name.as_str().into();
             found.model
         } else {
-            let failed = |source| AssembleError::Model { model: entry.use_.clone(), source };
-            resolve(&entry.settings(file.timeouts()), env).map_err(failed)?
+            resolved(file, entry, env)?
         };
         models.push(Named { choice, model, auto });
     }
     Ok(models)
+}
+
+/// The start of a message about a place in a file.
+fn at(file: &str, place: Option<Place>) -> String {
+    place.map(|Place { line, column }| format!("{file}:{line}:{column}: ")).unwrap_or_default()
+}
+
+/// The model of an entry that names one.
+///
+/// # Errors
+/// The name or a setting is invalid, or its key is missing.
+pub fn resolved(file: &AgentFile, entry: &ModelEntry, env: Env<'_>) -> Result<Arc<dyn Model>, AssembleError> {
+    resolve(&entry.settings(file.timeouts()), env).map_err(|source| AssembleError::Model {
+        file: file.file.clone(),
+        place: Some(entry.place).filter(|place| *place != Place::default()),
+        model: entry.use_.clone(),
+        source: Box::new(source),
+    })
 }
 
 /// The tools of a file that need no server and no set-up: built-ins and commands.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use windlass_models::{ModelError, Tour, resolve};
+use windlass_models::{ModelError, Tour};
 use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, UnmatchedPattern, schema};
-use windlass_runtime::{Agent, check_delegates, local_tools, services};
+use windlass_runtime::{Agent, AssembleError, check_delegates, local_tools, resolved, services};
 
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -180,9 +180,13 @@ fn look(path: &Path) -> Result<Sound, Failure> {
     let auto = [windlass_runtime::agent_file::ModelEntry { use_: "auto".to_owned(), ..Default::default() }];
     for entry in if file.models.is_empty() { &auto[..] } else { &file.models } {
         if entry.use_ != "auto" {
-            match resolve(&entry.settings(file.timeouts()), &home::env) {
+            match resolved(&file, entry, &home::env) {
                 Ok(_) => {}
-                Err(error @ ModelError::MissingKey { .. }) => missing.push(error.to_string()),
+                Err(AssembleError::Model { source, .. })
+                    if matches!(*source, ModelError::MissingKey { .. }) =>
+                {
+                    missing.push(source.to_string());
+                }
                 Err(error) => return Err(error.into()),
             }
         }
