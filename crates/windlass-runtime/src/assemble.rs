@@ -7,6 +7,7 @@ mod servers;
 #[path = "assemble/no_servers.rs"]
 mod servers;
 mod services;
+mod waits;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ struct Told {
     unmatched: Vec<UnmatchedPattern>,
     /// Tools of the servers of the agent that is being assembled.
     served: ServedTools,
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only tool servers are waited for"))]
+    waits: Waits,
 }
 
 /// A valid agent file that cannot be assembled in this environment.
@@ -190,6 +193,7 @@ pub use family::check_delegates;
 #[cfg(feature = "mcp")]
 pub use servers::connect;
 pub use services::{FileService, services, with_tools};
+pub use waits::{WaitedFor, Waits};
 
 /// Assembles the agents of a file and of its sub-agents: chooses models, starts tool servers (those of one agent concurrently),
 /// and builds the agents.
@@ -201,7 +205,20 @@ pub async fn assemble(
     env: Env<'_>,
     log: Arc<dyn Store>,
 ) -> Result<Assembly, AssembleError> {
-    let mut told = Told::default();
+    assemble_watched(file, env, log, &Waits::default()).await
+}
+
+/// The same. `waits` names the tool servers that are starting.
+///
+/// # Errors
+/// Something that the file names cannot be used.
+pub async fn assemble_watched(
+    file: &AgentFile,
+    env: Env<'_>,
+    log: Arc<dyn Store>,
+    waits: &Waits,
+) -> Result<Assembly, AssembleError> {
+    let mut told = Told { waits: waits.clone(), ..Told::default() };
     check_delegates(file, env)?;
     let agent = family::member(file, env, &log, &[], &mut told).await?;
     let Told { chosen, warnings, unmatched, .. } = told;

@@ -17,7 +17,7 @@ use windlass_core::text::nearest;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{CallId, RunId, ToolSpec};
 use windlass_runtime::agent_file::{AgentFile, ServedTools, ToolEntry};
-use windlass_runtime::{FileService, connect, local_tools, services};
+use windlass_runtime::{FileService, Waits, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
 use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
@@ -27,6 +27,7 @@ use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
+use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
 use crate::view::words::{cut, name, span};
@@ -154,11 +155,13 @@ async fn tools_of(path: &Path) -> Result<Found, Failure> {
     for tool in services.iter().flat_map(|found| &found.tools) {
         add(tool.clone())?;
     }
+    let waits = Waits::default();
     let entries = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Mcp(entry) => Some(connect(&file, entry)),
+        ToolEntry::Mcp(entry) => Some(connect(&file, entry, &waits)),
         ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
-    let servers: Vec<McpServer> = join_all(entries).await.into_iter().collect::<Result<_, _>>()?;
+    let servers: Vec<McpServer> =
+        watched(join_all(entries), &waits).await.into_iter().collect::<Result<_, _>>()?;
     for tool in servers.iter().flat_map(McpServer::tools) {
         add(tool)?;
     }

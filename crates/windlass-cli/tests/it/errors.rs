@@ -74,6 +74,14 @@ fn a_provider_that_is_not_supported_yet() {
 }
 
 #[test]
+fn a_tool_server_that_is_too_slow_for_its_start_ms() {
+    let home = Home::new();
+    let server = "mcp: { name: files, start_ms: 60, command: [sh, -c, \"while :; do sleep 0.02; done\"] }";
+    home.write("agent.yaml", &format!("name: x\nmodel: tour\ntools: [ {{ {server} }} ]\n"));
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
 fn an_unreachable_model() {
     let home = Home::new();
     home.write(
