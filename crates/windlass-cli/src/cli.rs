@@ -20,6 +20,13 @@ Examples:
   windlass runs list
   windlass test examples/tests
 
+Options of every command that uses the log:
+  --log FILE         the log to use [default: log.db in WINDLASS_HOME]
+  --log-sync WHEN    when an event counts as written: `full` (on the disk, the default) or
+                     `normal` (a power cut may take the last events) [env: WINDLASS_LOG_SYNC]
+  --log-flush-ms MS  with `normal`, the longest time until the disk has an event
+                     [env: WINDLASS_LOG_FLUSH_MS]
+
 Exit codes:
     0  answered, concluded, or asked back; or the command did its work
     1  the run failed, or the command could not do its work

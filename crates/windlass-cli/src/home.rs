@@ -40,24 +40,10 @@ pub(crate) struct LogArgs {
     pub(crate) log: Option<PathBuf>,
     /// When an event counts as written: `full`, once it is on the disk; `normal`, once the system has it (the loss of
     /// power may take the last ones)
-    #[arg(
-        long,
-        value_name = "WHEN",
-        global = true,
-        env = "WINDLASS_LOG_SYNC",
-        hide_short_help = true,
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "WHEN", global = true, env = "WINDLASS_LOG_SYNC", hide = true)]
     log_sync: Option<LogSync>,
     /// With `--log-sync normal`: the longest time until an event is on the disk, in milliseconds
-    #[arg(
-        long,
-        value_name = "MS",
-        global = true,
-        env = "WINDLASS_LOG_FLUSH_MS",
-        hide_short_help = true,
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "MS", global = true, env = "WINDLASS_LOG_FLUSH_MS", hide = true)]
     log_flush_ms: Option<u64>,
 }
 

@@ -10,6 +10,7 @@ mod answers;
 mod asking;
 mod cli;
 mod commands;
+mod consent;
 mod drive;
 mod failure;
 mod from_env;

@@ -21,7 +21,7 @@ ok       it can be used
 missing  it is not there; only what you want to use needs to be
 problem  it is there and cannot be used: the exit code is then 1
 
-The log is looked through as a whole: its pages, the boundaries of appends, references, the digest of each stored result,
+The log is looked through as a whole: its pages, the boundaries of appends, references, the digest of each stored result, \
 and every event of every run, folded from the first one on. `--log FILE` names another one.";
 
 /// The arguments of `windlass doctor`.

@@ -29,8 +29,8 @@ Examples:
   windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
-Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it.
-The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit,
+Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. \
+The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit, \
 130 cancelled.";
 
 /// The arguments of `windlass run`.

@@ -2,6 +2,7 @@
 
 mod all;
 mod answer;
+mod approvals;
 mod backup;
 mod cancel;
 mod diff;
@@ -12,9 +13,11 @@ mod fork;
 mod go_on;
 mod import;
 mod list;
+mod listed;
 pub(crate) mod prune;
 mod replay;
 mod resume;
+mod short;
 mod show;
 mod steer;
 mod watch;
@@ -25,7 +28,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 
 const HELP: &str = "\
-RUN is a run's id, the beginning of one (6 digits or more), or `last`.
+RUN is a run's id, the end or the beginning of one (6 digits or more), or `last`. `windlass runs list` shows ends that \
+denote one run.
 
 Examples:
   windlass runs list --status suspended
@@ -74,7 +78,7 @@ enum RunsCommand {
     Import(import::ImportArgs),
     /// Copy the whole log to a file, while runs go on
     Backup(backup::BackupArgs),
-    /// Take out runs that are no longer needed
+    /// Delete old runs for good
     Prune(prune::PruneArgs),
 }
 

@@ -44,7 +44,7 @@ enum SessionsCommand {
     Events(events::EventsArgs),
     /// Say how many conversations and events there are
     Stats(stats::StatsArgs),
-    /// Take conversations out of the log for good
+    /// Delete conversations for good
     Delete(delete::DeleteArgs),
 }
 

@@ -91,6 +91,9 @@ fn e25_who_waits_goes_on_with_answers_timers_and_runs_of_the_dead() {
     signal(&waiter, "INT");
     let end = finish(waiter);
     assert_eq!(end.code, 130, "{end:?}");
+    let waits =
+        "waiting for answers to 1 suspended run, for the time of 0 runs, and for runs of dead processes\n";
+    assert!(end.stderr.starts_with(waits), "{end:?}");
     for run in [&answered, &timed, &died] {
         assert_eq!(end.stdout.matches(run.as_str()).count(), 1, "said once each: {end:?}");
     }

@@ -141,6 +141,8 @@ macro_rules! assert_end {
         let mut settings = insta::Settings::clone_current();
         settings.add_filter("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "RUN");
         settings.add_filter("[0-9a-f]{32}", "SESSION");
+        settings.add_filter("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}", "DATE");
+        settings.add_filter("\\b[0-9a-f]{8}( +DATE|\\)| at event|: What)", "SHORT$1");
         settings.add_filter("pid [0-9]+ RUN", "HOLDER");
         settings.add_filter("[0-9.]+ (ms|s)\\b", "TIME");
         settings.set_omit_expression(true);

@@ -50,6 +50,39 @@ fn edited_arguments_run_in_place_of_the_models() {
     suspended(&home);
     let end = home.windlass(["runs", "answer", "last", "q1", "args", "{\"expression\": \"4 * 4\"}"]);
     assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 3 is 16.\n"), "{end:?}");
+    assert_end!(home, home.windlass(["runs", "show", "last"]));
+    let approval = &home.last()["approvals"][0];
+    assert_eq!(approval["question"], "q1", "{approval}");
+    assert_eq!(approval["decision"]["edited"]["args"], "{\"expression\":\"4 * 4\"}", "{approval}");
+}
+
+/// A diff and a session's events have the arguments that ran, too.
+#[test]
+fn edited_arguments_are_the_calls_arguments_everywhere() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    let end = home.windlass(["run", "agent.yaml", "--session", "sums", "What is 2 + 3?"]);
+    assert_eq!(end.code, 75, "{end:?}");
+    let one = home.id();
+    let edited = ["runs", "answer", "last", "q1", "args", "{\"expression\": \"4 * 4\"}"];
+    assert_eq!(home.windlass(edited).code, 0);
+    let events = home.windlass(["sessions", "events", "sums"]).stdout;
+    assert!(events.contains("4 * 4") && !events.contains("\"2 + 3\""), "{events}");
+    suspended(&home);
+    assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).code, 0);
+    let diff = home.windlass(["runs", "diff", &one, "last"]).stdout;
+    assert!(diff.contains("4 * 4") && diff.contains("2 + 3"), "{diff}");
+}
+
+#[test]
+fn approvals_and_refusals_appear_in_the_transcript() {
+    let home = Home::new();
+    suspended(&home);
+    assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).code, 0);
+    assert_end!(home, home.windlass(["runs", "show", "last"]));
+    suspended(&home);
+    assert_eq!(home.windlass(["runs", "answer", "last", "q1", "deny", "not", "today"]).code, 0);
+    assert_end!(home, home.windlass(["runs", "show", "last"]));
 }
 
 #[test]

@@ -68,15 +68,15 @@ fn k25_a_session_is_deleted_but_no_run_that_another_one_stands_on() {
     let would = home.windlass(["sessions", "delete", "a", "--dry-run"]);
     assert_eq!((would.code, would.stdout.as_str()), (0, "a\n"), "{would:?}");
     assert_eq!(listed(&home, true).len(), 2, "looking changes nothing");
-    assert!(home.windlass(["sessions", "delete", "a"]).stderr.contains("1 session: 1 run taken out"));
-    let kept = home.windlass(["sessions", "delete", "b"]);
-    assert!(kept.stderr.contains("0 runs taken out") && kept.stderr.contains("1 run kept"), "{kept:?}");
+    assert!(home.windlass(["sessions", "delete", "a", "--yes"]).stderr.contains("1 session: 1 run deleted"));
+    let kept = home.windlass(["sessions", "delete", "b", "--yes"]);
+    assert!(kept.stderr.contains("0 runs deleted") && kept.stderr.contains("1 run kept"), "{kept:?}");
     let none = home.windlass(["sessions", "delete", "a"]);
     assert!(none.code == 1 && none.stderr.contains("there is no session `a`"), "{none:?}");
-    let old = home.windlass(["sessions", "delete", "--older-than", "1h", "--json"]);
+    let old = home.windlass(["sessions", "delete", "--older-than", "1h", "--yes", "--json"]);
     assert_eq!(lines(&old)[0]["sessions"], 0, "{old:?}");
-    let left = home.windlass(["runs", "prune"]);
-    assert!(left.stderr.contains("2 runs taken out"), "with the fork it goes: {left:?}");
+    let left = home.windlass(["runs", "prune", "--older-than", "0s", "--yes"]);
+    assert!(left.stderr.contains("2 runs deleted"), "with the fork it goes: {left:?}");
 }
 
 #[test]

@@ -138,6 +138,29 @@ fn a_question_is_asked_and_answered() {
 }
 
 #[test]
+fn deleting_asks_and_no_deletes_nothing() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    let prune = ["runs", "prune", "--older-than", "0d"];
+    for no in ["\n", "n\n", "\u{4}"] {
+        let mut seat = Seat::start(&home, &prune);
+        seat.expect("What is 2 + 3?");
+        seat.expect("Delete 1 run for good? [y/N] ");
+        seat.keys(no);
+        seat.expect("nothing was deleted");
+        assert_eq!(seat.code(), 1);
+    }
+    assert!(!home.windlass(["runs", "list"]).stdout.is_empty());
+    let mut seat = Seat::start(&home, &prune);
+    seat.expect("[y/N] ");
+    seat.keys("y\n");
+    seat.expect("1 run deleted");
+    assert_eq!(seat.code(), 0);
+    assert_eq!(home.windlass(["runs", "list"]).stdout, "");
+}
+
+#[test]
 fn e27_the_end_of_input_leaves_the_question_for_later() {
     let home = Home::new();
     asking(&home);

@@ -19,20 +19,42 @@ fn listed(home: &Home) -> usize {
 }
 
 #[test]
-fn pruning_shows_first_and_takes_out_then() {
+fn pruning_needs_an_age_or_a_status_and_consent() {
     let home = home();
-    let would = home.windlass(["runs", "prune", "--dry-run"]);
-    assert_eq!((would.code, would.stdout.lines().count(), listed(&home)), (0, 3, 4), "{would:?}");
-    assert_eq!(home.windlass(["runs", "prune", "--older-than", "1h"]).stderr, "0 runs taken out\n");
     assert_end!(home, home.windlass(["runs", "prune"]));
+    assert_end!(home, home.windlass(["runs", "prune", "--yes"]));
+    assert_end!(home, home.windlass(["runs", "prune", "--older-than", "0d"]));
+    assert_end!(home, home.windlass(["runs", "prune", "--older-than", "0d", "--json"]));
+    assert_eq!(home.windlass(["runs", "prune", "--older-than", "0d", "--yes", "--dry-run"]).code, 2);
+    assert_eq!(listed(&home), 4, "nothing was deleted");
+    let wrong = home.windlass(["runs", "prune", "--older-than", "soon"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("such as 30d"), "{wrong:?}");
+}
+
+#[test]
+fn pruning_shows_first_and_deletes_then() {
+    let home = home();
+    assert_end!(home, home.windlass(["runs", "prune", "--dry-run"]));
+    assert_eq!(listed(&home), 4, "looking changes nothing");
+    let young = home.windlass(["runs", "prune", "--older-than", "1h", "--yes"]);
+    assert_eq!(young.stderr, "0 runs deleted\n");
+    assert_end!(home, home.windlass(["runs", "prune", "--older-than", "0d", "--yes"]));
     assert_eq!(listed(&home), 1, "the one that waits stays");
-    let json = home.windlass(["runs", "prune", "--status", "suspended", "--json"]).stdout;
+    let json = home.windlass(["runs", "prune", "--status", "suspended", "--yes", "--json"]).stdout;
     let lines: Vec<serde_json::Value> =
         json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((lines[0]["type"].as_str(), lines[1]["runs"].as_u64()), (Some("pruned"), Some(1)));
     assert_eq!(listed(&home), 0);
-    let wrong = home.windlass(["runs", "prune", "--older-than", "soon"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("such as 30d"), "{wrong:?}");
+}
+
+#[test]
+fn deleting_a_session_needs_consent() {
+    let home = home();
+    assert_end!(home, home.windlass(["sessions", "delete", "sums"]));
+    assert_eq!(home.windlass(["sessions", "delete", "--older-than", "0s"]).code, 2);
+    assert_eq!(listed(&home), 4, "nothing was deleted");
+    assert_end!(home, home.windlass(["sessions", "delete", "sums", "--yes"]));
+    assert_eq!(listed(&home), 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
-use windlass_core::event::RunInput;
+use windlass_core::event::{Decision, RunInput};
 use windlass_core::message::ToolCall;
 use windlass_core::{CallId, CallOutcome, Event, Fact, Message, RunId, SessionId, Status};
 use windlass_store::Store;
@@ -68,20 +68,29 @@ struct Teller {
 }
 
 impl Teller {
-    fn tell(&mut self, number: u64, event: &Event) -> Vec<Value> {
-        if let Fact::RunStarted(start) = &event.fact {
+    /// Keeps what later events refer to.
+    fn heed(&mut self, fact: &Fact) {
+        if let Fact::RunStarted(start) = fact {
             self.trace = start.trace.as_deref().and_then(ids);
+        } else if let Fact::TurnCompleted(turn) = fact {
+            self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.clone())));
+        } else if let Fact::CallDecided(decided) = fact
+            && let Decision::Edited { args } = &decided.decision
+            && let Some(call) = self.calls.get_mut(&decided.call)
+        {
+            // The call runs with the arguments that a person gave it.
+            call.args = args.clone().into();
         }
+    }
+
+    fn tell(&mut self, number: u64, event: &Event) -> Vec<Value> {
+        self.heed(&event.fact);
         let told: Vec<(&str, Value)> = match &event.fact {
             Fact::RunStarted(start) => match &start.input {
                 RunInput::Messages(messages) => messages.iter().filter_map(|message| said(message)).collect(),
                 RunInput::Continue(_) | RunInput::Fork(_) => Vec::new(),
             },
             Fact::Steered(steered) => vec![("user_message", json!(steered.text))],
-            Fact::TurnCompleted(turn) => {
-                self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.clone())));
-                Vec::new()
-            }
             // A call that began again after a restart is the same one.
             Fact::CallStarted(started) if started.attempt == 1 => self.called(&started.call),
             Fact::CallFinished(finished) => {
@@ -117,6 +126,7 @@ impl Teller {
             },
             Fact::RunResumed(_)
             | Fact::TurnStarted(_)
+            | Fact::TurnCompleted(_)
             | Fact::TurnFailed(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{RunId, RunState, State};
 use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
-use windlass_runtime::{Agent, Lost, Run};
-use windlass_store::SqliteLog;
+use windlass_runtime::{Agent, ListPages, Lost, Run};
+use windlass_store::{RunFilter, SqliteLog};
 
 use crate::agents;
 use crate::failure::{Exit, Failure};
@@ -38,6 +38,9 @@ pub(super) async fn run(
         out::note("no runs");
         return Ok(Exit::Good);
     };
+    if wait && !view.json && !view.quiet {
+        waiting(&log).await?;
+    }
     let agents = Agents { log: log.clone(), interrupts, known: BTreeMap::new() };
     let mut supervisor = Supervisor::new(log, agents);
     let mut sums = Sums { view, resumed: 0, failed: 0 };
@@ -64,6 +67,24 @@ pub(super) async fn run(
         out::note(format_args!("{} resumed", count(sums.resumed, "run")));
     }
     Ok(if sums.failed == 0 { Exit::Good } else { Exit::Failed })
+}
+
+/// Says what is waited for.
+async fn waiting(log: &SqliteLog) -> Result<(), Failure> {
+    let (mut answers, mut timers) = (0, 0);
+    let filter = RunFilter { status: Some("suspended".into()), ..RunFilter::default() };
+    let mut pages = ListPages::new(log, filter);
+    while let Some(page) = pages.next().await? {
+        for line in page.iter().filter(|line| line.parent.is_none()) {
+            *(if line.wake_at.is_some() { &mut timers } else { &mut answers }) += 1;
+        }
+    }
+    let (answers, timers) = (count(answers, "suspended run"), count(timers, "run"));
+    out::note(format_args!(
+        "waiting for answers to {answers}, for the time of {timers}, and for runs of dead processes"
+    ));
+    out::note("runs are resumed here as they become due; Ctrl-C stops");
+    Ok(())
 }
 
 /// Counts of the reports so far.

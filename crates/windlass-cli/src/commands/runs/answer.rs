@@ -25,7 +25,7 @@ Answers by kind of question (`windlass runs show RUN` lists the open ones):
   outcome    result TEXT | run_again | unknown
   limit      conclude TEXT | raise N
 
-The answer is kept with the run. If another process holds the run, that one goes on with it; else it goes on here.
+The answer is kept with the run. If another process holds the run, that one goes on with it; else it goes on here. \
 Options stand before RUN.
 
 Examples:
@@ -36,7 +36,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct AnswerArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// The question's id, such as q1

@@ -10,7 +10,7 @@ use crate::home::{LogArgs, absolute};
 use crate::out;
 
 const HELP: &str = "\
-Copies the whole log, as it is at this moment, to a file that is not there yet; runs may go on meanwhile.
+Copies the whole log, as it is at this moment, to a file that is not there yet; runs may go on meanwhile. \
 The copy is a log like any other: `windlass runs list --log FILE`, `windlass doctor --log FILE`.
 
 Example:

@@ -20,13 +20,13 @@ use crate::out;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
-Returns once the run has ended: its model calls and tools were stopped, and what it used is counted.
+Returns once the run has ended: its model calls and tools were stopped, and what it used is counted. \
 A run that nobody drives is ended here, without its agent's file.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct CancelArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
 }

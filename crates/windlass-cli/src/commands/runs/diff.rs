@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
+use windlass_core::event::Decision;
 use windlass_core::text::shown_args;
 use windlass_core::{CallId, Event, Fact};
 use windlass_runtime::projections::{Comparison, PlacedEvent, comparable, compare_runs, json};
@@ -14,17 +15,17 @@ use crate::view::differences;
 use crate::view::words::{LINE_CHARS, count, cut, outcome, usage};
 
 const HELP: &str = "\
-Shows what two runs have in common (a shared base, or equal events from the start; times do not count), where they
+Shows what two runs have in common (a shared base, or equal events from the start; times do not count), where they \
 first differ, and what each of them did from there on. The exit code is 0 if they did the same, else 1.
 
 Examples:
-  windlass runs diff 0199aabbccdd last
-  windlass runs diff 0199aabbccdd last --json";
+  windlass runs diff 5b2e1c90 last
+  windlass runs diff 5b2e1c90 last --json";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct DiffArgs {
-    /// A run's id, the beginning of one, or `last`
+    /// A run's id, the beginning or end of one, or `last`
     #[arg(value_name = "A")]
     one: String,
     /// The other run
@@ -100,11 +101,20 @@ fn data(event: &Event) -> Value {
 
 type Names<'e> = Vec<(&'e CallId, &'e str, &'e str)>;
 
+/// The calls, each with the arguments that it runs with.
 fn names(events: &[PlacedEvent]) -> Names<'_> {
-    let turns = events.iter().filter_map(|placed| {
-        if let Fact::TurnCompleted(turn) = &placed.event.fact { Some(&turn.calls) } else { None }
-    });
-    turns.flatten().map(|call| (&call.id, &*call.name, &*call.args)).collect()
+    let mut names: Names<'_> = Vec::new();
+    for placed in events {
+        if let Fact::TurnCompleted(turn) = &placed.event.fact {
+            names.extend(turn.calls.iter().map(|call| (&call.id, &*call.name, &*call.args)));
+        } else if let Fact::CallDecided(decided) = &placed.event.fact
+            && let Decision::Edited { args } = &decided.decision
+            && let Some((.., old)) = names.iter_mut().rev().find(|(call, ..)| **call == decided.call)
+        {
+            *old = args;
+        }
+    }
+    names
 }
 
 /// One line for an event; `None`: the event adds nothing for a reader.

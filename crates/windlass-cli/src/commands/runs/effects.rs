@@ -14,7 +14,7 @@ use crate::out;
 use crate::view::words::{LINE_CHARS, count, cut, name, outcome, time};
 
 const HELP: &str = "\
-For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given,
+For each call that was begun: its tool, what running it twice would do, the idempotency key that its tool was given, \
 each try (durable before it ran), what came back, and what was in doubt after a crash and who settled it.
 
 Examples:
@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct EffectsArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
     /// Of all runs of the log, the newest first

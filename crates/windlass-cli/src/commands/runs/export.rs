@@ -9,14 +9,14 @@ use crate::home::LogArgs;
 use crate::out;
 
 const HELP: &str = "\
-For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number
-of the first event of the same atomic append. Bytes that events refer to come before them, in lines of type `payload`.
+For each run one line of type `run`, then one of type `event` for each of its events, in order; `append` is the number \
+of the first event of the same atomic append. Bytes that events refer to come before them, in lines of type `payload`. \
 Runs that this one is based on come first. `docs/log-format.md` has the whole format.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct ExportArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
 }

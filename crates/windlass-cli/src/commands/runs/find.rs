@@ -6,10 +6,11 @@ use windlass_core::RunId;
 use windlass_runtime::ListPages;
 use windlass_store::{Index, RunFilter, SqliteLog};
 
+use super::short::denotes;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 
-/// The fewest hexadecimal digits that a beginning of an id must have.
+/// The fewest hexadecimal digits that a part of an id must have.
 const FEWEST_DIGITS: usize = 6;
 /// Maximum number of matching runs listed.
 const NAMED: usize = 5;
@@ -39,26 +40,25 @@ async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
     let digits: String = word.chars().filter(|char| *char != '-').collect::<String>().to_lowercase();
     if digits.len() < FEWEST_DIGITS || !digits.chars().all(|char| char.is_ascii_hexdigit()) {
         return Err(Failure::new(Exit::Usage, format!("`{word}` is not a run id"))
-            .hint(format!("give an id, its first {FEWEST_DIGITS} digits or more, or `last`")));
+            .hint(format!("give an id, its first or last {FEWEST_DIGITS} digits or more, or `last`")));
     }
-    beginning(log, word, &digits).await
+    part(log, word, &digits).await
 }
 
-async fn beginning(log: &dyn Index, word: &str, digits: &str) -> Result<RunId, Failure> {
+/// The run whose id begins or ends with the digits.
+async fn part(log: &dyn Index, word: &str, digits: &str) -> Result<RunId, Failure> {
     let mut fitting = Vec::new();
     let mut pages = ListPages::new(log, RunFilter::default());
     while let Some(page) = pages.next().await? {
-        fitting.extend(
-            page.iter().map(|line| line.run).filter(|run| run.0.simple().to_string().starts_with(digits)),
-        );
+        fitting.extend(page.iter().map(|line| line.run).filter(|run| denotes(digits, *run)));
     }
     match fitting.as_slice() {
         [run] => Ok(*run),
-        [] => Err(Failure::new(Exit::Failed, format!("no run id begins with `{word}`"))
+        [] => Err(Failure::new(Exit::Failed, format!("no run id begins or ends with `{word}`"))
             .hint("`windlass runs list` shows the runs of this log")),
         several => {
             let failure =
-                Failure::new(Exit::Failed, format!("{} run ids begin with `{word}`", several.len()));
+                Failure::new(Exit::Failed, format!("{} run ids begin or end with `{word}`", several.len()));
             let failure =
                 several.iter().take(NAMED).fold(failure, |failure, run| failure.detail(run.to_string()));
             Err(failure.hint("give more digits"))

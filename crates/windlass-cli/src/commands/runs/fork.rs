@@ -17,10 +17,10 @@ use crate::view::ViewArgs;
 use crate::view::words::{count, usage};
 
 const HELP: &str = "\
-Begins a new run that goes on from where RUN stood after its event N (`windlass runs show -e RUN` numbers them). What
-came before is shared, not copied, and nothing of it is done or paid again: tool calls that RUN has ended keep their
-result, those that it lost follow their tool's effect. People are asked anew: no approval is inherited.
-INPUT is said to the agent as it goes on; after the end of RUN it begins anew with it.
+Begins a new run that goes on from where RUN stood after its event N (`windlass runs show -e RUN` numbers them). What \
+came before is shared, not copied, and nothing of it is done or paid again: tool calls that RUN has ended keep their \
+result, those that it lost follow their tool's effect. People are asked anew: no approval is inherited. \
+INPUT is said to the agent as it goes on; after the end of RUN it begins anew with it. \
 With another agent's file its instructions, policy, tools and models apply from there on.
 
 Examples:
@@ -31,7 +31,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct ForkArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// The event after which the new run continues

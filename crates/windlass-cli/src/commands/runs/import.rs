@@ -19,10 +19,10 @@ use crate::view::words::count;
 const HOLDER: &str = "windlass runs import";
 
 const HELP: &str = "\
-Reads what `windlass runs export` wrote, from FILE or from stdin (-). Runs that others are based on come first. Each is
+Reads what `windlass runs export` wrote, from FILE or from stdin (-). Runs that others are based on come first. Each is \
 checked: no event is missing or changed, and its base is the very one that it names. A run that is here already is left alone.
 
-An imported run does nothing by itself. Going on with one that has not ended needs an agent of yours: its
+An imported run does nothing by itself. Going on with one that has not ended needs an agent of yours: its \
 instructions, policy and tools apply from there on, and people are asked anew.
 
 Examples:

@@ -1,23 +1,43 @@
 //! `windlass runs list`.
 
-use std::collections::HashSet;
-
 use clap::Args;
 use windlass_core::SessionId;
+use windlass_runtime::ListPages;
 use windlass_runtime::projections::json;
-use windlass_store::{Index, RunFilter, RunSummary};
+use windlass_store::{RunFilter, RunSummary, SqliteLog};
 
+use super::listed;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
-use crate::view::words::{cut, name, time};
 
-/// Number of digits shown of an id: its creation time in milliseconds.
-const ID_CHARS: usize = 13;
-/// Maximum number of characters shown of the input.
-const TITLE_CHARS: usize = 60;
+/// The statuses of runs.
+const STATUSES: [&str; 9] = [
+    "running",
+    "interrupted",
+    "suspended",
+    "answered",
+    "concluded",
+    "clarification",
+    "limit",
+    "cancelled",
+    "failed",
+];
+
+const HELP: &str = "\
+Runs are listed newest first. The runs that a run started stand below it, oldest first. \
+RUN is the end of the run's id, long enough to denote one run of the log; every command takes it.
+
+  running      a process drives the run
+  interrupted  the process that drove it has died: `windlass runs resume RUN` goes on
+  suspended    it waits for an answer or a time: `windlass runs show RUN` says which
+
+Examples:
+  windlass runs list --status suspended
+  windlass runs list --agent lead --limit 5";
 
 #[derive(Debug, Args)]
+#[command(after_help = HELP)]
 pub(super) struct ListArgs {
     /// Only runs of this session
     #[arg(long, value_name = "ID")]
@@ -25,76 +45,67 @@ pub(super) struct ListArgs {
     /// Only runs of this agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only runs that stand so: running, suspended, answered, concluded, clarification, limit, cancelled, failed
-    #[arg(long, value_name = "STATUS")]
+    /// Only runs with this status
+    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
     status: Option<String>,
-    /// Maximum number of runs
+    /// Maximum number of runs, not counting those that stand below another run
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// One JSON object a run
+    /// One JSON object for each run, with its whole id; `--limit` counts all runs
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> {
-    let runs = match log.open_existing()? {
+    let log = log.open_existing()?;
+    let runs = match &log {
+        Some(log) => chosen(&args, log).await?,
         None => Vec::new(),
-        Some(log) => {
-            let filter = RunFilter {
-                session: args.session.map(SessionId::from),
-                agent: args.agent.map(Into::into),
-                status: args.status.map(Into::into),
-                limit: args.limit as usize,
-                ..RunFilter::default()
-            };
-            log.list(filter).await?
-        }
     };
     if args.json {
-        for summary in &runs {
-            out::json(&json::summary(summary))?;
-        }
-        return Ok(Exit::Good);
-    }
-    if runs.is_empty() {
+        runs.iter().try_for_each(|line| out::json(&json::summary(line)))?;
+    } else if let Some(log) = log.filter(|_| !runs.is_empty()) {
+        listed::table(&log, &runs).await?.iter().try_for_each(out::line)?;
+    } else {
         out::note("no runs");
-        return Ok(Exit::Good);
     }
-    table(&runs)?;
     Ok(Exit::Good)
 }
 
-fn table(runs: &[RunSummary]) -> std::io::Result<()> {
-    let short: HashSet<String> = runs.iter().map(|line| start(&line.run.to_string())).collect();
-    let id = |line: &RunSummary| {
-        let whole = line.run.to_string();
-        if short.len() == runs.len() { start(&whole) } else { whole }
+/// The runs to list, newest first.
+async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Failure> {
+    let filter = RunFilter {
+        session: args.session.as_deref().map(SessionId::from),
+        agent: args.agent.as_deref().map(Into::into),
+        // A log calls both running: they differ in having a holder.
+        status: args.status.as_deref().map(|status| stored(status).into()),
+        ..RunFilter::default()
     };
-    let rows: Vec<[String; 5]> = runs
-        .iter()
-        .map(|line| {
-            let title = match cut(&line.title, TITLE_CHARS) {
-                title if title.is_empty() => "(goes on)".to_owned(),
-                title => title,
-            };
-            let agent = name(&line.agent);
-            [id(line), time(line.started_at), json::listed_state(line), agent, title]
+    let fits = |line: &RunSummary| {
+        args.status.as_ref().is_none_or(|status| match &**status {
+            "running" => line.holder.is_some(),
+            "interrupted" => line.holder.is_none(),
+            _ => true,
         })
-        .collect();
-    let head = ["RUN", "STARTED", "STATUS", "AGENT", "INPUT"].map(str::to_owned);
-    let all: Vec<&[String; 5]> = std::iter::once(&head).chain(&rows).collect();
-    let wide = |column: usize| {
-        all.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..head.len()).map(wide).collect();
-    for row in &all {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
-        out::line(cells.join("  ").trim_end())?;
+    // A filter may let children through without their parents, so each run counts.
+    let filtered = args.session.is_some() || args.agent.is_some() || args.status.is_some();
+    let mut left = args.limit;
+    let mut runs = Vec::new();
+    let mut pages = ListPages::new(log, filter);
+    while let Some(page) = pages.next().await? {
+        for line in page.into_iter().filter(fits) {
+            left -= u32::from(args.json || filtered || line.parent.is_none());
+            runs.push(line);
+            if left == 0 {
+                return Ok(runs);
+            }
+        }
     }
-    Ok(())
+    Ok(runs)
 }
 
-fn start(id: &str) -> String {
-    id.chars().take(ID_CHARS).collect()
+/// The name of a status in a log.
+pub(super) fn stored(status: &str) -> &str {
+    if status == "interrupted" { "running" } else { status }
 }

@@ -2,15 +2,21 @@
 
 use clap::Args;
 use windlass_runtime::projections::json;
-use windlass_store::{Prune, Pruned, Pruning};
+use windlass_store::{Index, Prune, Pruned, Pruning, SqliteLog};
 
+use super::list::stored;
+use super::listed;
 use crate::agents::now;
+use crate::consent::Doomed;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 use crate::view::words::count;
 
-/// The standings that runs can be chosen by.
+/// The statuses that runs can be chosen by. A run with a live process is never deleted.
+const STATUSES: [&str; 8] =
+    ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "interrupted"];
+/// The states of runs, as a log names them.
 pub(crate) const RUN_STATES: [&str; 8] =
     ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "running"];
 /// Units of an age, with their milliseconds.
@@ -18,30 +24,34 @@ const UNITS: [(&str, u64); 5] =
     [("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
 
 const HELP: &str = "\
-Takes out every run that has ended, or those that are named, and the long results that nothing refers to any more.
-A run that another one is based on or was started by goes only with it, and one that somebody drives never does.
-Interrupted and waiting runs go only if they are named. What is taken out is gone: `--dry-run` shows it first.
+Deletes the runs of a given age, status or both, and the long results that no remaining run refers to. \
+Interrupted and suspended runs are deleted only if `--status` names them. A run stays while a process drives it, or while \
+a run that stays is based on it or was started by it.
+
+Deleted runs cannot be restored. At a terminal, the command lists them and asks; elsewhere it needs `--yes`. \
 The file does not shrink; its free room is used again.
 
 Examples:
   windlass runs prune --older-than 30d --dry-run
   windlass runs prune --older-than 12h --status failed --status cancelled
-  windlass runs prune --older-than 90d --status suspended";
+  windlass runs prune --older-than 90d --status suspended --yes";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct PruneArgs {
-    /// Only runs whose last event is that old: a number with s, m, h, d or w
+    /// Only runs whose last event is at least this old: a number with s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<u64>,
-    /// Only runs that stand so: answered, concluded, clarification, limit, cancelled, failed, suspended, running (may be
-    /// repeated) [default: every run that has ended]
-    #[arg(long = "status", value_name = "STATUS", value_parser = RUN_STATES)]
+    /// Only runs with this status (may be repeated) [default: all runs that have ended]
+    #[arg(long = "status", value_name = "STATUS", value_parser = STATUSES)]
     statuses: Vec<String>,
-    /// Only say what would go
+    /// Only list the runs that would be deleted
     #[arg(long)]
     dry_run: bool,
-    /// One JSON object a run that goes, then one with the sums
+    /// Delete without a question
+    #[arg(short, long, conflicts_with = "dry_run")]
+    yes: bool,
+    /// One JSON object for each deleted run, then one with the sums
     #[arg(long)]
     json: bool,
 }
@@ -54,45 +64,73 @@ pub(crate) fn age(text: &str) -> Result<u64, String> {
     number.checked_mul(ms).ok_or_else(wrong)
 }
 
-pub(super) async fn run(args: PruneArgs, log: &LogArgs) -> Result<Exit, Failure> {
+pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    if args.older_than.is_none() && args.statuses.is_empty() && !args.dry_run {
+        let what =
+            "`runs prune` needs an age or a status: without one, it would delete every run that has ended";
+        return Err(Failure::new(Exit::Usage, what)
+            .hint("nothing was deleted; add `--older-than 30d`, `--status failed` or both"));
+    }
+    let Some(log) = log_args.open_existing()? else {
+        return told(&Pruned::default(), &args);
+    };
+    let now = now();
     let prune = Prune {
-        before: args.older_than.map(|age| now().saturating_sub(age)),
-        statuses: args.statuses.iter().map(|status| status.as_str().into()).collect(),
+        // A run that ends while the user is asked was not listed, so it stays.
+        before: Some(args.older_than.map_or(now + 1, |age| now.saturating_sub(age))),
+        statuses: args.statuses.iter().map(|status| stored(status).into()).collect(),
         ..Prune::default()
     };
-    let pruned = match log.open_existing()? {
-        None => Pruned::default(),
-        Some(log) if args.dry_run => log.prunable(prune).await?,
-        Some(log) => log.prune(prune).await?,
-    };
+    if args.dry_run || !args.yes {
+        let found = log.prunable(prune.clone()).await?;
+        if args.dry_run && args.json {
+            return told(&found, &args);
+        }
+        let lines = lines(&log, &found).await?;
+        if args.dry_run {
+            lines.iter().try_for_each(out::line)?;
+            return told(&found, &args);
+        }
+        let doomed = Doomed { what: count(found.runs.len() as u64, "run"), lines };
+        if !doomed.consent().await? {
+            return Ok(Exit::Failed);
+        }
+    }
+    told(&log.prune(prune).await?, &args)
+}
+
+/// The runs as `runs list` shows them.
+async fn lines(log: &SqliteLog, found: &Pruned) -> Result<Vec<String>, Failure> {
+    let mut runs = Vec::new();
+    for run in &found.runs {
+        runs.push(log.summary(*run).await?);
+    }
+    if runs.is_empty() { Ok(Vec::new()) } else { listed::table(log, &runs).await }
+}
+
+fn told(pruned: &Pruned, args: &PruneArgs) -> Result<Exit, Failure> {
     if args.json {
-        for line in json::pruned(&pruned, args.dry_run) {
+        for line in json::pruned(pruned, args.dry_run) {
             out::json(&line)?;
         }
     } else {
-        in_words(&pruned, args.dry_run)?;
+        in_words(pruned, args.dry_run);
     }
     Ok(Exit::Good)
 }
 
-fn in_words(pruned: &Pruned, dry_run: bool) -> std::io::Result<()> {
-    if dry_run {
-        for run in &pruned.runs {
-            out::line(run)?;
-        }
-    }
+fn in_words(pruned: &Pruned, dry_run: bool) {
     let runs = count(pruned.runs.len() as u64, "run");
-    let done = if dry_run { "would go" } else { "taken out" };
+    let done = if dry_run { "would be deleted" } else { "deleted" };
     out::note(format_args!("{runs} {done}"));
     if pruned.payloads > 0 {
         let payloads = count(pruned.payloads, "stored result");
-        out::note(format_args!("{payloads} taken out, {} bytes", pruned.payload_bytes));
+        out::note(format_args!("{payloads} deleted, {} bytes", pruned.payload_bytes));
     }
     if pruned.kept > 0 {
         let kept = count(pruned.kept, "run");
         out::note(format_args!("{kept} kept: remaining runs are based on them or were started by them"));
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use crate::view::differences;
 use crate::view::words::count;
 
 const HELP: &str = "\
-Decides on the run once more, append by append, from what came from outside: no model is asked and no tool is run.
-Says `same`, or names the first event that differs, with exit code 1. With another version of Windlass or another
+Decides on the run once more, append by append, from what came from outside: no model is asked and no tool is run. \
+Says `same`, or names the first event that differs, with exit code 1. With another version of Windlass or another \
 agent's file that is the first place where the run would have gone another way.
 
 Examples:
@@ -29,7 +29,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct ReplayArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// Start it with the policy, instructions and tools of this file

@@ -16,8 +16,8 @@ use crate::overrides;
 use crate::view::ViewArgs;
 
 const HELP: &str = "\
-Goes on from the last event: finished tool calls are not run again. Calls that had started when the process died
-follow their tool's effect: read_only and idempotent ones run again, for `once` a person is asked.
+Goes on from the last event: finished tool calls are not run again. Calls that had started when the process died \
+follow their tool's effect: read_only and idempotent ones run again, for `once` a person is asked. \
 A run that a limit cut goes on with a higher one, as a new run that begins where the old one ended.
 
 Examples:
@@ -25,12 +25,12 @@ Examples:
   windlass runs resume --all
   windlass runs resume --all --wait
   windlass runs resume last --limit model_calls=20
-  windlass runs resume 0199aabbccdd --with changed-agent.yaml";
+  windlass runs resume 5b2e1c90 --with changed-agent.yaml";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct ResumeArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
     /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due

@@ -9,6 +9,7 @@ use windlass_runtime::projections::json;
 use windlass_runtime::{Run, RunPages, load_until, numbered};
 use windlass_store::{Index, Log, RunSummary};
 
+use super::approvals::Approvals;
 use super::find;
 use crate::answers;
 use crate::failure::{Exit, Failure};
@@ -24,7 +25,7 @@ const RESULT_CHARS: usize = 600;
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// Also show all events
@@ -44,8 +45,10 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         .first()
         .and_then(|batch| batch.events.first())
         .and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None });
+    let approvals = Approvals::of(&*log, id).await?;
     if args.json {
         let mut value = as_json(&run, &summary, start.as_deref());
+        value.insert("approvals".to_owned(), approvals.json());
         if args.events {
             value.insert("events".to_owned(), events(&*log, id).await?.into());
         }
@@ -57,7 +60,7 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         Some(base) => load_until(&*log, base.run, base.version).await?.history().len(),
         None => 0,
     };
-    messages(&run, earlier)?;
+    messages(&run, &approvals, earlier)?;
     questions(&run, log_args)?;
     if args.events {
         out::line("")?;
@@ -134,7 +137,7 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::i
     field("events", &summary.version.to_string())
 }
 
-fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
+fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result<()> {
     if earlier > 0 {
         out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
     }
@@ -151,7 +154,11 @@ fn messages(run: &Run, earlier: usize) -> std::io::Result<()> {
                     out::line(format_args!("assistant: {text}"))?;
                 }
                 for call in &said.calls {
-                    out::line(format_args!("-> {} {}", name(&call.name), shown_args(&call.args)))?;
+                    let args = approvals.args(&call.id).unwrap_or(&call.args);
+                    out::line(format_args!("-> {} {}", name(&call.name), shown_args(args)))?;
+                    for line in approvals.lines(&call.id, &call.args) {
+                        out::line(format_args!("   {line}"))?;
+                    }
                 }
             }
             Message::Tool(result) => {

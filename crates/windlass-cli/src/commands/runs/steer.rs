@@ -11,7 +11,7 @@ use crate::out;
 
 #[derive(Debug, Args)]
 pub(super) struct SteerArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// Message to the agent

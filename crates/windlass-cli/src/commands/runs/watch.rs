@@ -12,13 +12,13 @@ use crate::home::LogArgs;
 use crate::view::{View, ViewArgs};
 
 const HELP: &str = "\
-Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it.
+Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it. \
 The exit code is 0 however the run ends; Ctrl-C stops the watching, not the run.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct WatchArgs {
-    /// The run's id, the beginning of one, or `last`
+    /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
     /// Begin with this event

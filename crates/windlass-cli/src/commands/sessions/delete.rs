@@ -10,21 +10,23 @@ use windlass_store::{Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
 use crate::commands::runs::prune::{RUN_STATES, age};
+use crate::consent::Doomed;
 use crate::failure::{Exit, Failure};
 use crate::out;
-use crate::view::words::count;
+use crate::view::words::{count, name};
 
 /// Number of sessions deleted per step.
 const AT_ONCE: usize = 500;
 
 const HELP: &str = "\
-Takes the runs of these conversations out of the log, and the runs that they started. A run that a run of another
-conversation stands on (a fork) stays until that one goes, and so does one that somebody drives now. What is taken out is
-gone: `--dry-run` shows it first.
+Deletes the runs of these sessions, and the runs that they started. A run stays while a process drives it, or while a run of \
+another session (a fork) is based on it.
+
+Deleted sessions cannot be restored. At a terminal, the command lists them and asks; elsewhere it needs `--yes`.
 
 Examples:
   windlass sessions delete trip --dry-run
-  windlass sessions delete trip
+  windlass sessions delete trip --yes
   windlass sessions delete --older-than 24h";
 
 #[derive(Debug, Args)]
@@ -33,13 +35,16 @@ pub(super) struct DeleteArgs {
     /// The sessions
     #[arg(value_name = "SESSION", required_unless_present = "older_than", conflicts_with = "older_than")]
     sessions: Vec<String>,
-    /// Every session whose last run ended or paused that long ago: a number with s, m, h, d or w
+    /// All sessions whose last run ended or paused at least this long ago: a number with s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<u64>,
-    /// Only say what would go
+    /// Only list the sessions that would be deleted
     #[arg(long)]
     dry_run: bool,
-    /// One JSON object a session that goes, then one with the sums
+    /// Delete without a question
+    #[arg(short, long, conflicts_with = "dry_run")]
+    yes: bool,
+    /// One JSON object for each deleted session, then one with the sums
     #[arg(long)]
     json: bool,
 }
@@ -49,26 +54,42 @@ pub(super) async fn run(args: DeleteArgs, log: Option<Arc<SqliteLog>>) -> Result
         let first = args.sessions.first();
         return first.map_or(Ok(Exit::Good), |session| Err(super::unknown(session)));
     };
+    // A run that goes on while the user is asked was not counted, so it stays.
+    let before = now() + 1;
     let chosen = chosen(&args, &log).await?;
-    let mut gone = Pruned::default();
-    for sessions in chosen.chunks(AT_ONCE) {
-        let prune = Prune {
-            statuses: RUN_STATES.iter().map(|state| (*state).into()).collect(),
-            sessions: sessions.to_vec(),
-            ..Prune::default()
-        };
-        let some = if args.dry_run { log.prunable(prune).await? } else { log.prune(prune).await? };
-        gone.runs.extend(some.runs);
-        gone.kept += some.kept;
-        gone.payloads += some.payloads;
-        gone.payload_bytes += some.payload_bytes;
+    if !args.dry_run && !args.yes {
+        let runs = pass(&log, &chosen, before, true).await?.runs.len() as u64;
+        let what = format!("{} with {}", count(chosen.len() as u64, "session"), count(runs, "run"));
+        let lines = chosen.iter().map(|session| name(session.as_str())).collect();
+        if !(Doomed { what, lines }).consent().await? {
+            return Ok(Exit::Failed);
+        }
     }
+    let gone = pass(&log, &chosen, before, args.dry_run).await?;
     if args.json {
         as_json(&chosen, &gone, args.dry_run)?;
     } else {
         in_words(&chosen, &gone, args.dry_run)?;
     }
     Ok(Exit::Good)
+}
+
+/// Deletes the sessions' runs, or only counts them.
+async fn pass(log: &SqliteLog, chosen: &[SessionId], before: u64, dry_run: bool) -> Result<Pruned, Failure> {
+    let mut gone = Pruned::default();
+    for sessions in chosen.chunks(AT_ONCE) {
+        let prune = Prune {
+            before: Some(before),
+            statuses: RUN_STATES.iter().map(|state| (*state).into()).collect(),
+            sessions: sessions.to_vec(),
+        };
+        let some = if dry_run { log.prunable(prune).await? } else { log.prune(prune).await? };
+        gone.runs.extend(some.runs);
+        gone.kept += some.kept;
+        gone.payloads += some.payloads;
+        gone.payload_bytes += some.payload_bytes;
+    }
+    Ok(gone)
 }
 
 async fn chosen(args: &DeleteArgs, log: &SqliteLog) -> Result<Vec<SessionId>, Failure> {
@@ -105,7 +126,7 @@ fn in_words(sessions: &[SessionId], gone: &Pruned, dry_run: bool) -> std::io::Re
             out::line(session)?;
         }
     }
-    let done = if dry_run { "would go" } else { "taken out" };
+    let done = if dry_run { "would be deleted" } else { "deleted" };
     let (sessions, runs) = (count(sessions.len() as u64, "session"), count(gone.runs.len() as u64, "run"));
     out::note(format_args!("{sessions}: {runs} {done}"));
     if gone.kept > 0 {

@@ -1,0 +1,88 @@
+//! What people decided on the calls of a run.
+
+use serde_json::{Value, json};
+use windlass_core::event::Decision;
+use windlass_core::text::shown_args;
+use windlass_core::{CallId, Fact, QuestionId, RunId};
+use windlass_runtime::RunPages;
+use windlass_store::Log;
+
+use crate::failure::Failure;
+
+/// A person's decision on a call.
+#[derive(Debug)]
+struct Approval {
+    call: CallId,
+    question: Option<QuestionId>,
+    decision: Decision,
+}
+
+/// The decisions of people in one run, in order.
+#[derive(Debug, Default)]
+pub(super) struct Approvals(Vec<Approval>);
+
+impl Approvals {
+    /// Reads them from the run's events.
+    pub(super) async fn of(log: &dyn Log, run: RunId) -> Result<Self, Failure> {
+        let (mut all, mut answered) = (Vec::new(), None);
+        let mut pages = RunPages::new(log, run);
+        while let Some(batches) = pages.next().await? {
+            for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+                // An answer and the decision that follows from it are in one append, in this order.
+                if let Fact::InputReceived(received) = &event.fact {
+                    answered = Some(received.question.clone());
+                } else if let Fact::CallDecided(decided) = &event.fact
+                    && by_person(&decided.decision)
+                {
+                    all.push(Approval {
+                        call: decided.call.clone(),
+                        question: answered.take(),
+                        decision: decided.decision.clone(),
+                    });
+                }
+            }
+        }
+        Ok(Self(all))
+    }
+
+    fn on<'a>(&'a self, call: &CallId) -> impl DoubleEndedIterator<Item = &'a Approval> {
+        self.0.iter().filter(move |approval| approval.call == *call)
+    }
+
+    /// The arguments that a person gave the call.
+    pub(super) fn args(&self, call: &CallId) -> Option<&str> {
+        self.on(call).rev().find_map(|approval| match &approval.decision {
+            Decision::Edited { args } => Some(&**args),
+            Decision::Approved | Decision::Denied { .. } | Decision::Forbidden { .. } => None,
+        })
+    }
+
+    /// One line for each decision on the call, which the model made with these arguments.
+    pub(super) fn lines(&self, call: &CallId, asked: &str) -> Vec<String> {
+        let line = |approval: &Approval| {
+            let to = approval.question.as_ref().map(|question| format!(" ({question})")).unwrap_or_default();
+            match &approval.decision {
+                Decision::Approved => format!("approved{to}"),
+                Decision::Edited { .. } => {
+                    format!("approved{to} with changed arguments; the model's were {}", shown_args(asked))
+                }
+                Decision::Denied { reason: Some(reason) } => format!("denied{to}: {reason}"),
+                Decision::Denied { reason: None } | Decision::Forbidden { .. } => format!("denied{to}"),
+            }
+        };
+        self.on(call).map(line).collect()
+    }
+
+    /// The decisions as data.
+    pub(super) fn json(&self) -> Value {
+        let one = |approval: &Approval| json!({ "call": approval.call, "question": approval.question, "decision": approval.decision });
+        self.0.iter().map(one).collect()
+    }
+}
+
+fn by_person(decision: &Decision) -> bool {
+    match decision {
+        Decision::Approved | Decision::Edited { .. } | Decision::Denied { .. } => true,
+        Decision::Forbidden { .. } => false,
+    }
+}

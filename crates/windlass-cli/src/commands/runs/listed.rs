@@ -1,0 +1,139 @@
+//! Runs as lines: a tree of parents and children, with short ids and titles.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use windlass_core::event::RunInput;
+use windlass_core::message::{Content, Part};
+use windlass_core::{Fact, Message, RunId};
+use windlass_runtime::projections::json;
+use windlass_store::Log;
+use windlass_store::{Index, RunSummary, SqliteLog};
+
+use super::short::ShortIds;
+use crate::failure::Failure;
+use crate::view::words::{cut, name, time};
+
+/// Maximum number of characters shown of the input.
+const TITLE_CHARS: usize = 60;
+/// The longest chain of forks that is followed to an input.
+const FURTHEST_BASE: usize = 100;
+const COLUMNS: usize = 5;
+const HEAD: [&str; COLUMNS] = ["RUN", "STARTED", "STATUS", "AGENT", "INPUT"];
+
+/// The cells of a line.
+type Row = [String; COLUMNS];
+
+/// The runs as lines below a line of heads: newest first, each followed by its children, oldest first.
+pub(super) async fn table(log: &SqliteLog, runs: &[RunSummary]) -> Result<Vec<String>, Failure> {
+    let lister = Lister { log, ids: ShortIds::of(log).await? };
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    for (depth, line) in tree(runs) {
+        rows.push(lister.row(depth, line).await?);
+    }
+    Ok(aligned(&rows))
+}
+
+/// Each run with its depth below the runs that started it.
+fn tree(runs: &[RunSummary]) -> Vec<(usize, &RunSummary)> {
+    let listed: HashSet<RunId> = runs.iter().map(|line| line.run).collect();
+    let mut children: BTreeMap<Option<RunId>, Vec<&RunSummary>> = BTreeMap::new();
+    for line in runs {
+        children.entry(line.parent.filter(|parent| listed.contains(parent))).or_default().push(line);
+    }
+    let mut ordered = Vec::new();
+    let mut next: Vec<(usize, &RunSummary)> =
+        children.remove(&None).unwrap_or_default().into_iter().rev().map(|line| (0, line)).collect();
+    while let Some((depth, line)) = next.pop() {
+        ordered.push((depth, line));
+        // The oldest child was listed last, and comes first here.
+        let below = children.remove(&Some(line.run)).unwrap_or_default();
+        next.extend(below.into_iter().map(|line| (depth + 1, line)));
+    }
+    ordered
+}
+
+/// What a listing looks up.
+struct Lister<'l> {
+    log: &'l SqliteLog,
+    ids: ShortIds,
+}
+
+impl Lister<'_> {
+    async fn row(&self, depth: usize, line: &RunSummary) -> Result<Row, Failure> {
+        let branch = if depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(depth - 1)) };
+        let title = cut(&self.title(line).await?, TITLE_CHARS);
+        let title = match line.parent {
+            Some(parent) if depth == 0 => format!("(child of {}) {title}", self.ids.short(parent)),
+            Some(_) | None => title,
+        };
+        let id = format!("{branch}{}", self.ids.short(line.run));
+        Ok([id, time(line.started_at), json::listed_state(line), name(&line.agent), title])
+    }
+
+    /// The input in a few words; for a fork and a continued run, the one that they go on from, too.
+    async fn title(&self, line: &RunSummary) -> Result<String, Failure> {
+        let (mut line, mut words) = (line.clone(), String::new());
+        for _ in 0..FURTHEST_BASE {
+            // A child may begin with its parent's conversation, which stands before its task.
+            if line.parent.is_none() && !line.title.trim().is_empty() {
+                return Ok(words + &line.title);
+            }
+            let first = self.log.read(line.run, 1, 1).await?;
+            let first = first.first().and_then(|batch| batch.events.first());
+            let Some(Fact::RunStarted(start)) = first.map(|event| &event.fact) else { break };
+            if let RunInput::Messages(messages) = &start.input {
+                return Ok(words + &said(messages, &line.title));
+            }
+            let Some(base) = &start.base else { break };
+            if words.is_empty() {
+                let id = self.ids.short(base.run);
+                words = match &start.input {
+                    RunInput::Fork(_) => format!("fork of {id} at event {}: ", base.version),
+                    RunInput::Continue(_) | RunInput::Messages(_) => format!("continues {id}: "),
+                };
+            }
+            line = self.log.summary(base.run).await?;
+        }
+        Ok(words)
+    }
+}
+
+/// The task of a child, else the title that the log has, else what the input is made of.
+fn said(messages: &[Arc<Message>], title: &str) -> String {
+    let task = messages.iter().find_map(|message| match &**message {
+        Message::TaskDelegation { content } => Some(content.text().into_owned()),
+        Message::User { .. } | Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
+    });
+    let title = task.unwrap_or_else(|| title.to_owned());
+    if title.trim().is_empty() { unspoken(messages) } else { title }
+}
+
+/// The title of an input without text.
+fn unspoken(messages: &[Arc<Message>]) -> String {
+    let mut media = Vec::new();
+    for message in messages {
+        if let Message::User { content: Content::Parts(parts) } = &**message {
+            media.extend(parts.iter().filter_map(|part| match part {
+                Part::Image(media) | Part::File(media) => Some(&*media.media_type),
+                Part::Text { .. } | Part::Stored(_) => None,
+            }));
+        }
+    }
+    if media.is_empty() { "(empty input)".to_owned() } else { format!("({})", media.join(", ")) }
+}
+
+/// Each row as a line, with its cells padded to their column's width.
+fn aligned(rows: &[Row]) -> Vec<String> {
+    let mut widths = [0; COLUMNS];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |row: &Row| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,54 @@
+//! Consent to a command that deletes for good.
+
+use crate::failure::{Exit, Failure};
+use crate::out;
+use crate::stdin::{self, Stdin};
+
+/// Maximum number of lines shown of what would be deleted.
+const SHOWN: usize = 20;
+
+/// What a command would delete.
+#[derive(Debug)]
+pub(crate) struct Doomed {
+    /// What it is in a few words, such as `3 runs`.
+    pub(crate) what: String,
+    /// One line for each.
+    pub(crate) lines: Vec<String>,
+}
+
+impl Doomed {
+    /// Asks at a terminal. `false`: the user said no, or input ended.
+    ///
+    /// # Errors
+    /// Nobody can be asked: the command needs `--yes`.
+    pub(crate) async fn consent(&self) -> Result<bool, Failure> {
+        let shown = self.lines.iter().take(SHOWN).cloned();
+        let more = self.lines.len().saturating_sub(SHOWN);
+        let more = (more > 0).then(|| format!("and {more} more: `--dry-run` lists all"));
+        let shown: Vec<String> = shown.chain(more).collect();
+        if !stdin::somebody() {
+            let failure = Failure::new(
+                Exit::Usage,
+                format!("{} would be deleted for good; `--yes` is missing", self.what),
+            );
+            let failure = shown.into_iter().fold(failure, Failure::detail);
+            return Err(failure.hint(
+                "nothing was deleted; add `--yes` to delete without a question, or `--dry-run` to look",
+            ));
+        }
+        if self.lines.is_empty() {
+            return Ok(true);
+        }
+        shown.iter().for_each(out::say);
+        out::prompt(&format!("Delete {} for good? [y/N] ", self.what));
+        let line = Stdin::new().line().await?;
+        if line.is_none() {
+            out::say("");
+        }
+        let yes = line.is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"));
+        if !yes {
+            out::say("nothing was deleted");
+        }
+        Ok(yes)
+    }
+}

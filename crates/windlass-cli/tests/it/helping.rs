@@ -1,0 +1,53 @@
+//! `--help` of all commands.
+
+use crate::kit::Home;
+
+/// The width that help is wrapped to where no terminal says another one.
+const WIDTH: usize = 100;
+
+/// All commands that a help text lists.
+fn commands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = listed.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// The help texts of all commands, each with its words.
+fn all(home: &Home) -> Vec<(Vec<String>, String)> {
+    let (mut found, mut next) = (Vec::new(), vec![Vec::new()]);
+    while let Some(words) = next.pop() {
+        let out = home.command(words.iter().map(String::as_str).chain(["--help"])).output().unwrap();
+        let help = String::from_utf8(out.stdout).unwrap();
+        for name in commands(&help).into_iter().filter(|name| name != "help") {
+            next.push(words.iter().cloned().chain([name]).collect());
+        }
+        found.push((words, help));
+    }
+    found
+}
+
+#[test]
+fn paragraphs_fill_the_width_and_no_line_exceeds_it() {
+    let helps = all(&Home::new());
+    assert!(helps.len() > 30, "{helps:?}");
+    for (words, help) in helps {
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2) {
+            let (line, next) = (pair[0], pair[1]);
+            assert!(line.chars().count() <= WIDTH, "{words:?}: {line}");
+            let prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.contains("  ");
+            let ended = line.ends_with(['.', ':', '?']) || line.starts_with("Usage");
+            let first = next.split(' ').next().unwrap_or_default();
+            let full = line.chars().count() + 1 + first.chars().count() > WIDTH;
+            assert!(!prose(line) || !prose(next) || ended || full, "{words:?}: {line}\n{next}");
+        }
+    }
+}
+
+#[test]
+fn options_of_the_logs_durability_are_described_once() {
+    let helps = all(&Home::new());
+    let with: Vec<_> = helps.iter().filter(|(_, help)| help.contains("--log-flush-ms")).collect();
+    assert!(with.len() == 1 && with[0].0.is_empty(), "{with:?}");
+    assert!(helps.iter().any(|(words, help)| words == &["runs", "list"] && help.contains("--log <FILE>")));
+}

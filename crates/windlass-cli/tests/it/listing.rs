@@ -1,0 +1,105 @@
+//! `windlass runs list`: the tree, short ids, titles and statuses.
+
+use crate::kit::{BOTH, End, Home, PLAIN, SLOW, assert_end, end, finish, lines, until};
+
+const LEAD: &str = "name: lead\ninstructions: You lead.\nloop: { preset: text }\nagents: [ ./sums.yaml ]\n";
+const SUMS: &str = "name: sums\ndescription: Does sums.\nmodel: tour\ntools: [ { builtin: [calculate] } ]\n";
+const ASKS: &str = r#"["```delegate\n{\"agent\": \"sums\", \"task\": \"What is 17% of 2350?\"}\n```", "```delegate\n{\"agent\": \"sums\", \"task\": \"What is 3 + 4?\"}\n```", "Done."]"#;
+
+/// A home with a run of a lead, which handed on two tasks, and a run before and after it.
+fn family() -> Home {
+    let home = Home::new();
+    home.write("lead.yaml", LEAD);
+    home.write("sums.yaml", SUMS);
+    assert_eq!(home.windlass(["run", "sums.yaml", "What is 1 + 1?"]).code, 0);
+    let mut lead = home.command(["run", "lead.yaml", "Two sums, please."]);
+    let lead = end(lead.env("DEBUG_MOCK_RESPONSES", ASKS).output().unwrap());
+    assert_eq!((lead.code, lead.stdout.trim()), (0, "Done."), "{lead:?}");
+    assert_eq!(home.windlass(["run", "sums.yaml", "What is 2 + 2?"]).code, 0);
+    home
+}
+
+fn ids(list: &End) -> Vec<String> {
+    let ids = list.stdout.lines().skip(1).map(|line| line.trim_start_matches([' ', '└']));
+    ids.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn children_stand_below_the_run_that_started_them() {
+    let home = family();
+    let list = home.windlass(["runs", "list"]);
+    assert_eq!(ids(&list).len(), 5, "{list:?}");
+    assert_end!(home, list);
+    assert_end!(home, home.windlass(["runs", "list", "--limit", "2"]));
+    // A child without its parent in the list names it.
+    assert_end!(home, home.windlass(["runs", "list", "--agent", "sums", "--limit", "2"]));
+}
+
+#[test]
+fn every_command_takes_the_short_ids_of_the_list() {
+    let home = family();
+    let list = home.windlass(["runs", "list"]);
+    let json = home.windlass(["runs", "list", "--json"]);
+    let whole: Vec<String> = json
+        .stdout
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["run"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(whole.len(), 5);
+    for id in ids(&list) {
+        assert!(
+            id.len() >= 8 && whole.iter().filter(|run| run.replace('-', "").ends_with(&id)).count() == 1,
+            "{id}"
+        );
+        let shown = home.windlass(["runs", "show", &id, "--json"]).stdout;
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert!(shown["run"].as_str().unwrap().replace('-', "").ends_with(&id), "{id}: {shown}");
+        for args in [
+            ["runs", "effects", &id],
+            ["runs", "replay", &id],
+            ["runs", "watch", &id],
+            ["runs", "export", &id],
+        ] {
+            let end = home.windlass(args);
+            assert_eq!(end.code, 0, "{args:?}: {end:?}");
+        }
+        assert_eq!(home.windlass(["runs", "diff", &id, &id]).code, 0);
+    }
+    let unknown = home.windlass(["runs", "show", "0000000000"]);
+    assert!(unknown.stderr.contains("no run id begins or ends with `0000000000`"), "{unknown:?}");
+}
+
+#[test]
+fn forks_and_empty_inputs_have_titles() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    assert_eq!(home.windlass(["runs", "fork", "last", "--at", "2", "-q"]).code, 0);
+    assert_eq!(home.windlass(["runs", "fork", "last", "--at", "2", "-q"]).code, 0);
+    let cut = ["run", "agent.yaml", "--limit", "model_calls=1", "What is 3 + 4?"];
+    assert_eq!(home.windlass(cut).code, 124);
+    assert_eq!(home.windlass(["runs", "resume", "last", "--limit", "model_calls=5"]).code, 0);
+    let empty = home.windlass(["run", "agent.yaml", " "]);
+    assert!(empty.code == 0, "{empty:?}");
+    assert_end!(home, home.windlass(["runs", "list"]));
+}
+
+#[test]
+fn running_and_interrupted_runs_are_told_apart() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let mut dead = home.start(["run", "agent.yaml", BOTH]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    dead.kill().unwrap();
+    dead.wait().unwrap();
+    let live = home.start(["run", "agent.yaml", "What is 3 + 4?"]);
+    until("its sum has begun", || lines(&home.path("sums")) == 2);
+    assert_end!(home, home.windlass(["runs", "list", "--status", "running"]));
+    assert_end!(home, home.windlass(["runs", "list", "--status", "interrupted"]));
+    home.write("go", "");
+    assert_eq!(finish(live).code, 0);
+    assert_end!(home, home.windlass(["runs", "list", "--status", "running"]));
+    assert_end!(home, home.windlass(["runs", "list", "--status", "dead"]));
+}
