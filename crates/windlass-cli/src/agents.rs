@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::{RunId, State};
-use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::{Agent, Assembly, Resume, assemble, start_of};
+use windlass_runtime::agent_file::{AgentFile, UnmatchedPattern};
+use windlass_runtime::{Agent, Assembly, Resume, Waits, assemble_watched, start_of};
 use windlass_store::{Log, SqliteLog};
 use windlass_tools::ToolWarning;
 
@@ -15,6 +15,7 @@ use crate::home;
 use crate::interrupts::Interrupts;
 use crate::notes::{self, Note};
 use crate::overrides::Overrides;
+use crate::starting::watched;
 
 /// Reads an agent file, with what the command line says over it.
 pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Failure> {
@@ -40,7 +41,9 @@ pub(crate) async fn start(
     log: Arc<SqliteLog>,
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
-    let assembly = interrupts.or(assemble(file, &home::env, log)).await??;
+    let waits = Waits::default();
+    let assembling = assemble_watched(file, &home::env, log, &waits);
+    let assembly = interrupts.or(watched(assembling, &waits)).await??;
     if let Ok(home) = home::folder() {
         let note = Note { path: from_env::path_of(path), overrides: overrides.clone(), used_at: now() };
         notes::remember(&home, assembly.agent.agent_ref(), note);
@@ -56,6 +59,7 @@ pub(crate) struct Found {
     /// Whether the person named the file: it may then be another one than the run began with.
     pub(crate) named: bool,
     pub(crate) warnings: Vec<ToolWarning>,
+    pub(crate) unmatched: Vec<UnmatchedPattern>,
 }
 
 impl Found {
@@ -83,7 +87,8 @@ pub(crate) async fn of_run(
     };
     let file = read_pinned(&path, &overrides, &pinned)?;
     let assembly = start(&path, &file, &overrides, log.clone(), interrupts).await?;
-    Ok(Found { agent: assembly.agent, path, named: with.is_some(), warnings: assembly.warnings })
+    let Assembly { agent, warnings, unmatched, .. } = assembly;
+    Ok(Found { agent, path, named: with.is_some(), warnings, unmatched })
 }
 
 /// An agent for reading its data; it is not recorded for later `resume` commands.
@@ -94,7 +99,9 @@ pub(crate) async fn to_look_at(
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
     let file = read_pinned(path, &Overrides::default(), &models(&**log, run).await?)?;
-    Ok(interrupts.or(assemble(&file, &home::env, log.clone())).await??)
+    let waits = Waits::default();
+    let assembling = assemble_watched(&file, &home::env, log.clone(), &waits);
+    Ok(interrupts.or(watched(assembling, &waits)).await??)
 }
 
 fn unknown_file(state: &State) -> Failure {

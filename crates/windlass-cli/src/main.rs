@@ -20,6 +20,7 @@ mod limits;
 mod notes;
 mod out;
 mod overrides;
+mod starting;
 mod stdin;
 mod telemetry;
 mod view;

@@ -10,6 +10,7 @@ use std::io;
 
 use clap::Args;
 use windlass_core::{Event, State, Status};
+use windlass_runtime::agent_file::UnmatchedPattern;
 use windlass_runtime::{Run, Update, numbered};
 use windlass_tools::ToolWarning;
 
@@ -86,6 +87,16 @@ impl View {
         match self {
             Self::Plain(plain) => warnings::lines(all).iter().for_each(|line| plain.warn(line)),
             Self::Json(writer) => all.iter().for_each(|warning| writer.value(&warnings::value(warning))),
+        }
+    }
+
+    /// Patterns of `approve` and `deny` that match no tool.
+    pub(crate) fn unmatched(&mut self, all: &[UnmatchedPattern]) {
+        match self {
+            Self::Plain(plain) => all.iter().map(warnings::pattern_line).for_each(|line| plain.warn(&line)),
+            Self::Json(writer) => {
+                all.iter().map(warnings::pattern_value).for_each(|value| writer.value(&value));
+            }
         }
     }
 

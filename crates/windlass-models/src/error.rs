@@ -4,6 +4,7 @@
 use windlass_core::model::ModelFailure;
 
 use crate::HttpError;
+use crate::providers::LaterProvider;
 
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +17,14 @@ pub enum ModelError {
         name: String,
         /// Names that are close to it, else all.
         nearest: Vec<String>,
+    },
+    /// This version does not support the provider yet.
+    #[error("the model provider `{}` is not supported yet", provider.names.first().copied().unwrap_or_default())]
+    LaterProvider {
+        /// The provider.
+        provider: &'static LaterProvider,
+        /// The model, without the provider.
+        model: String,
     },
     /// The name is a provider's without a model.
     #[error("`{name}` does not name a model")]
@@ -64,6 +73,7 @@ impl ModelError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnknownProvider { .. } => "unknown_provider",
+            Self::LaterProvider { .. } => "later_provider",
             Self::NoModel { .. } => "no_model",
             Self::MissingKey { .. } => "missing_key",
             Self::MissingBaseUrl { .. } => "missing_base_url",
@@ -78,6 +88,7 @@ impl ModelError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownProvider { nearest, .. } => Some(format!("did you mean {}?", nearest.join(", "))),
+            Self::LaterProvider { provider, model } => Some(provider.meanwhile(model)),
             Self::NoModel { name } => {
                 Some(format!("write {name}/MODEL; `windlass models list` lists the models"))
             }

@@ -160,6 +160,62 @@ pub static PROVIDERS: &[Provider] = &[
 /// The provider that a plain model name with a base URL means.
 pub const OPENAI_COMPATIBLE: &str = "openai-compatible";
 
+/// A provider whose own API comes later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaterProvider {
+    /// Its names, the usual one first.
+    pub names: &'static [&'static str],
+    /// Base URL of its OpenAI-compatible API; empty: it has none that takes an API key.
+    pub base_url: &'static str,
+    /// The variable that usually holds its key.
+    pub key: &'static str,
+}
+
+/// Known providers without an entry in [`PROVIDERS`].
+pub static LATER_PROVIDERS: &[LaterProvider] = &[
+    later(&["anthropic", "claude"], "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    later(
+        &["gemini", "google", "google-gemini"],
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GEMINI_API_KEY",
+    ),
+    later(&["openrouter"], "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    later(&["mistral", "mistralai"], "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    later(&["groq"], "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    later(&["deepseek"], "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    later(&["xai", "grok"], "https://api.x.ai/v1", "XAI_API_KEY"),
+    later(&["azure", "azure-openai"], "https://RESOURCE.openai.azure.com/openai/v1", "AZURE_OPENAI_API_KEY"),
+    later(&["huggingface", "hf"], "https://router.huggingface.co/v1", "HF_TOKEN"),
+    later(&["bedrock", "aws"], "", "AWS_SECRET_ACCESS_KEY"),
+    later(&["vertex", "vertex-ai", "vertexai"], "", "GOOGLE_API_KEY"),
+];
+
+const fn later(names: &'static [&'static str], base_url: &'static str, key: &'static str) -> LaterProvider {
+    LaterProvider { names, base_url, key }
+}
+
+impl LaterProvider {
+    /// How to use one of its models with this version.
+    pub fn meanwhile(&self, model: &str) -> String {
+        let Self { base_url, key, .. } = self;
+        let model = if model.is_empty() { "MODEL" } else { model };
+        if base_url.is_empty() {
+            return format!(
+                "meanwhile, use an OpenAI-compatible gateway: `model: {{ use: {OPENAI_COMPATIBLE}/{model}, base_url: URL }}` in the agent file"
+            );
+        }
+        format!(
+            "meanwhile, use its OpenAI-compatible API: `model: {{ use: {OPENAI_COMPATIBLE}/{model}, base_url: \"{base_url}\", \
+             key: \"${{{key}}}\" }}` in the agent file"
+        )
+    }
+}
+
+/// The provider of this name whose own API comes later.
+pub fn later_provider(name: &str) -> Option<&'static LaterProvider> {
+    LATER_PROVIDERS.iter().find(|provider| provider.names.contains(&name))
+}
+
 /// Hosts with quirks, under any provider's name; subdomains count.
 static HOSTS: &[(&str, Quirks)] = &[
     ("api.openai.com", Quirks { completion_tokens: true, ..Quirks::NONE }),

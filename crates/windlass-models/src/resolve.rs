@@ -7,7 +7,7 @@ use windlass_core::model::{ModelChoice, Purpose, Reply, ToolChoice};
 use windlass_core::secret::{Secret, mask, mask_url_parts};
 
 use crate::providers::{
-    Address, OPENAI_COMPATIBLE, Provider, key_variables, names_near, provider, provider_names,
+    Address, OPENAI_COMPATIBLE, Provider, key_variables, later_provider, names_near, provider, provider_names,
 };
 use crate::tour::Tour;
 use crate::{HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, PrefixCell, Timeouts, assemble};
@@ -128,6 +128,9 @@ fn split(settings: &ModelSettings) -> Result<(&'static Provider, &str), ModelErr
         Some(compatible) => Ok((compatible, name)),
         None if known => Err(ModelError::MissingBaseUrl { name: name.to_owned() }),
         None => {
+            if let Some(provider) = later_provider(provider_name) {
+                return Err(ModelError::LaterProvider { provider, model: model.to_owned() });
+            }
             let nearest = names_near(provider_name);
             Err(ModelError::UnknownProvider { name: provider_name.to_owned(), nearest })
         }

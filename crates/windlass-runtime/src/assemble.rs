@@ -7,6 +7,7 @@ mod servers;
 #[path = "assemble/no_servers.rs"]
 mod servers;
 mod services;
+mod waits;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,10 +25,13 @@ use windlass_tools::mcp::McpError;
 use windlass_tools::{Tool, ToolSetError, ToolWarning};
 
 use crate::agent::Agent;
-use crate::agent_file::{AgentFile, AgentFileError, BuiltinEntry, ModelEntry, ToolEntry};
+use crate::agent_file::{
+    AgentFile, AgentFileError, BuiltinEntry, ModelEntry, ServedTools, ToolEntry, UnmatchedPattern,
+};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
 use crate::error::Error;
+use crate::yaml::Place;
 use family::{MAX_AGENTS, MAX_DEPTH};
 
 /// An agent made of a file, with what people want to know about it.
@@ -39,6 +43,8 @@ pub struct Assembly {
     pub chosen: Vec<String>,
     /// Tools of its tool servers, and of those of the agents under it, that are left out or not checked everywhere.
     pub warnings: Vec<ToolWarning>,
+    /// Patterns of `approve` and `deny` that match no tool, in its file and in those of the agents under it.
+    pub unmatched: Vec<UnmatchedPattern>,
 }
 
 /// Collects messages for the user while a family of agents is assembled.
@@ -46,6 +52,11 @@ pub struct Assembly {
 struct Told {
     chosen: Vec<String>,
     warnings: Vec<ToolWarning>,
+    unmatched: Vec<UnmatchedPattern>,
+    /// Tools of the servers of the agent that is being assembled.
+    served: ServedTools,
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only tool servers are waited for"))]
+    waits: Waits,
 }
 
 /// A valid agent file that cannot be assembled in this environment.
@@ -56,13 +67,17 @@ pub enum AssembleError {
     #[error(transparent)]
     File(#[from] AgentFileError),
     /// A model.
-    #[error("cannot use model `{model}`")]
+    #[error("{}cannot use model `{model}`", at(file, *place))]
     Model {
+        /// The agent's file.
+        file: String,
+        /// Position of the model in the file; `None`: it was given from outside, for example by `--model`.
+        place: Option<Place>,
         /// Its name.
         model: String,
         /// Why.
         #[source]
-        source: ModelError,
+        source: Box<ModelError>,
     },
     /// A tool server.
     #[cfg(feature = "mcp")]
@@ -178,6 +193,7 @@ pub use family::check_delegates;
 #[cfg(feature = "mcp")]
 pub use servers::connect;
 pub use services::{FileService, services, with_tools};
+pub use waits::{WaitedFor, Waits};
 
 /// Assembles the agents of a file and of its sub-agents: chooses models, starts tool servers (those of one agent concurrently),
 /// and builds the agents.
@@ -189,17 +205,35 @@ pub async fn assemble(
     env: Env<'_>,
     log: Arc<dyn Store>,
 ) -> Result<Assembly, AssembleError> {
-    let mut told = Told::default();
+    assemble_watched(file, env, log, &Waits::default()).await
+}
+
+/// The same. `waits` names the tool servers that are starting.
+///
+/// # Errors
+/// Something that the file names cannot be used.
+pub async fn assemble_watched(
+    file: &AgentFile,
+    env: Env<'_>,
+    log: Arc<dyn Store>,
+    waits: &Waits,
+) -> Result<Assembly, AssembleError> {
+    let mut told = Told { waits: waits.clone(), ..Told::default() };
     check_delegates(file, env)?;
     let agent = family::member(file, env, &log, &[], &mut told).await?;
-    // A file that is named twice says everything twice.
-    let mut warnings: Vec<ToolWarning> = Vec::new();
-    for warning in told.warnings {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
+    let Told { chosen, warnings, unmatched, .. } = told;
+    Ok(Assembly { agent, chosen, warnings: once_each(warnings), unmatched: once_each(unmatched) })
+}
+
+/// Drops duplicates: a file that is named twice reports everything twice.
+fn once_each<T: PartialEq>(all: Vec<T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
         }
     }
-    Ok(Assembly { agent, chosen: told.chosen, warnings })
+    distinct
 }
 
 /// One agent of a family in the making, with what it needs to act; its delegates are there already.
@@ -275,12 +309,29 @@ async fn models(
             choice.name = found.name.as_str().into();
             found.model
         } else {
-            let failed = |source| AssembleError::Model { model: entry.use_.clone(), source };
-            resolve(&entry.settings(file.timeouts()), env).map_err(failed)?
+            resolved(file, entry, env)?
         };
         models.push(Named { choice, model, auto });
     }
     Ok(models)
+}
+
+/// The start of a message about a place in a file.
+fn at(file: &str, place: Option<Place>) -> String {
+    place.map(|Place { line, column }| format!("{file}:{line}:{column}: ")).unwrap_or_default()
+}
+
+/// The model of an entry that names one.
+///
+/// # Errors
+/// The name or a setting is invalid, or its key is missing.
+pub fn resolved(file: &AgentFile, entry: &ModelEntry, env: Env<'_>) -> Result<Arc<dyn Model>, AssembleError> {
+    resolve(&entry.settings(file.timeouts()), env).map_err(|source| AssembleError::Model {
+        file: file.file.clone(),
+        place: Some(entry.place).filter(|place| *place != Place::default()),
+        model: entry.use_.clone(),
+        source: Box::new(source),
+    })
 }
 
 /// The tools of a file that need no server and no set-up: built-ins and commands.

@@ -80,7 +80,8 @@ pub use agent::Agent;
 #[cfg(feature = "mcp")]
 pub use assemble::connect;
 pub use assemble::{
-    AssembleError, Assembly, FileService, assemble, check_delegates, local_tools, services, with_tools,
+    AssembleError, Assembly, FileService, WaitedFor, Waits, assemble, assemble_watched, check_delegates,
+    local_tools, resolved, services, with_tools,
 };
 pub use branches::Branch;
 pub use builder::AgentBuilder;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use windlass_models::{ModelError, Tour, resolve};
-use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, schema};
-use windlass_runtime::{Agent, check_delegates, local_tools, services};
+use windlass_models::{ModelError, Tour};
+use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, UnmatchedPattern, schema};
+use windlass_runtime::{Agent, AssembleError, check_delegates, local_tools, resolved, services};
 
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::home::quoted;
 use crate::out;
+use crate::view::warnings;
 use crate::view::words::count;
 
 /// The file that `init` writes.
@@ -102,6 +103,8 @@ struct Sound {
     missing: Vec<String>,
     /// Warnings for its author.
     warnings: Vec<String>,
+    /// Patterns that match no tool.
+    unmatched: Vec<UnmatchedPattern>,
 }
 
 fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
@@ -131,6 +134,7 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
             ))?;
             let said = sound.missing.iter().chain(&sound.warnings);
             said.for_each(|said| out::note(format_args!("{}: {said}", file.display())));
+            sound.unmatched.iter().map(warnings::pattern_line).for_each(out::note);
         } else if let Err(failure) = checked {
             if files.len() == 1 {
                 return Err(failure);
@@ -152,7 +156,7 @@ fn report(file: &Path, checked: &Result<Sound, Failure>) -> Value {
         Ok(sound) => json!({
             "type": "agent", "file": file, "ok": true, "name": sound.name, "models": sound.models,
             "tools": sound.tools, "servers": sound.servers, "agents": sound.delegates, "missing": sound.missing,
-            "warnings": sound.warnings,
+            "warnings": sound.warnings, "unmatched": sound.unmatched.iter().map(warnings::pattern_value).collect::<Vec<_>>(),
         }),
         Err(failure) => json!({ "type": "agent", "file": file, "ok": false, "failure": failure.json() }),
     }
@@ -176,9 +180,13 @@ fn look(path: &Path) -> Result<Sound, Failure> {
     let auto = [windlass_runtime::agent_file::ModelEntry { use_: "auto".to_owned(), ..Default::default() }];
     for entry in if file.models.is_empty() { &auto[..] } else { &file.models } {
         if entry.use_ != "auto" {
-            match resolve(&entry.settings(file.timeouts()), &home::env) {
+            match resolved(&file, entry, &home::env) {
                 Ok(_) => {}
-                Err(error @ ModelError::MissingKey { .. }) => missing.push(error.to_string()),
+                Err(AssembleError::Model { source, .. })
+                    if matches!(*source, ModelError::MissingKey { .. }) =>
+                {
+                    missing.push(source.to_string());
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -188,6 +196,7 @@ fn look(path: &Path) -> Result<Sound, Failure> {
     let count = tools.len();
     tools.into_iter().fold(builder, windlass_runtime::AgentBuilder::shared_tool).build()?;
     let servers = file.tools.iter().filter(|entry| matches!(entry, ToolEntry::Mcp(_))).count();
+    let unmatched = file.unmatched_patterns(&file.unconnected());
     let warnings = file.unmasked;
-    Ok(Sound { name: file.name, models, tools: count, servers, delegates, missing, warnings })
+    Ok(Sound { name: file.name, models, tools: count, servers, delegates, missing, warnings, unmatched })
 }

@@ -90,6 +90,7 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let mut view = View::new(args.view);
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
+    view.unmatched(&assembly.unmatched);
     let named = args.session.is_some();
     let session = args.session.map_or_else(new_session, SessionId::from);
     let terminal = if args.view.json { None } else { Terminal::open() };

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windlass_core::model::StopReason;
-use windlass_models::providers::{Address, provider, provider_names};
+use windlass_models::providers::{Address, later_provider, provider, provider_names};
 use windlass_models::resolve::{check, list_models};
-use windlass_models::{ModelSettings, choose_auto, resolve};
+use windlass_models::{ModelError, ModelSettings, choose_auto, resolve};
 
 use crate::agents::now;
 use crate::commands::doctor::providers;
@@ -84,6 +84,10 @@ async fn names(name: &str, json: bool) -> Result<Exit, Failure> {
     if known && !listable().contains(&name) {
         return Err(Failure::new(Exit::Usage, "an OpenAI-compatible server has no default address")
             .hint("give `base_url` beside the model's name in an agent file"));
+    }
+    if let Some(later) = later_provider(name).filter(|_| !known) {
+        let error = ModelError::LaterProvider { provider: later, model: String::new() };
+        return Err(Failure::of(Exit::Usage, &error).maybe_hint(error.help()));
     }
     if !known {
         let close = windlass_core::text::nearest(name, provider_names());

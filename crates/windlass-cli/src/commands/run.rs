@@ -74,6 +74,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
+    view.unmatched(&assembly.unmatched);
     let people = if args.view.json { None } else { people() };
     let input = RunMessages::from(input);
     let named = args.session.is_some();

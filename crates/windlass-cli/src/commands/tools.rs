@@ -1,5 +1,7 @@
 //! `windlass tools`: the tools of an agent, and a call of one by hand.
 
+mod gate;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +16,8 @@ use windlass_core::secret::{mask, mask_json};
 use windlass_core::text::nearest;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{CallId, RunId, ToolSpec};
-use windlass_runtime::agent_file::{AgentFile, ToolEntry};
-use windlass_runtime::{FileService, connect, local_tools, services};
+use windlass_runtime::agent_file::{AgentFile, ServedTools, ToolEntry};
+use windlass_runtime::{FileService, Waits, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
 use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
@@ -25,9 +27,11 @@ use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
+use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
 use crate::view::words::{cut, name, span};
+use gate::Gate;
 
 /// Maximum number of characters shown of a description.
 const DESCRIPTION_CHARS: usize = 80;
@@ -118,6 +122,13 @@ impl Found {
         join_all(asked).await.into_iter().flatten().chain(ended).collect()
     }
 
+    /// The tools of its servers. Servers of its branches are not connected.
+    fn served(&self) -> ServedTools {
+        let tools = self.servers.iter().flat_map(McpServer::tools);
+        let names = tools.map(|tool| tool.spec().name.to_string()).collect();
+        ServedTools { names, ..self.file.unconnected_below() }
+    }
+
     /// Sets the service up that a tool belongs to.
     async fn begin(&self, tool: &Arc<dyn Tool>) -> Result<Option<ServiceUse>, Failure> {
         let mut services = self.services.iter();
@@ -144,11 +155,13 @@ async fn tools_of(path: &Path) -> Result<Found, Failure> {
     for tool in services.iter().flat_map(|found| &found.tools) {
         add(tool.clone())?;
     }
+    let waits = Waits::default();
     let entries = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Mcp(entry) => Some(connect(&file, entry)),
+        ToolEntry::Mcp(entry) => Some(connect(&file, entry, &waits)),
         ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
-    let servers: Vec<McpServer> = join_all(entries).await.into_iter().collect::<Result<_, _>>()?;
+    let servers: Vec<McpServer> =
+        watched(join_all(entries), &waits).await.into_iter().collect::<Result<_, _>>()?;
     for tool in servers.iter().flat_map(McpServer::tools) {
         add(tool)?;
     }
@@ -172,19 +185,23 @@ fn told(health: &[(String, ServiceError)]) -> Result<Exit, Failure> {
 
 fn list(found: &Found, json: bool) -> Result<(), Failure> {
     let tools = found.tools.specs();
+    let policy = found.file.policy()?;
+    let unmatched = found.file.unmatched_patterns(&found.served());
     let warnings: Vec<ToolWarning> = found.servers.iter().flat_map(McpServer::warnings).collect();
     for tool in tools.iter() {
         if json {
             let warning = warnings.iter().find(|warning| *warning.tool == *tool.name);
+            let gate = Gate::of(tool, &policy);
             out::json(&json!({
                 "name": tool.name, "description": tool.description, "parameters": tool.parameters,
-                "effect": tool.effect, "approve": tool.approve, "timeout_ms": tool.timeout_ms,
+                "effect": tool.effect, "approve": gate.asks(), "approve_because": gate.reasons(),
+                "denied_by": gate.denied_by(), "timeout_ms": tool.timeout_ms,
                 "origin": tool.origin, "warning": warning.map(|warning| &warning.reason),
             }))?;
         } else {
-            let approve = if tool.approve { ", needs approval" } else { "" };
+            let gate = Gate::of(tool, &policy).words();
             out::line(format_args!(
-                "{} ({}; {}{approve})",
+                "{} ({}; {}{gate})",
                 name(&tool.name),
                 name(&tool.origin),
                 effect(tool.effect)
@@ -195,8 +212,10 @@ fn list(found: &Found, json: bool) -> Result<(), Failure> {
     if json {
         let left_out = warnings.iter().filter(|warning| warning.left_out);
         left_out.map(warnings::value).try_for_each(|warning| out::json(&warning))?;
+        unmatched.iter().map(warnings::pattern_value).try_for_each(|warning| out::json(&warning))?;
     }
     warnings::lines(&warnings).into_iter().for_each(out::say);
+    unmatched.iter().map(warnings::pattern_line).for_each(out::say);
     if tools.is_empty() {
         out::note("this agent has no tools");
     }

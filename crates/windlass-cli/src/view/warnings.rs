@@ -1,6 +1,7 @@
-//! Tools of tool servers that cannot be used as the servers say.
+//! Tools of tool servers that cannot be used as the servers say, and patterns that match no tool.
 
 use serde_json::{Value, json};
+use windlass_runtime::agent_file::UnmatchedPattern;
 use windlass_tools::ToolWarning;
 
 use super::words::count;
@@ -23,6 +24,21 @@ pub(crate) fn lines(warnings: &[ToolWarning]) -> Vec<String> {
 pub(crate) fn value(warning: &ToolWarning) -> Value {
     let ToolWarning { server, tool, left_out, reason, .. } = warning;
     json!({ "type": "warning", "server": server, "tool": tool, "left_out": left_out, "reason": reason })
+}
+
+/// The line about a pattern for people.
+pub(crate) fn pattern_line(pattern: &UnmatchedPattern) -> String {
+    format!("warning: {pattern}")
+}
+
+/// A pattern for programs.
+pub(crate) fn pattern_value(unmatched: &UnmatchedPattern) -> Value {
+    let UnmatchedPattern { agent, file, place, list, pattern, nearest, tools: _ } = unmatched;
+    json!({
+        "type": "warning", "agent": agent, "file": file, "line": place.map(|place| place.line),
+        "column": place.map(|place| place.column), "key": list.path(), "pattern": pattern, "nearest": nearest,
+        "reason": unmatched.to_string(),
+    })
 }
 
 #[cfg(test)]

@@ -56,6 +56,32 @@ fn an_unknown_provider() {
 }
 
 #[test]
+fn a_provider_that_is_not_supported_yet() {
+    let home = Home::new();
+    home.write("agent.yaml", "name: x\nmodel: anthropic/claude-sonnet-4-5\n");
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+    let check = home.windlass(["agents", "check", "agent.yaml"]);
+    assert_eq!(check.code, 65);
+    assert!(check.stderr.contains("agent.yaml:2:8: cannot use model"), "{check:?}");
+    for args in [["models", "list", "gemini"], ["models", "check", "gemini/g"], ["models", "list", "vertex"]]
+    {
+        let end = home.windlass(args);
+        assert!(end.stderr.contains(" is not supported yet\nhint: meanwhile, use "), "{end:?}");
+    }
+    let given = home.windlass(["run", "--model", "groq/a/b", "agent.yaml", "hi"]);
+    assert!(given.stderr.starts_with("error: cannot use model `groq/a/b`\n"), "{given:?}");
+    assert!(given.stderr.contains("use: openai-compatible/a/b, "), "{given:?}");
+}
+
+#[test]
+fn a_tool_server_that_is_too_slow_for_its_start_ms() {
+    let home = Home::new();
+    let server = "mcp: { name: files, start_ms: 60, command: [sh, -c, \"while :; do sleep 0.02; done\"] }";
+    home.write("agent.yaml", &format!("name: x\nmodel: tour\ntools: [ {{ {server} }} ]\n"));
+    assert_end!(home, home.windlass(["run", "agent.yaml", "hi"]));
+}
+
+#[test]
 fn an_unreachable_model() {
     let home = Home::new();
     home.write(

@@ -25,6 +25,7 @@ mod json;
 mod kit;
 mod listing;
 mod money;
+mod patterns;
 mod people;
 mod reach;
 mod run;

@@ -98,6 +98,27 @@ fn asking(home: &Home) {
     home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
 }
 
+/// A server that answers nothing until the file `go` is there, and ends then.
+const SLOW_SERVER: &str = r#"
+name: slow
+model: tour
+tools: [ { mcp: { name: files, start_ms: 50000, command: [sh, -c, "while [ ! -e go ]; do sleep 0.02; done; exit 3"] } } ]
+"#;
+
+#[test]
+fn a_slow_start_of_a_tool_server_says_what_it_waits_for() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW_SERVER);
+    for args in [&["run", "agent.yaml", "hello"][..], &["tools", "list", "agent.yaml"]] {
+        let seat = Seat::start(&home, args);
+        seat.expect("waiting for tool server `files` (limit 50.0 s) to start: 1 s");
+        home.write("go", "");
+        seat.expect("exit code 3");
+        assert_eq!(seat.code(), 69);
+        std::fs::remove_file(home.path("go")).unwrap();
+    }
+}
+
 #[test]
 fn a_question_is_asked_and_answered() {
     let home = Home::new();

@@ -228,8 +228,13 @@ impl Policy {
         self.tools.deny.iter().find(|pattern| covers(pattern, tool))
     }
 
+    /// The pattern of `approve` that this tool's name matches.
+    pub fn approval_pattern(&self, tool: &str) -> Option<&Text> {
+        self.tools.approve.iter().find(|pattern| covers(pattern, tool))
+    }
+
     /// Whether the policy's `approve` list names this tool.
     pub fn wants_approval(&self, tool: &str) -> bool {
-        self.tools.approve.iter().any(|pattern| covers(pattern, tool))
+        self.approval_pattern(tool).is_some()
     }
 }

@@ -6,6 +6,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::de::VariantAccess;
 use serde_json::Value;
 use windlass_core::secret::Secret;
+use windlass_core::settings::Whole;
 use windlass_core::text::nearest;
 use windlass_core::tool::Effect;
 use windlass_tools::builtin::{Builtin, Takes};
@@ -47,6 +48,8 @@ pub struct McpEntry {
     pub optional: bool,
     /// Whether the server's hints decide the effect of its tools.
     pub trust: bool,
+    /// Timeout from its start to its list of tools, in milliseconds; `None`: the default.
+    pub start_ms: Option<u64>,
     /// Settings for all its tools. `prefix` is never set.
     pub overrides: ToolOverrides,
     /// Position of the entry.
@@ -209,6 +212,8 @@ with_overrides! {
         /// `once`. An explicit `effect` beats both.
         #[serde(default)]
         trust: bool,
+        /// Timeout from the server's start to its list of tools, in milliseconds. Default: 30000.
+        start_ms: Option<Whole<1>>,
     }
 }
 
@@ -250,6 +255,7 @@ fn mcp_entry(
         prefix,
         optional: keys.optional,
         trust: keys.trust,
+        start_ms: keys.start_ms.map(Whole::get),
         overrides: overrides.finish(),
         place,
     })

@@ -32,7 +32,11 @@ pub(super) fn member<'a>(
     Box::pin(async move {
         file.check_available()?;
         let below = path_with(above, file);
+        // Branches are part of their agent, delegates are agents of their own.
+        let outer = std::mem::take(&mut told.served);
         let builder = equipped(file, env, log, &below, told).await?;
+        let served = std::mem::replace(&mut told.served, outer);
+        told.unmatched.extend(file.unmatched_patterns(&served));
         let models = models(file, env, &mut told.chosen).await?;
         Ok(with_models(builder, models).build()?)
     })

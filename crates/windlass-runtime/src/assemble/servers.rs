@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use windlass_tools::mcp::{McpConfig, McpError, McpServer, McpTransport};
 
-use super::{AssembleError, Told};
+use super::{AssembleError, Told, Waits};
 use crate::agent_file::{AgentFile, McpEntry, McpPeer, ToolEntry};
 use crate::builder::AgentBuilder;
 use crate::error::in_full;
@@ -17,11 +17,15 @@ pub(super) async fn with_servers(
     told: &mut Told,
 ) -> Result<AgentBuilder, AssembleError> {
     let servers = file.tools.iter().filter_map(|entry| match entry {
-        ToolEntry::Mcp(entry) => Some(connect_or_leave(file, entry)),
+        ToolEntry::Mcp(entry) => Some(connect_or_leave(file, entry, told.waits.clone())),
         ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
     });
     for server in join_all(servers).await {
-        let (server, absent) = server?;
+        let (server, absent, entry) = server?;
+        if absent.is_some() {
+            told.served.unknown.push(entry.tool_prefix());
+        }
+        told.served.names.extend(server.tools().iter().map(|tool| tool.spec().name.to_string()));
         told.warnings.extend(server.warnings());
         told.chosen.extend(absent);
         builder = builder.source(Arc::new(server));
@@ -29,25 +33,30 @@ pub(super) async fn with_servers(
     Ok(builder)
 }
 
-/// Starts a tool server of a file.
+/// Starts a tool server of a file. `waits` names it meanwhile.
 ///
 /// # Errors
 /// It cannot be started or does not speak MCP.
-pub async fn connect(file: &AgentFile, entry: &McpEntry) -> Result<McpServer, AssembleError> {
+pub async fn connect(file: &AgentFile, entry: &McpEntry, waits: &Waits) -> Result<McpServer, AssembleError> {
     let failed =
         |source: McpError| AssembleError::Server { server: entry.name.clone(), source: Box::new(source) };
-    McpServer::connect(server_config(file, entry)).await.map_err(failed)
+    let config = server_config(file, entry);
+    let _waiting = waits.begin(&entry.name, config.start_ms);
+    McpServer::connect(config).await.map_err(failed)
 }
 
 /// Starts a tool server, or leaves one that is optional for later and says so.
-async fn connect_or_leave(
+async fn connect_or_leave<'f>(
     file: &AgentFile,
-    entry: &McpEntry,
-) -> Result<(McpServer, Option<String>), AssembleError> {
+    entry: &'f McpEntry,
+    waits: Waits,
+) -> Result<(McpServer, Option<String>, &'f McpEntry), AssembleError> {
     if !entry.optional {
-        return connect(file, entry).await.map(|server| (server, None));
+        return connect(file, entry, &waits).await.map(|server| (server, None, entry));
     }
-    let (server, absent) = McpServer::connect_or_absent(server_config(file, entry)).await;
+    let config = server_config(file, entry);
+    let _waiting = waits.begin(&entry.name, config.start_ms);
+    let (server, absent) = McpServer::connect_or_absent(config).await;
     let absent = absent.map(|error| {
         format!(
             "tools: `{}` is not available, and the agent continues without it: {}",
@@ -55,7 +64,7 @@ async fn connect_or_leave(
             in_full(&error)
         )
     });
-    Ok((server, absent))
+    Ok((server, absent, entry))
 }
 
 fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
@@ -74,5 +83,6 @@ fn server_config(file: &AgentFile, entry: &McpEntry) -> McpConfig {
     config.prefix.clone_from(&entry.prefix);
     config.overrides = entry.overrides.clone();
     config.trust = entry.trust;
+    config.start_ms = entry.start_ms.unwrap_or(config.start_ms);
     config
 }

@@ -151,7 +151,7 @@ impl McpError {
                 Some("check the server's `url`, and that the server is running".to_owned())
             }
             Self::Slow { .. } => Some(
-                "run its command by hand once: the first start may download packages; or raise `start_ms`"
+                "run its command by hand once: the first start may download packages; or raise `start_ms` of the server"
                     .to_owned(),
             ),
             Self::Ended { .. } => Some("run its command by hand to see its output".to_owned()),

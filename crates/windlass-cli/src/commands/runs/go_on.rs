@@ -58,6 +58,7 @@ impl GoOn<'_> {
         let mut view = View::new(self.view);
         view.recall(state);
         view.warnings(&found.warnings);
+        view.unmatched(&found.unmatched);
         let words = Words { log: self.log_args.words(), file: Some(found.path.display().to_string()) };
         let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
         let verdict = verdict(&run, &words);

@@ -1,0 +1,64 @@
+//! Whether a call of a tool runs at once, waits for a person's approval or is denied, and why.
+
+use windlass_core::tool::ToolKind;
+use windlass_core::{Policy, ToolSpec};
+
+use crate::view::words::name;
+
+/// The outcome of an agent's rules for a call of one of its tools.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// The call runs.
+    Open,
+    /// A person must allow the call, for these reasons.
+    Asks(Vec<String>),
+    /// The call is denied by this pattern.
+    Denied(String),
+}
+
+impl Gate {
+    pub(super) fn of(tool: &ToolSpec, policy: &Policy) -> Self {
+        if let Some(pattern) = policy.denied(&tool.name) {
+            return Self::Denied(pattern.to_string());
+        }
+        // A question to a person is asked and not approved.
+        if tool.kind == ToolKind::Ask {
+            return Self::Open;
+        }
+        let own = tool.approve.then(|| "`approve: true` of the tool".to_owned());
+        let pattern = policy.approval_pattern(&tool.name);
+        let listed = pattern.map(|pattern| format!("`{}` in `loop.approve`", name(pattern)));
+        let reasons: Vec<String> = own.into_iter().chain(listed).collect();
+        if reasons.is_empty() { Self::Open } else { Self::Asks(reasons) }
+    }
+
+    /// Continues the line about the tool.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Open => String::new(),
+            Self::Asks(reasons) => format!("; needs approval: {}", reasons.join(" and ")),
+            Self::Denied(pattern) => format!("; denied: `{}` in `loop.deny`", name(pattern)),
+        }
+    }
+
+    /// Whether a call waits for a person.
+    pub(super) fn asks(&self) -> bool {
+        matches!(self, Self::Asks(_))
+    }
+
+    /// Why a call waits for a person.
+    pub(super) fn reasons(&self) -> &[String] {
+        match self {
+            Self::Asks(reasons) => reasons,
+            Self::Open | Self::Denied(_) => &[],
+        }
+    }
+
+    /// The pattern that denies it.
+    pub(super) fn denied_by(&self) -> Option<&str> {
+        match self {
+            Self::Denied(pattern) => Some(pattern),
+            Self::Open | Self::Asks(_) => None,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Patterns of `approve` and `deny` that match no tool. A mistyped pattern turns a safeguard off, so it is reported wherever
+//! an agent is checked or started.
+
+use std::fmt;
+
+use windlass_core::text::{covers, nearest};
+use windlass_core::tool::{BRANCH_TOOL, FINISH_TOOL, PARENT_TOOL, READ_RESULT, SEARCH_TOOLS};
+
+use super::{AgentFile, DelegateEntry, McpEntry, ToolEntry};
+use crate::yaml::{Node, Place};
+
+/// Maximum number of patterns that are reported for one file.
+const MOST: usize = 100;
+/// Maximum number of names that a warning lists where no name is close.
+const MOST_NAMES: usize = 5;
+
+/// A list of tool patterns in the `loop` section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternList {
+    /// `loop.approve`.
+    Approve,
+    /// `loop.deny`.
+    Deny,
+}
+
+impl PatternList {
+    /// The key, as a dotted path.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Approve => "loop.approve",
+            Self::Deny => "loop.deny",
+        }
+    }
+}
+
+/// A pattern of `approve` or `deny` that matches no tool of its agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnmatchedPattern {
+    /// The agent's name.
+    pub agent: String,
+    /// The agent's file.
+    pub file: String,
+    /// Position in the file; `None`: the pattern was added to the file's, for example by `--approve`.
+    pub place: Option<Place>,
+    /// The list.
+    pub list: PatternList,
+    /// The pattern.
+    pub pattern: String,
+    /// Tools with close names, nearest first.
+    pub nearest: Vec<String>,
+    /// The agent's tools, at most five of them.
+    pub tools: Vec<String>,
+}
+
+impl fmt::Display for UnmatchedPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { agent, file, place, list, pattern, nearest, tools } = self;
+        if let Some(place) = place {
+            write!(f, "{file}:{}:{}: ", place.line, place.column)?;
+        }
+        let effect = match list {
+            PatternList::Approve => "requires no approval",
+            PatternList::Deny => "denies nothing",
+        };
+        write!(f, "`{pattern}` in `{}` matches no tool of agent `{agent}` and {effect}; ", list.path())?;
+        match (nearest.as_slice(), tools.as_slice()) {
+            ([], []) => f.write_str("the agent has no tools"),
+            ([], tools) => write!(f, "its tools include {}", tools.join(", ")),
+            (nearest, _) => write!(f, "did you mean {}?", nearest.join(" or ")),
+        }
+    }
+}
+
+/// The tools of an agent's tool servers, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub struct ServedTools {
+    /// Names of the tools of connected servers.
+    pub names: Vec<String>,
+    /// What the names of tools of all other servers begin with: the prefix and `__`, or nothing.
+    pub unknown: Vec<String>,
+}
+
+impl McpEntry {
+    /// What the names of its tools begin with.
+    pub fn tool_prefix(&self) -> String {
+        match self.prefix.as_deref().unwrap_or(&self.name) {
+            "" => String::new(),
+            prefix => format!("{prefix}__"),
+        }
+    }
+}
+
+impl AgentFile {
+    /// Patterns of `approve` and `deny` that match no tool of this agent, those of its branches included. A pattern that may
+    /// match a tool of a server that is not connected is not reported.
+    pub fn unmatched_patterns(&self, served: &ServedTools) -> Vec<UnmatchedPattern> {
+        let mut names = served.names.clone();
+        self.callable(&mut names);
+        let mut found = Vec::new();
+        self.unmatched(&names, &served.unknown, &mut found);
+        found.truncate(MOST);
+        found
+    }
+
+    /// The servers of the file and its branches, none of them connected.
+    pub fn unconnected(&self) -> ServedTools {
+        let servers = self.tools.iter().filter_map(|entry| match entry {
+            ToolEntry::Mcp(server) => Some(server.tool_prefix()),
+            ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
+        });
+        ServedTools {
+            unknown: servers.chain(self.unconnected_below().unknown).collect(),
+            ..ServedTools::default()
+        }
+    }
+
+    /// The servers of the file's branches, none of them connected.
+    pub fn unconnected_below(&self) -> ServedTools {
+        let below = self.branches().flat_map(|branch| branch.unconnected().unknown);
+        ServedTools { unknown: below.collect(), ..ServedTools::default() }
+    }
+
+    fn branches(&self) -> impl Iterator<Item = &Self> {
+        self.agents.iter().filter_map(|entry| match entry {
+            DelegateEntry::Branch { file, .. } => Some(&**file),
+            DelegateEntry::File { .. } | DelegateEntry::A2a { .. } => None,
+        })
+    }
+
+    /// Adds the names of all tools that need no server. The lists of an agent hold for its branches, and a branch reaches
+    /// the tools of its agent, so that all of them have one set of names.
+    fn callable(&self, names: &mut Vec<String>) {
+        let own = self.tool_names().into_iter().chain(self.delegate_names());
+        names.extend(own.map(|named| named.name));
+        for branch in self.branches() {
+            branch.callable(names);
+        }
+    }
+
+    fn unmatched(&self, names: &[String], unknown: &[String], found: &mut Vec<UnmatchedPattern>) {
+        let keys = &self.loop_section.keys;
+        for (list, patterns) in [(PatternList::Approve, &keys.approve), (PatternList::Deny, &keys.deny)] {
+            for (at, pattern) in patterns.iter().flatten().enumerate() {
+                let matches =
+                    names.iter().map(String::as_str).chain(OFFERED).any(|name| covers(pattern, name));
+                if found.len() >= MOST || matches || unknown.iter().any(|prefix| may_begin(pattern, prefix)) {
+                    continue;
+                }
+                let place = self.node.at(&format!("{}.{at}", list.path())).map(Node::place);
+                found.push(UnmatchedPattern {
+                    agent: self.name.clone(),
+                    file: self.file.clone(),
+                    place,
+                    list,
+                    pattern: pattern.to_string(),
+                    nearest: near(pattern, names, unknown),
+                    tools: names.iter().take(MOST_NAMES).cloned().collect(),
+                });
+            }
+        }
+        for branch in self.branches() {
+            branch.unmatched(names, unknown, found);
+        }
+    }
+}
+
+/// Tools that the engine itself offers, depending on the run.
+const OFFERED: [&str; 5] = [FINISH_TOOL, BRANCH_TOOL, PARENT_TOOL, READ_RESULT, SEARCH_TOOLS];
+
+/// Whether a pattern may match a name that begins like this.
+fn may_begin(pattern: &str, prefix: &str) -> bool {
+    match pattern.find(['*', '?']) {
+        Some(end) => {
+            let literal = pattern.get(..end).unwrap_or_default();
+            literal.starts_with(prefix) || prefix.starts_with(literal)
+        }
+        None => pattern.starts_with(prefix),
+    }
+}
+
+/// The nearest names. Of a server that is not connected only the prefix is known.
+fn near(pattern: &str, names: &[String], unknown: &[String]) -> Vec<String> {
+    let servers: Vec<String> = unknown.iter().map(|prefix| format!("{prefix}*")).collect();
+    let literal = pattern.replace(['*', '?'], "");
+    if literal.is_empty() {
+        return Vec::new();
+    }
+    nearest(&literal, names.iter().chain(&servers).map(String::as_str))
+}
