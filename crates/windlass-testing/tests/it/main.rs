@@ -106,6 +106,7 @@ files! {
     typed_loop => "typed/loop",
     typed_services => "typed/services",
     typed_streaming => "typed/streaming",
+    typed_usual => "typed/usual",
 }
 
 /// A file that nobody listed above would never be run.
