@@ -97,7 +97,7 @@ fn full(ground: &Ground, kib: u32, ending: &Ending) -> Result<Matrix, HarnessErr
     Life::of(&home).play_to(ending, &mut fate)?;
     let mut matrix = Matrix::default();
     if let Some((step, then)) = seen {
-        if !then.contains("no room") {
+        if !then.contains("no space left") {
             return Err(home.broken(step, format!("on a disk of {kib} KiB: {then}")));
         }
         let [full, _] = DISK_FAULTS;
