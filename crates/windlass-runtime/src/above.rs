@@ -10,6 +10,7 @@ use windlass_store::{Log, Store, StoreError};
 
 use crate::error::Error;
 use crate::load::load;
+use crate::pages::RunPages;
 
 /// Maximum number of runs above a run that are looked at.
 const MOST_ABOVE: usize = 64;
@@ -51,7 +52,7 @@ pub async fn resumed_at(log: &dyn Store, run: RunId) -> Result<RunId, Error> {
 }
 
 /// The parent of a run, if it is in the log and has not ended.
-async fn unfinished_above(log: &dyn Store, run: RunId) -> Result<Option<State>, Error> {
+pub(crate) async fn unfinished_above(log: &dyn Store, run: RunId) -> Result<Option<State>, Error> {
     let Some(parent) = log.summary(run).await?.parent else { return Ok(None) };
     let above = known(log, parent).await?;
     Ok(above.filter(|above| !above.is_finished()))
@@ -105,18 +106,17 @@ async fn settled_below(
 
 /// The answer that a run received to its question.
 async fn given(log: &dyn Log, run: RunId, question: &QuestionId) -> Result<Option<Answer>, Error> {
-    let batches = log.read(run, 1, usize::MAX).await?;
-    let facts = batches.iter().flat_map(|batch| batch.events.iter()).map(|event| &event.fact);
-    let mut answers = facts.filter_map(|fact| {
-        if let Fact::InputReceived(InputReceived { question: of, answer }) = fact
-            && of == question
-        {
-            Some(answer.clone())
-        } else {
-            None
+    let mut pages = RunPages::new(log, run);
+    while let Some(batches) = pages.next().await? {
+        for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+            if let Fact::InputReceived(InputReceived { question: of, answer }) = &event.fact
+                && of == question
+            {
+                return Ok(Some(answer.clone()));
+            }
         }
-    });
-    Ok(answers.next())
+    }
+    Ok(None)
 }
 
 /// The answer to a question whose run ended without one.

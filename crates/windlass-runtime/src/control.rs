@@ -9,10 +9,10 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use windlass_core::event::{Millis, RunEnded};
 use windlass_core::{Answer, Fact, InputKind, QuestionId, RunId, Text};
-use windlass_store::{Holder, Log, Store, StoreError};
+use windlass_store::{Holder, Log, Store};
 
-use crate::above::settled;
 pub use crate::above::{asked_at, resumed_at};
+use crate::above::{settled, unfinished_above};
 use crate::agent::Agent;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
@@ -131,14 +131,9 @@ async fn end(agent: &Agent, run: RunId, reason: Text) -> Result<Run, Error> {
 /// Answers, at the root, the questions of a child run that has ended: no run above it is left waiting.
 async fn release_above(agent: &Agent, run: RunId) -> Result<(), Error> {
     let log = &**agent.log();
-    let Some(parent) = log.summary(run).await?.parent else { return Ok(()) };
-    let above = match load(log, parent).await {
-        Ok(above) if !above.is_finished() => above,
-        Ok(_) | Err(Error::Log(StoreError::UnknownRun { .. })) => return Ok(()),
-        Err(error) => return Err(error),
-    };
+    let Some(above) = unfinished_above(log, run).await? else { return Ok(()) };
     for (question, answer) in settled(log, &above).await? {
-        match agent.answer(parent, question, answer).await {
+        match agent.answer(above.run(), question, answer).await {
             // It was answered meanwhile.
             Ok(_) | Err(Error::Refused(_)) => {}
             Err(error) => return Err(error),

@@ -12,7 +12,7 @@ mod find;
 mod fork;
 mod go_on;
 mod import;
-mod list;
+pub(crate) mod list;
 mod listed;
 pub(crate) mod prune;
 mod replay;

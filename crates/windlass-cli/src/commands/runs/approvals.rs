@@ -5,7 +5,7 @@ use windlass_core::event::Decision;
 use windlass_core::text::shown_args;
 use windlass_core::{CallId, Fact, QuestionId, RunId};
 use windlass_runtime::RunPages;
-use windlass_store::Log;
+use windlass_store::{Batch, Log};
 
 use crate::failure::Failure;
 
@@ -24,22 +24,11 @@ pub(super) struct Approvals(Vec<Approval>);
 impl Approvals {
     /// Reads them from the run's events.
     pub(super) async fn of(log: &dyn Log, run: RunId) -> Result<Self, Failure> {
-        let (mut all, mut answered) = (Vec::new(), None);
+        let mut all = Vec::new();
         let mut pages = RunPages::new(log, run);
         while let Some(batches) = pages.next().await? {
-            for event in batches.iter().flat_map(|batch| batch.events.iter()) {
-                // An answer and the decision that follows from it are in one append, in this order.
-                if let Fact::InputReceived(received) = &event.fact {
-                    answered = Some(received.question.clone());
-                } else if let Fact::CallDecided(decided) = &event.fact
-                    && by_person(&decided.decision)
-                {
-                    all.push(Approval {
-                        call: decided.call.clone(),
-                        question: answered.take(),
-                        decision: decided.decision.clone(),
-                    });
-                }
+            for batch in &batches {
+                decided(batch, &mut all);
             }
         }
         Ok(Self(all))
@@ -77,6 +66,24 @@ impl Approvals {
     pub(super) fn json(&self) -> Value {
         let one = |approval: &Approval| json!({ "call": approval.call, "question": approval.question, "decision": approval.decision });
         self.0.iter().map(one).collect()
+    }
+}
+
+/// Adds the decisions of an append. The answer that a decision follows from stands before it in the same append.
+fn decided(batch: &Batch, all: &mut Vec<Approval>) {
+    let mut answered = None;
+    for event in batch.events.iter() {
+        if let Fact::InputReceived(received) = &event.fact {
+            answered = Some(received.question.clone());
+        } else if let Fact::CallDecided(decided) = &event.fact
+            && by_person(&decided.decision)
+        {
+            all.push(Approval {
+                call: decided.call.clone(),
+                question: answered.take(),
+                decision: decided.decision.clone(),
+            });
+        }
     }
 }
 

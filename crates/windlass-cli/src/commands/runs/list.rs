@@ -106,6 +106,6 @@ async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Fai
 }
 
 /// The name of a status in a log.
-pub(super) fn stored(status: &str) -> &str {
+pub(crate) fn stored(status: &str) -> &str {
     if status == "interrupted" { "running" } else { status }
 }

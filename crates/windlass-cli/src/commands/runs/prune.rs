@@ -14,11 +14,8 @@ use crate::out;
 use crate::view::words::count;
 
 /// The statuses that runs can be chosen by. A run with a live process is never deleted.
-const STATUSES: [&str; 8] =
+pub(crate) const STATUSES: [&str; 8] =
     ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "interrupted"];
-/// The states of runs, as a log names them.
-pub(crate) const RUN_STATES: [&str; 8] =
-    ["answered", "concluded", "clarification", "limit", "cancelled", "failed", "suspended", "running"];
 /// Units of an age, with their milliseconds.
 const UNITS: [(&str, u64); 5] =
     [("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];

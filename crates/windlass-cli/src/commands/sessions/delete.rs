@@ -9,7 +9,8 @@ use windlass_runtime::projections::{session_runs, sessions};
 use windlass_store::{Prune, Pruned, Pruning, SqliteLog};
 
 use crate::agents::now;
-use crate::commands::runs::prune::{RUN_STATES, age};
+use crate::commands::runs::list::stored;
+use crate::commands::runs::prune::{STATUSES, age};
 use crate::consent::Doomed;
 use crate::failure::{Exit, Failure};
 use crate::out;
@@ -80,7 +81,7 @@ async fn pass(log: &SqliteLog, chosen: &[SessionId], before: u64, dry_run: bool)
     for sessions in chosen.chunks(AT_ONCE) {
         let prune = Prune {
             before: Some(before),
-            statuses: RUN_STATES.iter().map(|state| (*state).into()).collect(),
+            statuses: STATUSES.iter().map(|status| stored(status).into()).collect(),
             sessions: sessions.to_vec(),
         };
         let some = if dry_run { log.prunable(prune).await? } else { log.prune(prune).await? };
