@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::template::Template;
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::watch;
+use windlass_agent_file::template::Template;
 use windlass_core::budget::Budget;
 use windlass_core::event::{AgentRef, Base, RunInput, RunStarted, Seals};
 use windlass_core::model::{ModelChoice, Prices};
@@ -17,7 +17,6 @@ use windlass_models::Model;
 use windlass_store::{Holder, Store};
 use windlass_tools::{ServiceError, SharedService, Tool, ToolSet};
 
-use crate::binding::Written;
 use crate::branches::{Above, OwnBranch};
 use crate::builder::AgentBuilder;
 use crate::delegates::Delegate;
@@ -26,6 +25,7 @@ use crate::error::Error;
 use crate::hooks::{OutputChecks, StepHook};
 use crate::input::RunMessages;
 use crate::source::{ToolSource, together};
+use windlass_agent_file::Written;
 
 /// An agent. Cloning shares it.
 #[derive(Clone)]

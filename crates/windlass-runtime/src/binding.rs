@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use windlass_agent_file::Written;
 use windlass_core::event::Seals;
 use windlass_core::secret::Secret;
 use windlass_core::tool::{BRANCH_TOOL, PARENT_TOOL};
@@ -21,22 +22,10 @@ pub(crate) const LITERALS: &str = "literal values of its file";
 /// Name of the digest's part for tools lent by parent agents.
 const LENT: &str = "tools of the agent above";
 
-/// Parts of the agent's file, other than tools, that may hold secrets, verbatim.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Written {
-    /// Settings that use environment variables: their path, and the `${NAME}` references in them. The literal text around a
-    /// reference is left out.
-    pub(crate) references: Vec<(String, String)>,
-    /// Literal values where secrets may stand: they enter no digest but a salted one.
-    pub(crate) literals: Vec<Secret>,
-}
-
-impl Written {
-    /// The literal values as one.
-    fn whole(&self) -> Option<Bound> {
-        let literals = self.literals.iter().map(Secret::expose);
-        (!self.literals.is_empty()).then(|| Bound::hidden(LITERALS, joined(literals)))
-    }
+/// The literal values of an agent's file as one.
+fn literals_of(written: &Written) -> Option<Bound> {
+    let literals = written.literals.iter().map(Secret::expose);
+    (!written.literals.is_empty()).then(|| Bound::hidden(LITERALS, joined(literals)))
 }
 
 /// SHA-256 over the JSON of something.
@@ -89,7 +78,7 @@ pub(crate) fn parts_of(
     });
     let reached =
         higher.iter().map(|(spec, parts)| (format!("{PARENT_TOOL}/{}", spec.name).into(), parts.clone()));
-    let whole = written.whole().map(|part| (WHOLE_AGENT.into(), vec![part]));
+    let whole = literals_of(written).map(|part| (WHOLE_AGENT.into(), vec![part]));
     let all = own.chain(delegates).chain(branches).chain(reached).chain(whole);
     all.filter(|(_, parts)| !parts.is_empty()).collect()
 }

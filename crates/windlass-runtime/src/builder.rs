@@ -5,10 +5,11 @@ mod digests;
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
-use crate::template::Template;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use windlass_agent_file::Written;
+use windlass_agent_file::template::Template;
 use windlass_core::event::AgentRef;
 use windlass_core::model::ModelChoice;
 use windlass_core::policy::{Discovery, Hooks, LimitKind, Stop, Turns, Usual};
@@ -20,7 +21,7 @@ use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::{Agent, Inner, Toolbox, beside, with_beside};
 use crate::agent_file::LoopSection;
-use crate::binding::{Written, parts_of, sealed};
+use crate::binding::{parts_of, sealed};
 use crate::branches::{Branch, MAX_BRANCH_DEPTH, OwnBranch, reserved};
 use crate::changes::reachable;
 use crate::delegates::Delegate;

@@ -136,7 +136,7 @@ pub enum Error {
         agent: String,
         /// Why.
         #[source]
-        source: minijinja::Error,
+        source: windlass_agent_file::template::TemplateError,
     },
     /// The system gives no thread to run on.
     #[error("cannot start a thread for the run")]

@@ -62,19 +62,15 @@ mod telemetry;
 #[cfg(not(feature = "otel"))]
 #[path = "no_telemetry.rs"]
 mod telemetry;
-mod template;
 mod updates;
 mod work;
 
 #[doc(hidden)]
 pub mod __private;
-pub mod agent_file;
 pub mod control;
 pub mod exchange;
-pub mod files;
 pub mod projections;
 pub mod supervisor;
-pub mod yaml;
 
 pub use agent::Agent;
 #[cfg(feature = "mcp")]
@@ -104,4 +100,5 @@ pub use source::ToolSource;
 #[cfg(feature = "otel")]
 pub use telemetry::set_telemetry;
 pub use updates::{UPDATES_KEPT, Update, Updates};
+pub use windlass_agent_file::{self as agent_file, yaml};
 pub use windlass_macros::Partial;

@@ -6,7 +6,9 @@ use windlass_core::model::ModelChoice;
 use windlass_core::{Message, Policy, Text, ToolSpec};
 
 use super::AgentBuilder;
-use crate::binding::{Written, digest, said};
+use windlass_agent_file::Written;
+
+use crate::binding::{digest, said};
 use crate::branches::OwnBranch;
 
 impl AgentBuilder {

@@ -21,13 +21,14 @@ const ROOMS: &[(&str, u8)] = &[
     ("windlass-models", 1),
     ("windlass-tools", 1),
     ("windlass-store", 1),
-    ("windlass-runtime", 2),
-    ("windlass-testing", 3),
-    ("windlass-server", 3),
-    ("windlass", 4),
-    ("windlass-harness", 4),
-    ("windlass-cli", 5),
-    ("windlass-bench", 5),
+    ("windlass-agent-file", 2),
+    ("windlass-runtime", 3),
+    ("windlass-testing", 4),
+    ("windlass-server", 4),
+    ("windlass", 5),
+    ("windlass-harness", 5),
+    ("windlass-cli", 6),
+    ("windlass-bench", 6),
 ];
 
 fn crates() -> PathBuf {

@@ -63,8 +63,8 @@ macro_rules! with_overrides {
         }
 
         impl $Name {
-            pub(super) fn overrides(&self) -> $crate::agent_file::overrides::Overrides {
-                $crate::agent_file::overrides::Overrides {
+            pub(super) fn overrides(&self) -> $crate::overrides::Overrides {
+                $crate::overrides::Overrides {
                     timeout_ms: self.timeout_ms.map(windlass_core::settings::Whole::get),
                     effect: self.effect,
                     approve: self.approve,

@@ -3,7 +3,6 @@
 use windlass_core::secret::Secret;
 
 use super::AgentFile;
-use crate::binding::Written;
 use crate::yaml::{Node, NodeValue};
 
 /// The keys of a file that say what its agent does it with.
@@ -11,9 +10,19 @@ const LOOKED_AT: [&str; 3] = ["model", "tools", "agents"];
 /// Placeholder for literal text in a setting that may hold secrets.
 const LITERAL: &str = "*";
 
+/// Parts of an agent's file, other than tools, that may hold secrets, verbatim.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    /// Settings that use environment variables: their path, and the `${NAME}` references in them. The literal text around a
+    /// reference is left out.
+    pub references: Vec<(String, String)>,
+    /// Literal values where secrets may stand: they enter no digest but a salted one.
+    pub literals: Vec<Secret>,
+}
+
 impl AgentFile {
     /// The file's settings that may hold secrets. A model's key is identified only by the name of its variable.
-    pub(crate) fn written(&self) -> Written {
+    pub fn written(&self) -> Written {
         let mut written = Written::default();
         for key in LOOKED_AT {
             if let Some(node) = self.node.get(key) {

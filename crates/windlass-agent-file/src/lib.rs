@@ -2,7 +2,10 @@
 //!
 //! [`AgentFile::read`] checks everything that a file can say by itself, and each [`AgentFileError`] points at line and
 //! column. What this version cannot do yet is read as well, and reported by [`AgentFile::check_available`]. The
-//! published JSON Schema is [`schema`]. Nothing here starts anything: tools, models and delegates are only described.
+//! published JSON Schema is [`schema()`]. Nothing here starts anything: tools, models and delegates are only described.
+//!
+//! [`yaml`] is the reader beneath it, which scripted conversations use, too; [`template`] are the templates of instructions, and
+//! [`files`] reads files within a bound. Most programs use this crate as `windlass_runtime::agent_file`.
 
 mod address;
 mod catalogue;
@@ -28,6 +31,10 @@ mod timeouts;
 mod tools;
 mod written;
 
+pub mod files;
+pub mod template;
+pub mod yaml;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -35,7 +42,7 @@ use windlass_core::Message;
 use windlass_core::policy::Transport;
 use windlass_models::resolve::Env;
 
-use crate::yaml::{self, Field, Node, YamlError};
+use crate::yaml::{Field, Node, YamlError};
 use keys::AgentKeys;
 use reading::Reading;
 
@@ -54,6 +61,7 @@ pub use schema::schema;
 pub use services::{BuiltinService, ServiceEntry};
 pub use timeouts::TimeoutSettings;
 pub use tools::{BuiltinEntry, CommandEntry, McpEntry, McpPeer, ToolEntry};
+pub use written::Written;
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,12 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Va
 
 pub(crate) use check::{Fault, check};
 
+/// A text that is no template, a template that fails on its input, or a bound that is exceeded: in the parser's words, with the
+/// line.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct TemplateError(#[from] Error);
+
 /// The largest template, in bytes (1 MiB).
 const MAX_TEMPLATE_BYTES: usize = 1024 * 1024;
 /// The steps that rendering a template may take; to count the work of an operator takes two more.
@@ -28,7 +34,7 @@ const NAME: &str = "instructions";
 
 /// A template that was checked.
 #[derive(Debug)]
-pub(crate) struct Template {
+pub struct Template {
     environment: Environment<'static>,
     text: String,
 }
@@ -38,7 +44,7 @@ impl Template {
     ///
     /// # Errors
     /// It is no template, or beyond a bound.
-    pub(crate) fn new(text: &str) -> Result<Self, Error> {
+    pub fn new(text: &str) -> Result<Self, TemplateError> {
         check(text).map_err(|Fault { line, reason }| {
             Error::new(ErrorKind::SyntaxError, format!("{reason} (line {line})"))
         })?;
@@ -55,8 +61,8 @@ impl Template {
     ///
     /// # Errors
     /// The template fails on it, or a bound is exceeded.
-    pub(crate) fn render(&self, input: &serde_json::Value) -> Result<String, Error> {
-        self.counted(input).map(|(text, _)| text)
+    pub fn render(&self, input: &serde_json::Value) -> Result<String, TemplateError> {
+        Ok(self.counted(input)?.0)
     }
 
     /// As [`Template::render`], with the steps that were taken and the work that was done.

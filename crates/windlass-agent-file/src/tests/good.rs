@@ -7,7 +7,7 @@ use windlass_tools::builtin::Now;
 
 use super::super::{DelegateEntry, Instructions, McpPeer, ToolEntry};
 use super::{env, good, parse};
-use crate::agent_file::{AgentFile, ModelNames};
+use crate::{AgentFile, ModelNames};
 use windlass_core::policy::Merge;
 
 /// The example of the design, key by key.

@@ -9,7 +9,7 @@ use windlass_core::policy::Preset;
 
 use super::super::schema;
 
-const BEGIN: &str = "<!-- keys: made from the types that read a file; WINDLASS_UPDATE=1 cargo nextest run -p windlass-runtime docs -->\n";
+const BEGIN: &str = "<!-- keys: made from the types that read a file; WINDLASS_UPDATE=1 cargo nextest run -p windlass-agent-file docs -->\n";
 const END: &str = "<!-- end of keys -->\n";
 
 #[test]
@@ -25,7 +25,7 @@ fn the_page_s_tables_of_keys_are_those_of_the_types() {
     let now = std::fs::read_to_string(&path).unwrap();
     assert!(
         now == wanted,
-        "docs/agent-file.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-runtime docs"
+        "docs/agent-file.md is old: WINDLASS_UPDATE=1 cargo nextest run -p windlass-agent-file docs"
     );
 }
 

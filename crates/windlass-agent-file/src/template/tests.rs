@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 use windlass_core::text::{Shape, Steps, doubling};
 
 use super::check::check_in_steps;
-use super::{MAX_TEXT_BYTES, Template, check};
+use super::{MAX_TEXT_BYTES, Template, TemplateError, check};
 
 fn render(text: &str, input: &Value) -> Result<String, String> {
-    let words = |error: minijinja::Error| error.detail().unwrap_or("no detail").to_owned();
+    let words = |TemplateError(error)| error.detail().unwrap_or("no detail").to_owned();
     Template::new(text).map_err(words)?.render(input).map_err(|error| {
-        let out_of_fuel = error.kind() == minijinja::ErrorKind::OutOfFuel;
+        let out_of_fuel = error.0.kind() == minijinja::ErrorKind::OutOfFuel;
         if out_of_fuel { "out of fuel".to_owned() } else { words(error) }
     })
 }
