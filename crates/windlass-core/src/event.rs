@@ -95,10 +95,10 @@ macro_rules! facts {
             /// # Errors
             /// The kind is unknown to this version, or the body does not fit it.
             pub fn from_body(kind: &str, body: &str) -> serde_json::Result<Self> {
-                match kind {
-                    $(stringify!($name) => serde_json::from_str(body).map(Self::$name),)+
-                    other => Err(serde::de::Error::unknown_variant(other, Self::KINDS)),
-                }
+                let mut reader = serde_json::Deserializer::from_str(body);
+                let fact = Self::deserialize_body(kind, &mut reader)?;
+                reader.end()?;
+                Ok(fact)
             }
         }
 

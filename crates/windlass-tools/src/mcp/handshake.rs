@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle_and_ct,
 };
-use rmcp::transport::Transport;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +18,7 @@ use super::link::{Link, Parts, epitaph, quoted, slow};
 use super::mask::Mask;
 use super::process::{ChildGroup, DRAIN};
 use super::stdio::StdioTransport;
+use super::wire::Wire;
 
 /// Maximum time that a server at a URL may take to answer the probe before it gets `initialize` on a new connection. rmcp
 /// itself waits for 10 s and then uses the same connection, which does not help if the first request is stuck.
@@ -61,26 +60,23 @@ impl Start<'_> {
         match &self.config.transport {
             McpTransport::Stdio { .. } => {
                 let (process, pipes) = ChildGroup::spawn(self.config)?;
-                let transport = StdioTransport::new(pipes, fault.clone());
-                self.shake_hands(transport, Some(process), fault).await
+                let wire = Wire::Stdio(StdioTransport::new(pipes, fault.clone()));
+                self.shake_hands(wire, Some(process), fault).await
             }
             McpTransport::Http { .. } => {
-                let transport = http::transport(self.config, fault.clone())?;
-                self.shake_hands(transport, None, fault).await
+                let wire = Wire::Http(http::transport(self.config, fault.clone())?);
+                self.shake_hands(wire, None, fault).await
             }
         }
     }
 
-    async fn shake_hands<T>(
+    async fn shake_hands(
         &self,
-        transport: T,
+        wire: Wire,
         process: Option<ChildGroup>,
         fault: Fault,
-    ) -> Result<Link, McpError>
-    where
-        T: Transport<RoleClient> + 'static,
-    {
-        let (handler, transport) = (Handler::default(), Bounded::new(transport, fault.clone()));
+    ) -> Result<Link, McpError> {
+        let (handler, transport) = (Handler::default(), Bounded::new(wire, fault.clone()));
         let (over, changed) = (CancellationToken::new(), handler.changed.clone());
         let serving =
             serve_client_with_lifecycle_and_ct(handler, transport, mode(self.lifecycle), over.clone());

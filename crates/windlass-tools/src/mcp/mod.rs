@@ -24,6 +24,7 @@ mod mask;
 mod process;
 mod server;
 mod stdio;
+mod wire;
 mod tool;
 
 pub use call::{META_CALL, META_IDEMPOTENCY_KEY, META_RUN};
