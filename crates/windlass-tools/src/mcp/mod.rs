@@ -24,8 +24,8 @@ mod mask;
 mod process;
 mod server;
 mod stdio;
-mod wire;
 mod tool;
+mod wire;
 
 pub use call::{META_CALL, META_IDEMPOTENCY_KEY, META_RUN};
 pub use config::{Lifecycle, McpConfig, McpTransport, Restart, START_MS};
