@@ -71,6 +71,7 @@ impl Terminal {
         out::room(Stream::Out).await;
         out::room(Stream::Err).await;
         stdin.forget();
+        let _prompting = out::Prompting::begin();
         show(question);
         loop {
             // A terminal that cannot be read counts as not interactive.

@@ -15,6 +15,7 @@ use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
+use crate::waiting::Withdrawn;
 
 /// The arguments needed to suggest a command that continues a run.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +81,8 @@ pub(crate) async fn drive(
 
 /// Shows updates as fast as the reader takes them. All facts are shown; streamed pieces may be dropped.
 async fn shown(mut updates: Updates, view: &mut View) {
-    while let Some(update) = updates.next().await {
+    let _at_last = Withdrawn::default();
+    while let Some(update) = view.waiting(updates.next()).await {
         out::room(Stream::Out).await;
         view.update(&update);
     }

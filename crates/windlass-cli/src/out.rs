@@ -8,6 +8,7 @@
 mod closing;
 mod plain;
 mod printer;
+mod waiting;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -23,6 +24,7 @@ pub(crate) use plain::plain;
 use plain::{in_json, on_one_line};
 pub(crate) use printer::{Stream, left_out, never_wait};
 use printer::{Weight, is_live, printer};
+pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, waiting};
 
 /// Time to wait for a panic's message to be written: a tenth of a second.
 const PANIC_WAIT: Duration = Duration::from_millis(100);
@@ -43,7 +45,7 @@ pub(crate) fn answer(text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
-    WITHIN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
+    WITHIN_LINE.store(!text.ends_with('\n'), Ordering::SeqCst);
     let text = if stdout_is_terminal() { plain(text) } else { Cow::Borrowed(text) };
     whole(Stream::Out, &text)
 }

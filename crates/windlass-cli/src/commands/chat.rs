@@ -86,8 +86,8 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let file = agents::read(&args.file, &args.overrides)?;
     let log = args.log.open()?;
-    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
     let mut view = View::new(args.view);
+    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);

@@ -17,7 +17,9 @@ use windlass_core::text::nearest;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{CallId, RunId, ToolSpec};
 use windlass_runtime::agent_file::{AgentFile, ServedTools, ToolEntry};
-use windlass_runtime::{FileService, Waits, connect, local_tools, services};
+use windlass_runtime::{
+    Environment as _, FileService, SystemEnvironment, Waits, connect, local_tools, services,
+};
 use windlass_tools::mcp::McpServer;
 use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
@@ -31,6 +33,7 @@ use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
 use crate::view::words::{cut, name, span};
+use crate::waiting::{Wait, Withdrawn, shown_while};
 use gate::Gate;
 
 /// Maximum number of characters shown of a description.
@@ -84,12 +87,14 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     match args.command {
         ToolsCommand::List { file, json } => {
+            out::calm(json);
             let found = interrupts.or(tools_of(&file)).await??;
             let health = interrupts.or(found.health()).await?;
             list(&found, json)?;
             told(&health)
         }
         ToolsCommand::Call { file, tool, args, json } => {
+            out::calm(json);
             let found = interrupts.or(tools_of(&file)).await??;
             let tool = found.tools.get(&tool).ok_or_else(|| unknown(&tool, &found.tools))?.clone();
             let used = interrupts.or(found.begin(&tool)).await??;
@@ -277,13 +282,21 @@ async fn call(
     };
     let limit = spec.timeout_ms.unwrap_or_else(|| file.tool_ms());
     let mut running = tool.call(context, args);
-    let failure = tokio::select! {
-        biased;
-        result = &mut running => return result_of(spec, result),
-        () = tokio::time::sleep(Duration::from_millis(limit)) => {
-            Failure::new(Exit::Failed, format!("`{}` timed out after {}", spec.name, span(limit)))
+    let ended = async {
+        tokio::select! {
+            biased;
+            result = &mut running => Ok(result_of(spec, result)),
+            () = tokio::time::sleep(Duration::from_millis(limit)) => {
+                Err(Failure::new(Exit::Failed, format!("`{}` timed out after {}", spec.name, span(limit))))
+            }
+            interrupt = interrupts.next() => Err(interrupt.failure()),
         }
-        interrupt = interrupts.next() => interrupt.failure(),
+    };
+    let (environment, _at_last) = (SystemEnvironment, Withdrawn::default());
+    let wait = Wait { what: format!("tool `{}`", name(&spec.name)), since: environment.now() };
+    let failure = match shown_while(&environment, || Some(wait.clone()), ended).await {
+        Ok(result) => return result,
+        Err(failure) => failure,
     };
     cancelled.cancel();
     // Its late result no longer counts, and a second signal ends at once.

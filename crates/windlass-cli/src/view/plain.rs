@@ -21,6 +21,7 @@ use windlass_core::{ActionId, CallId, Event, Fact, Message, State, Status, Text}
 use windlass_runtime::Update;
 
 use super::Paper;
+use super::waits::Waits;
 use super::words::{LINE_CHARS, count, cut, limit_detail, name, outcome, span, usage};
 use crate::out::{self, Style};
 
@@ -54,6 +55,8 @@ pub(crate) struct Plain {
     /// Whether the run's id is left out.
     pub(super) brief: bool,
     pub(super) paper: Paper,
+    /// What the run waits for.
+    pub(super) waits: Waits,
     turn: Turn,
     calls: HashMap<CallId, (Text, CallArgs)>,
     started_at: u64,
@@ -80,6 +83,7 @@ impl Plain {
             questions: false,
             brief: false,
             paper: Paper::default(),
+            waits: Waits::default(),
             turn: Turn::default(),
             calls: HashMap::new(),
             started_at: 0,
@@ -90,6 +94,7 @@ impl Plain {
 
     /// A run that began earlier: what its open calls are called.
     pub(super) fn recall(&mut self, state: &State) {
+        self.waits.recall(state);
         if !state.is_finished() {
             self.model_calls = state.counters().model_calls;
             self.tool_calls = state.counters().tool_calls;
@@ -182,6 +187,7 @@ impl Plain {
     }
 
     pub(super) fn event(&mut self, event: &Event) {
+        self.waits.event(event);
         match &event.fact {
             Fact::RunStarted(start) => {
                 self.started_at = event.at;

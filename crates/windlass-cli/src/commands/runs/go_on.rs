@@ -29,6 +29,7 @@ pub(super) struct GoOn<'a> {
 impl GoOn<'_> {
     /// The agent that can go on with the run.
     pub(super) async fn agent(&mut self, state: &State, with: Option<&Path>) -> Result<Found, Failure> {
+        self.view.calm();
         agents::of_run(state, with, &self.log, &mut self.interrupts).await
     }
 

@@ -10,6 +10,7 @@ use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::view::{View, ViewArgs};
+use crate::waiting::Withdrawn;
 
 const HELP: &str = "\
 Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it. \
@@ -33,7 +34,8 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
     let mut view = View::new(args.view);
     view.watch(&load(&*log, run).await?);
     let mut batches = log.follow(run, args.from);
-    while let Some(batch) = batches.next().await {
+    let _at_last = Withdrawn::default();
+    while let Some(batch) = view.waiting(batches.next()).await {
         let batch = batch?;
         for (number, event) in numbered(&batch) {
             view.event(number, event);
