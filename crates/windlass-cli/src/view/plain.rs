@@ -209,6 +209,7 @@ impl Plain {
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted),
             Fact::CallDecided(decided) => self.decided(decided),
+            Fact::ToolAllowed(allowed) => self.tool_allowed(&allowed.tool),
             Fact::CallStarted(started) => self.call_started(&started.call, started.attempt),
             Fact::DelegationStarted(started) => {
                 self.call_started(&started.call, started.attempt);
@@ -335,9 +336,14 @@ impl Plain {
                 }
                 self.remark(&format!("approved: {name}, with changed arguments"));
             }
+            Decision::Allowed => self.remark(&format!("approved for the session: {name}")),
             Decision::Denied { .. } => {}
             Decision::Forbidden { pattern } => self.warn(&format!("forbidden: {name} (deny: {pattern})")),
         }
+    }
+
+    fn tool_allowed(&mut self, tool: &str) {
+        self.remark(&format!("{} needs no further approval in this session", name(tool)));
     }
 
     fn call_started(&mut self, call: &CallId, attempt: u32) {

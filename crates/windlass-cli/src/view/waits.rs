@@ -233,6 +233,8 @@ impl Waits {
                 }
                 self.begin(Who::Person { question: asked.question.clone(), call: asked.call.clone() }, at);
             }
+            // A rule answers a question that was put before it was made.
+            Fact::CallDecided(decided) => self.end_call(&decided.call),
             Fact::InputReceived(received) => {
                 self.end(|who| matches!(who, Who::Person { question, .. } if *question == received.question));
             }
@@ -242,7 +244,7 @@ impl Waits {
             }
             Fact::RunEnded(_) => self.open.clear(),
             Fact::CallHeld(_)
-            | Fact::CallDecided(_)
+            | Fact::ToolAllowed(_)
             | Fact::Steered(_)
             | Fact::HistoryEdited(_)
             | Fact::OutputRejected(_)

@@ -92,7 +92,7 @@ fn tools_and_agents_are_waited_for_by_name() {
     assert_eq!(run.shown(), "tools `search`, `fetch`, `a\\u{1b}[2J`: 12 s");
     run.fact("CallStarted", r#"{"call":"c4","attempt":1}"#);
     assert_eq!(run.shown(), "tools `search`, `fetch`, `a\\u{1b}[2J` and 1 more: 13 s");
-    let outcome = r#""outcome":{"error":{"message":"no"}}"#;
+    let outcome = r#""outcome":{"outcome":"error","message":"no"}"#;
     run.fact("CallFinished", &format!(r#"{{"call":"c1",{outcome}}}"#));
     run.fact("CallFinished", &format!(r#"{{"call":"c3",{outcome}}}"#));
     run.fact("CallRetried", &format!(r#"{{"call":"c2","attempt":1,{outcome},"retry_at":30000}}"#));
