@@ -9,7 +9,7 @@ use windlass_core::{RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
-use crate::asking::Terminal;
+use crate::asking::{Terminal, leave_prompt};
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
@@ -26,7 +26,7 @@ pub(crate) struct Words {
     pub(crate) file: Option<String>,
 }
 
-/// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it down, to
+/// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it, unless somebody is asked something; SIGTERM, SIGHUP and SIGQUIT lay it down, to
 /// be resumed. A second signal leaves it at its last durable event.
 pub(crate) async fn drive(
     prepared: Prepared,
@@ -128,7 +128,13 @@ async fn stop(
     interrupts: &mut Interrupts,
     stopped: &Cell<Option<Interrupt>>,
 ) -> Interrupt {
-    let interrupt = interrupts.next().await;
+    let interrupt = loop {
+        match interrupts.next().await {
+            // It leaves the question open and cancels nothing.
+            Interrupt::Cancel if leave_prompt() => {}
+            interrupt => break interrupt,
+        }
+    };
     stopped.set(Some(interrupt));
     out::hurry();
     let again = pin!(interrupts.next());

@@ -24,7 +24,7 @@ pub(crate) use plain::plain;
 use plain::{in_json, on_one_line};
 pub(crate) use printer::{Stream, left_out, never_wait};
 use printer::{Weight, is_live, printer};
-pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, waiting};
+pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiting};
 
 /// Time to wait for a panic's message to be written: a tenth of a second.
 const PANIC_WAIT: Duration = Duration::from_millis(100);
@@ -115,6 +115,22 @@ pub(crate) async fn room(stream: Stream) {
     printer().room(stream).await;
 }
 
+/// Shows nothing until the guard is dropped: another program has the terminal. What is printed meanwhile is queued.
+pub(crate) fn pause() -> Paused {
+    printer().pause(true);
+    Paused(())
+}
+
+/// See [`pause`].
+#[derive(Debug)]
+pub(crate) struct Paused(());
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        printer().pause(false);
+    }
+}
+
 /// Waits until everything is written: needed before other code writes to the terminal.
 pub(crate) async fn drained() {
     printer().drained().await;
@@ -162,6 +178,10 @@ pub(crate) enum Style {
     Error,
     /// Advice.
     Hint,
+    /// A line that is added.
+    Added,
+    /// A line that is removed.
+    Removed,
 }
 
 impl Style {
@@ -172,6 +192,8 @@ impl Style {
             Self::Bold => Some("1"),
             Self::Error => Some("1;31"),
             Self::Hint => Some("1;36"),
+            Self::Added => Some("32"),
+            Self::Removed => Some("31"),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! `windlass run`: one run of an agent.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use windlass_core::SessionId;
 use windlass_core::policy::Memory;
 use windlass_runtime::{DriveOptions, People, RunMessages};
+use windlass_store::SqliteLog;
 
 use crate::agents;
-use crate::asking::Terminal;
+use crate::asking::{Place, Terminal};
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
@@ -29,7 +30,8 @@ Examples:
   windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
-Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. \
+Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. At a question \
+Ctrl-C leaves the question open for later. \
 The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit, \
 130 cancelled.";
 
@@ -71,11 +73,11 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let mut view = View::new(args.view);
     let log = args.log.open()?;
+    let people = if args.view.json { None } else { people(log.clone(), &path) };
     let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
-    let people = if args.view.json { None } else { people() };
     let input = RunMessages::from(input);
     let named = args.session.is_some();
     if named && assembly.agent.policy().past.memory == Memory::Off {
@@ -115,9 +117,16 @@ pub(crate) fn new_session() -> SessionId {
     SessionId::from(uuid::Uuid::now_v7().simple().to_string())
 }
 
-/// The user at the terminal, who answers questions.
-pub(crate) fn people() -> Option<Arc<dyn People>> {
-    Terminal::open().map(|terminal| terminal as Arc<dyn People>)
+/// The user at the terminal, who answers questions of an agent from that file.
+pub(crate) fn people(log: Arc<SqliteLog>, file: &Path) -> Option<Arc<dyn People>> {
+    let place = Place { log, folder: folder_of(file), chat: false };
+    Terminal::open(place).map(|terminal| terminal as Arc<dyn People>)
+}
+
+/// The folder of an agent file.
+pub(crate) fn folder_of(file: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    std::path::absolute(folder).or_else(|_| std::env::current_dir()).unwrap_or_else(|_| folder.to_owned())
 }
 
 fn input(argument: Option<String>) -> Result<String, Failure> {

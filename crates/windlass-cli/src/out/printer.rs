@@ -127,6 +127,12 @@ impl Printer {
         let _gone = self.err.put(Stream::Err, b"", Weight::Whole, false);
     }
 
+    /// Writes nothing of what is queued, or goes on with it.
+    pub(super) fn pause(&self, paused: bool) {
+        self.out.pause(paused);
+        self.err.pause(paused);
+    }
+
     /// Whether that stream takes more now.
     pub(super) fn has_room(&self, stream: Stream) -> bool {
         self.queue(stream).has_room()
@@ -178,6 +184,8 @@ struct Waiting {
     broken_err: Option<Broken>,
     /// The width of the waiting line that stands at the end of what was queued.
     line: Option<usize>,
+    /// Whether nothing is written now.
+    paused: bool,
 }
 
 /// An [`io::Error`] that can be told more than once.
@@ -276,10 +284,15 @@ impl Queue {
         Ok(())
     }
 
+    fn pause(&self, paused: bool) {
+        self.lock().paused = paused;
+        self.changed.notify_all();
+    }
+
     /// Shows a line that the next text replaces. It is left out while something is being written: it never fills the queue.
     fn show_waiting(&self, text: &str, width: usize, taken: fn() -> bool) {
         let mut waiting = self.lock();
-        let idle = waiting.is_drained() && waiting.broken(Stream::Err).is_none();
+        let idle = waiting.is_drained() && !waiting.paused && waiting.broken(Stream::Err).is_none();
         if !idle || !self.threaded.load(Ordering::Relaxed) || taken() {
             return;
         }
@@ -299,7 +312,7 @@ impl Queue {
     fn write_all(&self) {
         loop {
             let mut waiting = self.lock();
-            while waiting.texts.is_empty() {
+            while waiting.texts.is_empty() || waiting.paused {
                 waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
             let Some((stream, text)) = waiting.texts.pop_front() else { continue };

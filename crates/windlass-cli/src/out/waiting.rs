@@ -58,9 +58,14 @@ pub(crate) fn waiting(line: Option<&str>) {
     }
 }
 
+/// Whether somebody is asked something at this terminal.
+pub(crate) fn is_prompting() -> bool {
+    PROMPTS.load(Ordering::SeqCst) > 0
+}
+
 /// Whether something else has the last line.
 fn is_taken() -> bool {
-    PROMPTS.load(Ordering::SeqCst) > 0 || stdout_is_terminal() && WITHIN_LINE.load(Ordering::SeqCst)
+    is_prompting() || stdout_is_terminal() && WITHIN_LINE.load(Ordering::SeqCst)
 }
 
 /// As much of a line as fits on a terminal's last line, and its width.

@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod approving;
 mod changed;
 mod chat;
 mod crash;

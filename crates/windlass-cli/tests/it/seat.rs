@@ -55,15 +55,24 @@ impl Seat {
         Self::start_with(home, args, "xterm")
     }
 
+    /// With more variables in its environment.
+    pub(crate) fn start_with_env(home: &Home, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::seated(home, args, &[&[("TERM", "xterm")], variables].concat())
+    }
+
     /// At a terminal of that kind.
     pub(crate) fn start_with(home: &Home, args: &[&str], term: &str) -> Self {
+        Self::seated(home, args, &[("TERM", term)])
+    }
+
+    fn seated(home: &Home, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         let mut command = home.command(args);
-        command.env("TERM", term).env("NO_COLOR", "1");
+        command.envs(variables.iter().copied()).env("NO_COLOR", "1");
         command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
         let child = command.spawn().unwrap();
         drop(command);

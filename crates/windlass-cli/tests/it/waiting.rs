@@ -106,7 +106,7 @@ fn no_waiting_line_stands_where_somebody_types() {
     seat.prompted_after("session: ");
     seat.keys("What is 2 + 5, and which files are here?\r");
     // The sum goes on while the question is asked.
-    seat.expect("[l]ater\r\n> ");
+    seat.expect("/quit\r\n> ");
     begun(&home);
     seat.keys("y\n");
     seat.waits_for("waiting for tool `calculate`");
@@ -118,7 +118,7 @@ fn no_waiting_line_stands_where_somebody_types() {
     let (before, after) =
         seat.raw().rsplit_once("be brief").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     assert!(!after.contains(CLEAR), "{after:?}");
-    let (_, question) = before.split_once("[l]ater\r\n> ").unwrap();
+    let (_, question) = before.split_once("/quit\r\n> ").unwrap();
     assert!(question.starts_with("y\r\n"), "{question:?}");
     seat.keys("\n");
     seat.expect("steered: be brief");

@@ -53,7 +53,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let state = load_until(&*log, base, args.at).await?;
     let mut go_on = GoOn { log_args, log, view: args.view, interrupts };
     let found = go_on.agent(&state, args.with.as_deref()).await?;
-    let people = if args.view.json { None } else { people() };
+    let people = if args.view.json { None } else { people(go_on.log.clone(), &found.path) };
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
     let fork = found.agent.fork(base, how, DriveOptions { people, ..DriveOptions::default() }).await?;
     let id = fork.prepared.id();

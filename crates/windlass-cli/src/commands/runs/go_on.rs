@@ -40,7 +40,7 @@ impl GoOn<'_> {
         found: Found,
         limits: &[(LimitKind, f64)],
     ) -> Result<Exit, Failure> {
-        let people = if self.view.json { None } else { people() };
+        let people = if self.view.json { None } else { people(self.log.clone(), &found.path) };
         let options = DriveOptions { people, resumed_by: ResumedBy::Person, ..DriveOptions::default() };
         let prepared = match limits {
             [] => found.resume(state.run()).options(options).prepare().await?,
