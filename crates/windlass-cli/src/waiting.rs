@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use futures_util::future::{Either, select};
 use windlass_core::event::Millis;
-use windlass_runtime::Environment;
+use windlass_runtime::{Environment, SystemEnvironment};
 
 use crate::out;
 
@@ -35,6 +35,13 @@ pub(crate) async fn shown_while<T>(
         return work.await;
     }
     ticking(environment, wait, out::waiting, work).await
+}
+
+/// Awaits the work, which waits for this.
+pub(crate) async fn awaited<T>(what: impl Into<String>, work: impl Future<Output = T>) -> T {
+    let (environment, _at_last) = (SystemEnvironment, Withdrawn::default());
+    let wait = Wait { what: what.into(), since: environment.now() };
+    shown_while(&environment, || Some(wait.clone()), work).await
 }
 
 /// Awaits the work, and draws the line at each tick.

@@ -17,9 +17,7 @@ use windlass_core::text::nearest;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{CallId, RunId, ToolSpec};
 use windlass_runtime::agent_file::{AgentFile, ServedTools, ToolEntry};
-use windlass_runtime::{
-    Environment as _, FileService, SystemEnvironment, Waits, connect, local_tools, services,
-};
+use windlass_runtime::{FileService, Waits, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
 use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
@@ -33,7 +31,7 @@ use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
 use crate::view::words::{cut, name, span};
-use crate::waiting::{Wait, Withdrawn, shown_while};
+use crate::waiting::awaited;
 use gate::Gate;
 
 /// Maximum number of characters shown of a description.
@@ -292,9 +290,7 @@ async fn call(
             interrupt = interrupts.next() => Err(interrupt.failure()),
         }
     };
-    let (environment, _at_last) = (SystemEnvironment, Withdrawn::default());
-    let wait = Wait { what: format!("tool `{}`", name(&spec.name)), since: environment.now() };
-    let failure = match shown_while(&environment, || Some(wait.clone()), ended).await {
+    let failure = match awaited(format!("tool `{}`", name(&spec.name)), ended).await {
         Ok(result) => return result,
         Err(failure) => failure,
     };

@@ -42,6 +42,19 @@ fn a_call_by_hand_is_waited_for() {
 }
 
 #[test]
+fn a_model_that_is_checked_is_waited_for() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["", "Here."])]);
+    let check = ["models", "check", "openai/m"];
+    let seat =
+        Seat::start_with_env(&home, &check, &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", &server.url)]);
+    seat.waits_for("waiting for model openai/m: 1 s");
+    server.go.send(()).unwrap();
+    seat.expect("openai/m answers: Here.");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
 fn a_model_is_waited_for_until_its_text_comes() {
     let home = Home::new();
     let server = Server::start(vec![Reply::Pieces(vec!["", "It is", " seven."])]);
