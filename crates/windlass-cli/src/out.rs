@@ -101,6 +101,11 @@ pub(crate) fn leave_editor() {
     let _unseen = whole(Stream::Out, "\x1b[?2026l\x1b[?2004l\n");
 }
 
+/// Leaves the second screen that an editor may have been on when it was killed.
+pub(crate) fn leave_screen() {
+    let _unseen = whole(Stream::Err, "\x1b[?1049l\r");
+}
+
 fn whole(stream: Stream, text: &str) -> io::Result<()> {
     printer().put(stream, text.as_bytes(), Weight::Whole)
 }

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::Value;
 use tokio::process::Command;
 use windlass_core::schema::check_args;
@@ -74,10 +75,33 @@ async fn run(editor: &str, path: &Path) -> Result<(), String> {
     // As for `git`: a command with arguments of its own.
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!("{editor} \"$1\"")).arg(editor).arg(path).kill_on_drop(true);
-    match command.status().await {
+    let mut screen = Screen { before: tcgetattr(std::io::stdin()).ok(), left: false };
+    let ended = command.status().await;
+    screen.left = true;
+    match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the editor `{editor}` failed ({status}); the arguments were not changed")),
         Err(error) => Err(format!("cannot start the editor `{editor}`: {error}")),
+    }
+}
+
+/// The terminal as it was before the editor, to which it goes back if the editor is killed.
+#[derive(Debug)]
+struct Screen {
+    before: Option<Termios>,
+    /// Whether the editor has left by itself.
+    left: bool,
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if self.left {
+            return;
+        }
+        if let Some(before) = &self.before {
+            let _kept = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+        out::leave_screen();
     }
 }
 

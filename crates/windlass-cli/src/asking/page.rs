@@ -175,10 +175,13 @@ impl Page {
     }
 }
 
-/// Whether a text is read as itself without quotes: not as a number, a list or nothing.
+/// Whether a text is read as itself without quotes: not as a number, a list or nothing, and without gaps that could move what
+/// follows to a line of its own.
 fn is_bare(text: &str) -> bool {
     let edges = text.trim() != text || text.is_empty();
-    !edges && !text.starts_with(['"', '|', '-']) && serde_json::from_str::<Value>(text).is_err()
+    let gaps =
+        text.chars().zip(text.chars().skip(1)).any(|(one, next)| one.is_whitespace() && next.is_whitespace());
+    !edges && !gaps && !text.starts_with(['"', '|', '-']) && serde_json::from_str::<Value>(text).is_err()
 }
 
 /// Whether a list or an object stands on one line.

@@ -109,6 +109,25 @@ fn the_persons_editor_gets_the_arguments_and_what_does_not_fit_is_told_and_offer
 }
 
 #[test]
+fn sigterm_while_the_editor_is_open_leaves_the_terminal_and_the_question_as_they_were() {
+    let home = Home::new();
+    let _server = writer(&home, "Milk");
+    home.write("edit.sh", "stty raw -echo; echo > open; while [ -e open ]; do sleep 0.02; done");
+    let run = ["run", "agent.yaml", "Write it down."];
+    let mut seat = Seat::start_with_env(&home, &run, &[("EDITOR", "exec sh edit.sh")]);
+    let before = format!("{:?}", seat.modes());
+    seat.expect("[l]ater\r\n> ");
+    seat.keys("e\n");
+    until("the editor is open", || home.path("open").exists());
+    assert!(seat.is_raw());
+    kill_process(Pid::from_child(&seat.child), Signal::TERM).unwrap();
+    assert_eq!(seat.ended(), 143, "{:?}", seat.seen());
+    assert_eq!(format!("{:?}", seat.modes()), before);
+    assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).code, 0);
+    assert!(home.read("got.json").contains("Milk"));
+}
+
+#[test]
 fn an_editor_that_fails_changes_nothing_and_without_one_the_arguments_are_typed() {
     let home = Home::new();
     let _server = writer(&home, "Milk");

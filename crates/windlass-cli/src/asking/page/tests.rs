@@ -16,6 +16,7 @@ fn texts_stand_without_escapes_and_everything_else_as_json() {
     let args = json!({
         "content": "# Title\n\n\tIt's \"quoted\"\n",
         "count": 3,
+        "gaps": "a.txt          content: harmless",
         "flags": { "a": [1, 2, { "b": null }] },
         "nothing": "",
         "path": "notes/today.md",
@@ -28,6 +29,7 @@ fn texts_stand_without_escapes_and_everything_else_as_json() {
     | \tIt's \"quoted\"
     |\x20
   count: 3
+  gaps: \"a.txt          content: harmless\"
   flags: {\"a\":[1,2,{\"b\":null}]}
   nothing: \"\"
   path: notes/today.md
