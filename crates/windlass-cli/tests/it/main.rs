@@ -23,6 +23,7 @@ mod holding;
 mod hostile;
 mod json;
 mod kit;
+mod limits;
 mod listing;
 mod money;
 mod patterns;
