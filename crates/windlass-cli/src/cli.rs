@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::agents::AgentsArgs;
+use crate::commands::ask::AskArgs;
 use crate::commands::chat::ChatArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::doctor::DoctorArgs;
@@ -19,6 +20,9 @@ Examples:
   windlass chat examples/files-mcp.yaml
   windlass runs list
   windlass test examples/tests
+
+A question without a command goes to the default agent: the one set with `windlass agents default FILE`, else a built-in
+assistant. One word alone is taken for a command; after `--` it is a question.
 
 Options of every command that uses the log:
   --log FILE         the log to use [default: log.db in WINDLASS_HOME]
@@ -46,13 +50,21 @@ Environment:
   TRACEPARENT      the span that the command belongs to
   NO_COLOR         no colours";
 
+const USAGE: &str = "\
+windlass <COMMAND>
+       windlass [OPTIONS] <QUESTION>
+       windlass [OPTIONS] -- <WORD>";
+
 /// Runs agents: a language model calls tools, sees their results and continues until it answers.
 /// Every turn that was taken is kept.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = HELP, max_term_width = 100)]
+#[command(override_usage = USAGE, args_conflicts_with_subcommands = true, subcommand_value_name = "COMMAND")]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! Drives a run in the foreground and reports its end.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
@@ -10,6 +11,7 @@ use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
 use crate::asking::Terminal;
+use crate::assistant;
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
@@ -23,6 +25,20 @@ pub(crate) struct Words {
     pub(crate) log: String,
     /// The agent's file, where a new run of the session is to be started.
     pub(crate) file: Option<String>,
+    /// ` --with FILE` where the agent is another one than the run began with, or nothing.
+    pub(crate) with: String,
+}
+
+impl Words {
+    /// The command that begins a run of this agent, up to its options.
+    pub(crate) fn again(&self) -> String {
+        let log = &self.log;
+        match self.file.as_deref() {
+            Some(file) if assistant::is(Path::new(file)) => format!("windlass{log}"),
+            Some(file) => format!("windlass run{log} {}", quoted(file)),
+            None => format!("windlass run{log} FILE"),
+        }
+    }
 }
 
 /// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it down, to
@@ -143,7 +159,7 @@ async fn stop(
 
 fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
     Failure::new(exit, format!("run {run} was left before its end"))
-        .hint(format!("`windlass runs resume{} {run}` continues it", words.log))
+        .hint(format!("`windlass runs resume{}{} {run}` continues it", words.log, words.with))
 }
 
 /// Maps the end of a run to an exit code, and a failure message if it is not 0.
@@ -168,8 +184,8 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
             let failure = Failure::new(exit, format!("run {id} stopped at its limit {limit}{reached}"));
             match higher(limit, max) {
                 Some(number) => failure.hint(format!(
-                    "`windlass runs resume{} {id} --limit {limit}={number}` continues it without repeating work",
-                    words.log
+                    "`windlass runs resume{}{} {id} --limit {limit}={number}` continues it without repeating work",
+                    words.log, words.with
                 )),
                 None => failure.maybe_hint(session(run, words)),
             }
@@ -207,9 +223,8 @@ fn higher(limit: LimitKind, max: Option<u64>) -> Option<String> {
 /// The command that continues the conversation.
 fn session(run: &Run, words: &Words) -> Option<String> {
     let session = run.state().session()?;
-    let file = words.file.as_deref().map_or_else(|| "FILE".to_owned(), quoted);
     let session = quoted(session.as_str());
-    Some(format!("`windlass run{} {file} --session {session} 'go on'` continues the conversation", words.log))
+    Some(format!("`{} --session {session} 'go on'` continues the conversation", words.again()))
 }
 
 fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
@@ -217,7 +232,7 @@ fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
     let mut failure = Failure::new(exit, format!("run {id} is suspended: it waits for an answer"));
     for question in run.questions() {
         failure = failure.detail(format!("{} ({}): {}", question.id, question.kind, question.text));
-        for command in answers::commands(id, &words.log, question) {
+        for command in answers::commands(id, &format!("{}{}", words.log, words.with), question) {
             failure = failure.hint(command);
         }
     }

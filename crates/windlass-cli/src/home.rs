@@ -1,5 +1,8 @@
 //! Location of Windlass's files, and the log that a command uses.
 
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -91,6 +94,23 @@ impl LogArgs {
             .map(|path| format!(" --log {}", quoted(&path.display().to_string())))
             .unwrap_or_default()
     }
+}
+
+/// Replaces a file in Windlass's folder. Readers see the old file or the new one, whole; only the user can read it.
+pub(crate) fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}", std::process::id()));
+    let fresh = PathBuf::from(fresh);
+    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    let written = out.write_all(text).and_then(|()| std::fs::rename(&fresh, path));
+    if written.is_err() {
+        // Best effort: what matters is the first error.
+        let _gone = std::fs::remove_file(&fresh);
+    }
+    written
 }
 
 /// A word as a POSIX shell takes it.

@@ -21,6 +21,7 @@ use crate::home::{LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
+use crate::session::SessionArgs;
 use crate::view::words::{LINE_CHARS, count, cut, usage};
 use crate::view::{View, ViewArgs};
 use prompt::{Line, Prompt};
@@ -51,9 +52,8 @@ pub(crate) struct ChatArgs {
     /// The agent file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Go on with the conversation of this name, or begin it
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
     #[command(flatten)]
     overrides: Overrides,
     #[command(flatten)]
@@ -86,18 +86,19 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let file = agents::read(&args.file, &args.overrides)?;
     let log = args.log.open()?;
-    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
+    let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
+    args.session.check(&file, &log, &mut view, &words).await?;
+    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
-    let named = args.session.is_some();
-    let session = args.session.map_or_else(new_session, SessionId::from);
+    let named = args.session.name.is_some();
+    let session = args.session.name.map_or_else(new_session, SessionId::from);
     let terminal = if args.view.json { None } else { Terminal::open() };
     if terminal.is_some() {
         view.remark(&format!("session: {session} (/help lists the commands)"));
     }
-    let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
     let total = Total::default();
     let mut chat =
         Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };

@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod ask;
 mod changed;
 mod chat;
 mod crash;
