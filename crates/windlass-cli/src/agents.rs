@@ -142,12 +142,7 @@ pub(crate) async fn of_run(
 }
 
 /// What the command line said over the agent's file stays, as long as the agent has the same name.
-fn kept(
-    state: &State,
-    wanted: &Wanted<'_>,
-    path: &Path,
-    note: Option<Note>,
-) -> Result<Overrides, Failure> {
+fn kept(state: &State, wanted: &Wanted<'_>, path: &Path, note: Option<Note>) -> Result<Overrides, Failure> {
     let Some(note) = note.filter(|_| !wanted.replaces) else { return Ok(Overrides::default()) };
     let name = AgentFile::read(path, &home::env)?.name;
     let is_same = state.agent().is_some_and(|agent| *agent.name == *name);

@@ -47,7 +47,11 @@ fn read(path: &Path, left: &mut u64) -> Result<Part, Failure> {
         return Err(unreadable("it is a folder".to_owned()).hint("attach its files one by one"));
     }
     let bytes = files::read(path, *left).map_err(|error| {
-        if error.kind() == std::io::ErrorKind::FileTooLarge { too_large(path) } else { unreadable(error.to_string()) }
+        if error.kind() == std::io::ErrorKind::FileTooLarge {
+            too_large(path)
+        } else {
+            unreadable(error.to_string())
+        }
     })?;
     if bytes.is_empty() {
         return Err(Failure::new(Exit::BadFile, format!("the attachment {shown} is empty")));

@@ -16,13 +16,17 @@ use crate::commands::tools::ToolsArgs;
 
 const HELP: &str = "\
 Examples:
+  windlass \"What is 17% of 2350?\"
+  windlass -m openai/gpt-5-mini -a photo.jpg \"What does the photo show?\"
+  git diff | windlass \"Write a commit message for this change.\"
+  windlass -- why
   windlass run examples/quickstart.yaml \"What is 17% of 2350, and which files are here?\"
   windlass chat examples/files-mcp.yaml
   windlass runs list
   windlass test examples/tests
 
-A question without a command goes to the default agent: the one set with `windlass agents default FILE`, else a built-in
-assistant. One word alone is taken for a command; after `--` it is a question.
+A question without a command goes to the default agent: the one that `windlass agents default FILE` has set, else a \
+built-in assistant. One word alone is taken for a command; after `--` it is a question.
 
 Options of every command that uses the log:
   --log FILE         the log to use [default: log.db in WINDLASS_HOME]

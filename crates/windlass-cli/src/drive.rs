@@ -33,10 +33,24 @@ impl Words {
     /// The command that begins a run of this agent, up to its options.
     pub(crate) fn again(&self) -> String {
         let log = &self.log;
+        match self.agent_file() {
+            Some(file) => format!("windlass run{log} {file}"),
+            None => format!("windlass{log}"),
+        }
+    }
+
+    /// The command that begins a conversation with this agent, up to its options.
+    pub(crate) fn chat(&self) -> String {
+        let file = self.agent_file().map(|file| format!(" {file}"));
+        format!("windlass chat{}{}", self.log, file.unwrap_or_default())
+    }
+
+    /// The agent's file; `None`: the built-in assistant, which has none.
+    fn agent_file(&self) -> Option<String> {
         match self.file.as_deref() {
-            Some(file) if assistant::is(Path::new(file)) => format!("windlass{log}"),
-            Some(file) => format!("windlass run{log} {}", quoted(file)),
-            None => format!("windlass run{log} FILE"),
+            Some(file) if assistant::is(Path::new(file)) => None,
+            Some(file) => Some(quoted(file)),
+            None => Some("FILE".to_owned()),
         }
     }
 }

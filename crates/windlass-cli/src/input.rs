@@ -40,8 +40,9 @@ impl Input {
         attached: Vec<Part>,
         hint: &str,
     ) -> Result<Self, Failure> {
-        let Some(words) = words.filter(|words| words != "-") else {
-            return Self::read(None, attached, hint);
+        let words = match words {
+            Some(words) if words != "-" => words,
+            from_stdin => return Self::read(from_stdin, attached, hint),
         };
         let piped = if stdin::is_given() { on_stdin()? } else { String::new() };
         let text = if piped.is_empty() { words } else { format!("{words}\n\n{piped}") };
@@ -73,8 +74,7 @@ impl Input {
 
 fn on_stdin() -> Result<String, Failure> {
     let text = stdin::whole().map_err(|error| {
-        let failure =
-            Failure::new(Exit::BadFile, "cannot read the input on stdin").cause(error.to_string());
+        let failure = Failure::new(Exit::BadFile, "cannot read the input on stdin").cause(error.to_string());
         let is_binary = error.kind() == std::io::ErrorKind::InvalidData;
         failure.maybe_hint(is_binary.then(|| "an image comes as a file: `-a FILE`".to_owned()))
     })?;

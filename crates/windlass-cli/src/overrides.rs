@@ -74,7 +74,9 @@ impl Overrides {
                 let message = format!("the run was started without `--agent {name}=FILE`");
                 let failure = Failure::new(Exit::Usage, message);
                 return Err(match known.as_slice() {
-                    [] => failure.hint("name the agent's new place in the file of the agent that it works for"),
+                    [] => {
+                        failure.hint("name the agent's new place in the file of the agent that it works for")
+                    }
                     known => failure.hint(format!("it was started with {}", known.join(", "))),
                 });
             };

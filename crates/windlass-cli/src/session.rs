@@ -8,8 +8,8 @@ use windlass_core::policy::Memory;
 use windlass_core::text::nearest;
 use windlass_core::{Message, SessionId, State};
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::projections::{json, session_runs};
 use windlass_runtime::load;
+use windlass_runtime::projections::{json, session_runs};
 use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
 
 use crate::drive::Words;
@@ -52,10 +52,13 @@ pub(crate) async fn unknown(log: Option<&SqliteLog>, session: &str) -> Result<Fa
         .hint(hint.unwrap_or_else(|| "`windlass sessions list --all` lists all sessions".to_owned())))
 }
 
-/// The nearest name of a session.
-async fn near(log: &SqliteLog, session: &str) -> Result<Option<String>, Failure> {
+/// The nearest name of another session.
+pub(crate) async fn near(log: &SqliteLog, session: &str) -> Result<Option<String>, Failure> {
     let all = session_runs(log, None).await?;
-    let named = all.iter().filter_map(|run| run.session.as_ref()).filter(|id| !is_unnamed(id));
+    let named = all
+        .iter()
+        .filter_map(|run| run.session.as_ref())
+        .filter(|id| !is_unnamed(id) && id.as_str() != session);
     let mut names: Vec<&str> = named.map(SessionId::as_str).collect();
     names.sort_unstable();
     names.dedup();
@@ -104,10 +107,10 @@ fn led_by_another(session: &str, last: &RunSummary, state: &State, agent: &str, 
         Exit::Usage,
         format!("session `{session}` was led by agent `{leader}`, but this agent is `{}`", name(agent)),
     );
-    let its_own = state.agent().and_then(file_of).map(|file| Words {
-        file: Some(file.display().to_string()),
-        ..words.clone()
-    });
+    let its_own = state
+        .agent()
+        .and_then(file_of)
+        .map(|file| Words { file: Some(file.display().to_string()), ..words.clone() });
     let go_on = its_own.map(|words| {
         format!("`{} --session {} ...` goes on with `{leader}`", words.again(), quoted(&session))
     });

@@ -97,7 +97,10 @@ pub(super) fn unusable(error: AssembleError, path: &Path, overrides: &Overrides,
         ));
     }
     let shown = path.display();
-    failure.hint(format!("put the file back; or name its new place in {shown}, and {} goes on", again.with(path)))
+    failure.hint(format!(
+        "put the file back; or name its new place in {shown}, and {} goes on",
+        again.with(path)
+    ))
 }
 
 /// The failure of going on with the agent that was found, with the command that goes on with it as it is now.
@@ -114,7 +117,8 @@ pub(crate) fn changed(error: Error, found: &Found, again: &Again) -> Failure {
 /// Files that hold an agent of the run's name: where it was used from lately, and in the current folder.
 fn candidates(state: &State) -> Vec<PathBuf> {
     let Some(agent) = state.agent() else { return Vec::new() };
-    let is_agent = |path: &PathBuf| AgentFile::read(path, &home::env).is_ok_and(|file| *file.name == *agent.name);
+    let is_agent =
+        |path: &PathBuf| AgentFile::read(path, &home::env).is_ok_and(|file| *file.name == *agent.name);
     let used = home::folder().map(|home| notes::paths_of(&home, &agent.name)).unwrap_or_default();
     let mut found: Vec<PathBuf> = Vec::new();
     for path in in_this_folder().into_iter().chain(used) {

@@ -19,6 +19,9 @@ use crate::view::ViewArgs;
 
 const NO_QUESTION: &str = "give it after the options, or on stdin: `windlass \"your question\"`";
 
+/// Maximum number of commands that are suggested for a word.
+const MOST_SUGGESTED: usize = 2;
+
 /// A question to the default agent.
 #[derive(Debug, Args)]
 #[command(mut_arg("log", |log| log.global(false)))]
@@ -33,11 +36,11 @@ pub(crate) struct AskArgs {
     #[arg(value_name = "WORD", last = true, hide = true)]
     words: Vec<String>,
     #[command(flatten)]
-    session: SessionArgs,
-    #[command(flatten)]
     attach: AttachArgs,
     #[command(flatten)]
     overrides: Overrides,
+    #[command(flatten)]
+    session: SessionArgs,
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
@@ -101,11 +104,15 @@ fn no_question(said: &[String]) -> Failure {
         let rest = if rest.is_empty() { "\"your question\"".to_owned() } else { rest.join(" ") };
         return failure.hint(format!("`windlass run {} {rest}` runs the agent of that file", quoted(first)));
     }
-    let close = nearest(first, names);
-    let near = close.first().map(|name| {
-        let words: Vec<String> = std::iter::once(name.clone()).chain(rest).collect();
-        format!("did you mean `windlass {}`?", words.join(" "))
-    });
+    // A question's first word is often close to a command by chance.
+    let begins = |name: &String| said.len() == 1 || name.chars().next() == first.chars().next();
+    let words = |name: String| {
+        let all: Vec<String> = std::iter::once(name).chain(rest.iter().cloned()).collect();
+        format!("`windlass {}`", all.join(" "))
+    };
+    let close = nearest(first, names).into_iter().filter(begins).take(MOST_SUGGESTED);
+    let close: Vec<String> = close.map(words).collect();
+    let near = (!close.is_empty()).then(|| format!("did you mean {}?", close.join(" or ")));
     let failure = failure.maybe_hint(near);
     if said.len() == 1 {
         failure.hint(format!("a question of one word comes after `--`: `windlass -- {}`", quoted(first)))

@@ -14,6 +14,7 @@ use windlass_store::RunFilter;
 
 use crate::agents;
 use crate::asking::Terminal;
+use crate::assistant;
 use crate::commands::run::new_session;
 use crate::drive::{Words, drive, drive_and_listen, verdict};
 use crate::failure::{Exit, Failure};
@@ -36,6 +37,7 @@ In the conversation:
 Without a terminal each line of stdin is a turn.
 
 Examples:
+  windlass chat
   windlass chat agent.yaml
   windlass chat agent.yaml --session trip
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
@@ -49,9 +51,9 @@ const COMMANDS: &str = "\
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ChatArgs {
-    /// The agent file
+    /// The agent file; without one, the default agent answers
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
     #[command(flatten)]
     session: SessionArgs,
     #[command(flatten)]
@@ -84,12 +86,13 @@ struct Total {
 /// Talks until there is no more to say.
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    let file = agents::read(&args.file, &args.overrides)?;
+    let path = args.file.map_or_else(assistant::path, Ok)?;
+    let file = agents::read(&path, &args.overrides)?;
     let log = args.log.open()?;
-    let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()), ..Words::default() };
+    let words = Words { log: args.log.words(), file: Some(path.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
     args.session.check(&file, &log, &mut view, &words).await?;
-    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
+    let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
@@ -143,10 +146,10 @@ impl Chat {
 
     fn goodbye(&self) {
         if self.total.turns > 0 && !self.view.quiet {
-            let (log, file) = (&self.words.log, self.words.file.as_deref().map(quoted).unwrap_or_default());
             let session = quoted(self.session.as_str());
             out::note(format_args!(
-                "`windlass chat{log} {file} --session {session}` continues this conversation"
+                "`{} --session {session}` continues this conversation",
+                self.words.chat()
             ));
         }
     }

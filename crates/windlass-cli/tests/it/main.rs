@@ -10,6 +10,7 @@ mod agents;
 mod ask;
 mod changed;
 mod chat;
+mod conversations;
 mod crash;
 mod delegates;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod json;
 mod kit;
 mod listing;
 mod money;
+mod moved;
 mod patterns;
 mod people;
 mod reach;

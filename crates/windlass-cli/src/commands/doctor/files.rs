@@ -42,7 +42,9 @@ pub(super) fn default_agent() -> Finding {
             Ok(_) => Finding::new(Level::Ok, what, file.display().to_string()),
             Err(error) => Finding::new(Level::Problem, what, error.to_string()).todo(todo),
         },
-        Err(failure) => Finding::new(Level::Problem, what, failure.message()).todo("repair the file, or remove it"),
+        Err(failure) => {
+            Finding::new(Level::Problem, what, failure.message()).todo("repair the file, or remove it")
+        }
     }
 }
 

@@ -72,7 +72,8 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     }
     let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
     // What keeps us from going on is said before the answer is given.
-    let words = [args.run.as_str(), answer.0.as_str()].into_iter().chain(args.answer.iter().map(String::as_str));
+    let words =
+        [args.run.as_str(), answer.0.as_str()].into_iter().chain(args.answer.iter().map(String::as_str));
     let again = Again::new(format!("windlass runs answer{}", log_args.words())).then(words);
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;

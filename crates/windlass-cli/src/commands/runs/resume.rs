@@ -10,8 +10,8 @@ use windlass_runtime::load;
 
 use super::go_on::GoOn;
 use super::{all, find};
-use crate::failure::{Exit, Failure};
 use crate::agents::{Again, Wanted};
+use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
@@ -82,7 +82,8 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
         _ => {}
     }
     let mut go_on = GoOn { log_args, log, view: args.view, interrupts };
-    let again = Again::new(format!("windlass runs resume{} {run}", log_args.words())).then_limits(&args.limits);
+    let again =
+        Again::new(format!("windlass runs resume{} {run}", log_args.words())).then_limits(&args.limits);
     let wanted = Wanted { with: args.with.as_deref(), agents: &args.agents, replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
     go_on.drive(&state, found, &args.limits, &wanted.again).await

@@ -138,7 +138,8 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::i
 async fn start(log: &dyn Log, id: RunId) -> Result<Option<Box<RunStarted>>, Failure> {
     let first = log.read(id, 1, 1).await?;
     let first = first.first().and_then(|batch| batch.events.first());
-    Ok(first.and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None }))
+    Ok(first
+        .and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None }))
 }
 
 /// The number of messages that a run's conversation begins with.
@@ -184,7 +185,11 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result
                 out::line(format_args!("{}: {}", message.role(), content.text()))?;
                 for media in media(content) {
                     let name = media.name.as_deref().map(|name| format!("{}: ", words::name(name)));
-                    out::line(format_args!("  [{}{}]", name.unwrap_or_default(), words::name(&media.media_type)))?;
+                    out::line(format_args!(
+                        "  [{}{}]",
+                        name.unwrap_or_default(),
+                        words::name(&media.media_type)
+                    ))?;
                 }
             }
             Message::Assistant(said) => {
