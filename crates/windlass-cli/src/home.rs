@@ -122,6 +122,12 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// Whether the file is one of YAML by its name.
+pub(crate) fn is_yaml(path: &Path) -> bool {
+    let kinds = ["yaml", "yml"];
+    path.extension().is_some_and(|found| kinds.iter().any(|kind| found.eq_ignore_ascii_case(kind)))
+}
+
 /// A path as one can use it from any folder.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())

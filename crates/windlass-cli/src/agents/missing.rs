@@ -13,8 +13,9 @@ use crate::home::{self, quoted};
 use crate::notes;
 use crate::overrides::Overrides;
 
-/// Maximum number of files in the current folder that are looked at.
+/// Maximum number of files that are looked at, and of folders within others.
 const MOST_FILES: usize = 100;
+const MOST_FOLDERS: usize = 20;
 /// Maximum number of files that are suggested.
 const MOST_SUGGESTED: usize = 2;
 
@@ -43,7 +44,7 @@ impl Again {
     /// The limits that the command raises.
     pub(crate) fn then_limits(mut self, limits: &[(LimitKind, f64)]) -> Self {
         for (limit, number) in limits {
-            self.after.push_str(&format!(" --limit {limit}={number}"));
+            self = self.then(["--limit", &format!("{limit}={number}")]);
         }
         self
     }
@@ -54,8 +55,8 @@ impl Again {
     }
 
     /// The command with the files that are probably meant, else with a word that stands for one.
-    fn hints(&self, state: &State, failure: Failure) -> Failure {
-        let found = candidates(state);
+    fn hints(&self, state: &State, former: Option<&Path>, failure: Failure) -> Failure {
+        let found = candidates(state, former);
         if found.is_empty() {
             let hint = format!("`{} --with FILE{}` goes on with the agent in FILE", self.before, self.after);
             return failure.hint(hint);
@@ -72,7 +73,7 @@ fn name(state: &State) -> String {
 /// The failure that nobody knows where the agent came from.
 pub(super) fn unknown(state: &State, again: &Again) -> Failure {
     let failure = Failure::new(Exit::BadFile, format!("the file of agent `{}` is unknown", name(state)));
-    again.hints(state, failure)
+    again.hints(state, None, failure)
 }
 
 /// The failure that the agent's file has moved or was deleted.
@@ -81,7 +82,7 @@ pub(super) fn gone(state: &State, path: &Path, again: &Again) -> Failure {
         Exit::BadFile,
         format!("the file of agent `{}` is gone: {}", name(state), path.display()),
     );
-    again.hints(state, failure)
+    again.hints(state, Some(path), failure)
 }
 
 /// The failure of an agent whose file is there and cannot be used: that of a delegate, say, is gone.
@@ -114,14 +115,16 @@ pub(crate) fn changed(error: Error, found: &Found, again: &Again) -> Failure {
     ))
 }
 
-/// Files that hold an agent of the run's name: where it was used from lately, and in the current folder.
-fn candidates(state: &State) -> Vec<PathBuf> {
+/// Files that hold an agent of the run's name: in the current folder, where the file was, and where such an agent was used from.
+fn candidates(state: &State, former: Option<&Path>) -> Vec<PathBuf> {
     let Some(agent) = state.agent() else { return Vec::new() };
     let is_agent =
         |path: &PathBuf| AgentFile::read(path, &home::env).is_ok_and(|file| *file.name == *agent.name);
     let used = home::folder().map(|home| notes::paths_of(&home, &agent.name)).unwrap_or_default();
+    let near =
+        folders(former).into_iter().flat_map(|folder| entries(&folder)).filter(|path| home::is_yaml(path));
     let mut found: Vec<PathBuf> = Vec::new();
-    for path in in_this_folder().into_iter().chain(used) {
+    for path in near.take(MOST_FILES).chain(used) {
         let is_new = found.iter().all(|known| home::absolute(known) != home::absolute(&path));
         if found.len() < MOST_SUGGESTED && is_new && is_agent(&path) {
             found.push(path);
@@ -130,13 +133,23 @@ fn candidates(state: &State) -> Vec<PathBuf> {
     found
 }
 
-/// The YAML files of the current folder, by name.
-fn in_this_folder() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(".").into_iter().flatten().flatten();
-    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "yaml" || kind == "yml");
-    let mut files: Vec<PathBuf> =
-        entries.map(|entry| PathBuf::from(entry.file_name())).filter(is_yaml).collect();
-    files.sort();
-    files.truncate(MOST_FILES);
-    files
+/// The current folder, that of the former file, and the folders within both.
+fn folders(former: Option<&Path>) -> Vec<PathBuf> {
+    let mut all = vec![PathBuf::new()];
+    all.extend(former.and_then(Path::parent).map(Path::to_owned));
+    let is_shown =
+        |path: &PathBuf| path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."));
+    let within = all.iter().flat_map(|folder| entries(folder)).filter(|path| path.is_dir() && is_shown(path));
+    let within: Vec<PathBuf> = within.take(MOST_FOLDERS).collect();
+    all.extend(within);
+    all
+}
+
+/// What is in a folder, by name.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let names = std::fs::read_dir(here).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut all: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
+    all.sort();
+    all
 }

@@ -1,5 +1,7 @@
 //! `windlass "question"`: a question without an agent file goes to the default agent.
 
+use std::path::Path;
+
 use clap::{Args, CommandFactory};
 use windlass_core::text::nearest;
 
@@ -9,7 +11,7 @@ use crate::attachments::AttachArgs;
 use crate::cli::Cli;
 use crate::commands::run::{Begin, begin};
 use crate::failure::{Exit, Failure};
-use crate::home::{LogArgs, quoted};
+use crate::home::{self, LogArgs, quoted};
 use crate::input::Input;
 use crate::out;
 use crate::overrides::Overrides;
@@ -100,7 +102,7 @@ fn no_question(said: &[String]) -> Failure {
     let failure = Failure::new(Exit::Usage, format!("`{first}` is not a command"));
     let rest: Vec<String> = said.iter().skip(1).map(|word| quoted(word)).collect();
     let all = said.join(" ");
-    if first.ends_with(".yaml") || first.ends_with(".yml") {
+    if home::is_yaml(Path::new(first)) {
         let rest = if rest.is_empty() { "\"your question\"".to_owned() } else { rest.join(" ") };
         return failure.hint(format!("`windlass run {} {rest}` runs the agent of that file", quoted(first)));
     }

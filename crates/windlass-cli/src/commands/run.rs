@@ -1,6 +1,6 @@
 //! `windlass run`: one run of an agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -14,7 +14,7 @@ use crate::attachments::AttachArgs;
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
-use crate::home::LogArgs;
+use crate::home::{self, LogArgs, quoted};
 use crate::input::Input;
 use crate::interrupts::Interrupts;
 use crate::overrides::Overrides;
@@ -69,11 +69,26 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     } else {
         (args.file.unwrap_or_default(), args.input)
     };
+    if told.is_none() && !path.exists() {
+        check_for_question(&path)?;
+    }
     let file = agents::read(&path, &args.overrides)?;
     // Until it is read a signal has its usual effect.
     let input = Input::read(told, args.attach.read()?, NO_INPUT)?;
     let RunArgs { session, overrides, log, view, .. } = args;
     begin(Begin { path, file, input, session, overrides, log, view }).await
+}
+
+/// A question in the place of the file is refused with the command that asks it.
+fn check_for_question(path: &Path) -> Result<(), Failure> {
+    let words = path.display().to_string();
+    if !words.trim().contains(char::is_whitespace) || home::is_yaml(path) {
+        return Ok(());
+    }
+    let question = quoted(&words);
+    Err(Failure::new(Exit::Usage, format!("expected an agent file, found {words:?}"))
+        .hint(format!("`windlass {question}` asks the default agent"))
+        .hint(format!("`windlass run FILE {question}` asks the agent in FILE")))
 }
 
 /// A run that is about to begin.

@@ -173,6 +173,7 @@ fn a_word_that_is_no_command_is_refused() {
     assert_end!(home, home.windlass(["agent.yaml", "What is this?"]));
     assert_end!(home, home.windlass(["-m", "tour", "runs", "list"]));
     assert_end!(home, home.windlass([""]));
+    assert_end!(home, home.windlass(["run", "What is this?"]));
     assert_eq!(home.windlass(["runs", "list"]).stdout, "", "nothing was asked");
 }
 

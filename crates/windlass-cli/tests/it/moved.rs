@@ -42,6 +42,25 @@ fn an_agents_file_that_has_moved_within_the_folder_is_named() {
 }
 
 #[test]
+fn an_agents_file_that_has_moved_into_a_folder_is_named() {
+    let home = crashed("agent.yaml", SLOW, &[]);
+    home.write("agents/go", "");
+    std::fs::rename(home.path("agent.yaml"), home.path("agents/agent.yaml")).unwrap();
+    let refused = resume(&home);
+    assert!(refused.stderr.contains("--with agents/agent.yaml`"), "{refused:?}");
+    went_on(&hinted(&home, &refused, ""));
+    // From elsewhere, too.
+    let home = crashed("agent.yaml", SLOW, &[]);
+    std::fs::rename(home.path("agent.yaml"), home.path("moved.yaml")).unwrap();
+    let mut elsewhere = home.command(["runs", "resume", "last"]);
+    let refused = crate::kit::end(elsewhere.current_dir("/").output().unwrap());
+    assert!(
+        refused.stderr.contains(&format!("--with {}`", home.path("moved.yaml").display())),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn an_agents_file_that_is_gone_is_asked_for() {
     let home = crashed("agent.yaml", SLOW, &[]);
     std::fs::remove_file(home.path("agent.yaml")).unwrap();
