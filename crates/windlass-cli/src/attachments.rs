@@ -1,5 +1,7 @@
 //! Files that are sent with an input: text and images, as parts of its message.
 
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +11,7 @@ use windlass_runtime::agent_file::files;
 
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
+use crate::stdin;
 
 /// Maximum number of attachments of an input.
 const MAX_FILES: usize = 32;
@@ -18,7 +21,8 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The attachments of an input.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AttachArgs {
-    /// Send this file with the input: text, or an image as PNG, JPEG, GIF or WebP (may be repeated)
+    /// Send this file with the input: text, or an image as PNG, JPEG, GIF or WebP; `-` is what comes on stdin (may be
+    /// repeated)
     #[arg(short = 'a', long = "attach", value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -34,30 +38,29 @@ impl AttachArgs {
             ));
         }
         let mut left = MAX_BYTES;
-        self.files.iter().map(|path| read(path, &mut left)).collect()
+        self.files.iter().map(|path| part(path, &mut left)).collect()
+    }
+
+    /// Whether what comes on stdin is attached.
+    pub(crate) fn takes_stdin(&self) -> bool {
+        self.files.iter().any(|path| is_stdin(path))
     }
 }
 
-fn read(path: &Path, left: &mut u64) -> Result<Part, Failure> {
-    let shown = path.display();
-    let unreadable = |cause: String| {
-        Failure::new(Exit::BadFile, format!("cannot read the attachment {shown}")).cause(cause)
-    };
-    if path.is_dir() {
-        return Err(unreadable("it is a folder".to_owned()).hint("attach its files one by one"));
-    }
-    let bytes = files::read(path, *left).map_err(|error| {
-        if error.kind() == std::io::ErrorKind::FileTooLarge {
-            too_large(path)
-        } else {
-            unreadable(error.to_string())
-        }
-    })?;
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn part(path: &Path, left: &mut u64) -> Result<Part, Failure> {
+    let bytes = if is_stdin(path) { stdin::bytes(*left) } else { files::read(path, *left) };
+    let bytes = bytes.map_err(|error| unreadable(path, &error))?;
     if bytes.is_empty() {
-        return Err(Failure::new(Exit::BadFile, format!("the attachment {shown} is empty")));
+        return Err(Failure::new(Exit::BadFile, format!("the attachment {} is empty", path.display())));
     }
     *left = left.saturating_sub(bytes.len() as u64);
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name =
+        if is_stdin(path) { Some("stdin".into()) } else { path.file_name().map(OsStr::to_string_lossy) };
+    let name = name.unwrap_or_default();
     match image_type(&bytes) {
         Some(media_type) => Ok(Part::Image(Media {
             media_type: media_type.into(),
@@ -66,6 +69,17 @@ fn read(path: &Path, left: &mut u64) -> Result<Part, Failure> {
         })),
         None => text(path, &name, bytes),
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::FileTooLarge {
+        return too_large(path);
+    }
+    let failure = Failure::new(Exit::BadFile, format!("cannot read the attachment {}", path.display()));
+    if path.is_dir() {
+        return failure.cause("it is a folder").hint("attach its files one by one");
+    }
+    failure.cause(error.to_string())
 }
 
 /// A text file between marks with its name, so that the model can tell files and question apart.
@@ -92,18 +106,13 @@ fn unknown_kind(path: &Path, is_pdf: bool) -> Failure {
 }
 
 fn too_large(path: &Path) -> Failure {
-    let bytes = std::fs::metadata(path).map_or(0, |data| data.len());
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    Failure::new(
-        Exit::BadFile,
-        format!(
-            "the attachments are too large: {} has {:.1} MiB, and all together may have {:.0} MiB",
-            path.display(),
-            mib(bytes),
-            mib(MAX_BYTES)
-        ),
-    )
-    .hint("attach a smaller image, or a part of the text")
+    let size =
+        std::fs::metadata(path).map(|data| format!(" ({:.1} MiB)", mib(data.len()))).unwrap_or_default();
+    let (file, most) = (path.display(), mib(MAX_BYTES));
+    let message =
+        format!("{file}{size} cannot be attached: the limit is {most:.0} MiB for all attachments together");
+    Failure::new(Exit::BadFile, message).hint("attach a smaller image, or a part of the text")
 }
 
 /// The media type of an image that models take, known by its first bytes.

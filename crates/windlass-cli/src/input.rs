@@ -7,6 +7,7 @@ use windlass_core::message::{Content, Part};
 use windlass_runtime::RunMessages;
 use windlass_runtime::agent_file::AgentFile;
 
+use crate::attachments::AttachArgs;
 use crate::failure::{Exit, Failure};
 use crate::stdin;
 
@@ -19,10 +20,11 @@ pub(crate) struct Input {
 
 impl Input {
     /// The words, else what is on stdin. `-` stands for stdin, too. `hint` says how to give an input.
-    pub(crate) fn read(words: Option<String>, attached: Vec<Part>, hint: &str) -> Result<Self, Failure> {
+    pub(crate) fn read(words: Option<String>, attach: &AttachArgs, hint: &str) -> Result<Self, Failure> {
+        let attached = attach.read()?;
         let from_stdin = match &words {
             Some(text) => text == "-",
-            None if std::io::stdin().is_terminal() => {
+            None if attach.takes_stdin() || std::io::stdin().is_terminal() => {
                 return Err(Failure::new(Exit::Usage, "no input given").hint(hint));
             }
             None => true,
@@ -37,14 +39,15 @@ impl Input {
     /// The words, and after them what another program or a file gives on stdin.
     pub(crate) fn read_with_stdin(
         words: Option<String>,
-        attached: Vec<Part>,
+        attach: &AttachArgs,
         hint: &str,
     ) -> Result<Self, Failure> {
         let words = match words {
             Some(words) if words != "-" => words,
-            from_stdin => return Self::read(from_stdin, attached, hint),
+            from_stdin => return Self::read(from_stdin, attach, hint),
         };
-        let piped = if stdin::is_given() { on_stdin()? } else { String::new() };
+        let attached = attach.read()?;
+        let piped = if stdin::is_given() && !attach.takes_stdin() { on_stdin()? } else { String::new() };
         let text = if piped.is_empty() { words } else { format!("{words}\n\n{piped}") };
         Ok(Self { text, attached })
     }
@@ -76,7 +79,9 @@ fn on_stdin() -> Result<String, Failure> {
     let text = stdin::whole().map_err(|error| {
         let failure = Failure::new(Exit::BadFile, "cannot read the input on stdin").cause(error.to_string());
         let is_binary = error.kind() == std::io::ErrorKind::InvalidData;
-        failure.maybe_hint(is_binary.then(|| "an image comes as a file: `-a FILE`".to_owned()))
+        failure.maybe_hint(
+            is_binary.then(|| "an image is attached: `-a FILE`, or `-a -` for the one on stdin".to_owned()),
+        )
     })?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }

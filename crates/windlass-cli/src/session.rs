@@ -1,5 +1,6 @@
 //! The conversation that a run of the command line joins or begins.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,8 +9,8 @@ use windlass_core::policy::Memory;
 use windlass_core::text::nearest;
 use windlass_core::{Message, SessionId, State};
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::load;
-use windlass_runtime::projections::{json, session_runs};
+use windlass_runtime::projections::json;
+use windlass_runtime::{ListPages, load};
 use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
 
 use crate::drive::Words;
@@ -20,6 +21,8 @@ use crate::out;
 use crate::view::View;
 use crate::view::words::{count, cut, name, time};
 
+/// The most runs that are looked at to find a session's name.
+const MOST_RUNS: usize = 2_000;
 /// Maximum number of characters of a message in a recap.
 const RECAP_CHARS: usize = 160;
 
@@ -52,17 +55,17 @@ pub(crate) async fn unknown(log: Option<&SqliteLog>, session: &str) -> Result<Fa
         .hint(hint.unwrap_or_else(|| "`windlass sessions list --all` lists all sessions".to_owned())))
 }
 
-/// The nearest name of another session.
+/// The nearest name of another session, among those of the newest runs.
 pub(crate) async fn near(log: &SqliteLog, session: &str) -> Result<Option<String>, Failure> {
-    let all = session_runs(log, None).await?;
-    let named = all
-        .iter()
-        .filter_map(|run| run.session.as_ref())
-        .filter(|id| !is_unnamed(id) && id.as_str() != session);
-    let mut names: Vec<&str> = named.map(SessionId::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    Ok(nearest(session, names).into_iter().next().map(|near| name(&near)))
+    let (mut names, mut looked_at) = (BTreeSet::new(), 0);
+    let mut pages = ListPages::new(log, RunFilter::default());
+    while looked_at < MOST_RUNS {
+        let Some(page) = pages.next().await? else { break };
+        looked_at += page.len();
+        names.extend(page.into_iter().filter_map(|run| run.session).filter(|id| !is_unnamed(id)));
+    }
+    let others = names.iter().map(SessionId::as_str).filter(|name| *name != session);
+    Ok(nearest(session, others).into_iter().next().map(|near| name(&near)))
 }
 
 impl SessionArgs {
@@ -89,12 +92,12 @@ impl SessionArgs {
             view.remark(&format!("session `{}` is new{}", name(session), near.unwrap_or_default()));
             return Ok(());
         };
-        let state = load(log, last.run).await?;
         if *last.agent != *file.name && !self.hand_over {
+            let state = load(log, last.run).await?;
             return Err(led_by_another(session, &last, &state, &file.name, words));
         }
         if out::stderr_is_terminal() {
-            recap(session, &last, &state, view);
+            recap(session, &last, &load(log, last.run).await?, view);
         }
         Ok(())
     }

@@ -102,15 +102,22 @@ fn is_ready_within(time: &Timespec) -> io::Result<bool> {
 
 /// Everything on stdin, as text.
 pub(crate) fn whole() -> io::Result<String> {
+    String::from_utf8(bytes(MAX_INPUT)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
+
+/// Everything on stdin, of at most so many bytes.
+pub(crate) fn bytes(most: u64) -> io::Result<Vec<u8>> {
     if out::stderr_is_terminal() && !is_ready_within(&PATIENCE)? {
         out::note("reading the input on stdin to its end (`</dev/null` gives none)");
     }
-    let mut text = String::new();
-    io::stdin().lock().take(MAX_INPUT + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_INPUT {
-        return Err(io::Error::other(format!("the input is longer than {MAX_INPUT} bytes")));
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let words = format!("the input is longer than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 /// Whether another program or a file gives something on stdin: neither a terminal nor a device such as `/dev/null`, and no socket,

@@ -64,7 +64,7 @@ pub(crate) async fn run(args: AskArgs) -> Result<Exit, Failure> {
         failure.hint("`windlass agents default FILE` sets another default agent, `--unset` none")
     })?;
     // Until it is read a signal has its usual effect.
-    let input = Input::read_with_stdin(question, args.attach.read()?, NO_QUESTION)?;
+    let input = Input::read_with_stdin(question, &args.attach, NO_QUESTION)?;
     let AskArgs { session, overrides, log, view, .. } = args;
     begin(Begin { path, file, input, session, overrides, log, view }).await
 }

@@ -74,7 +74,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let file = agents::read(&path, &args.overrides)?;
     // Until it is read a signal has its usual effect.
-    let input = Input::read(told, args.attach.read()?, NO_INPUT)?;
+    let input = Input::read(told, &args.attach, NO_INPUT)?;
     let RunArgs { session, overrides, log, view, .. } = args;
     begin(Begin { path, file, input, session, overrides, log, view }).await
 }

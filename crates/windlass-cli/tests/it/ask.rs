@@ -108,6 +108,29 @@ fn images_are_sent_with_the_question_and_named_in_the_transcript() {
 }
 
 #[test]
+fn what_is_piped_in_can_be_attached() {
+    let (home, server) =
+        (Home::new(), Server::start((0..2).map(|_| Reply::Pieces(vec!["Hello."])).collect()));
+    home.write("agent.yaml", &server.agent());
+    let run = ["run", "agent.yaml", "-q", "-a", "-", "What is this?"];
+    assert_eq!(home.windlass_with(run, "some notes\n").code, 0);
+    assert_eq!(
+        sent(&server)["content"],
+        "What is this?\n<attachment name=\"stdin\">\nsome notes\n</attachment>"
+    );
+    std::fs::write(home.path("cat.png"), PNG).unwrap();
+    let piped = std::fs::File::open(home.path("cat.png")).unwrap();
+    let question =
+        end(at(&server, &home, &["-q", "-a", "-", "What is this?"]).stdin(piped).output().unwrap());
+    assert_eq!(question.code, 0, "{question:?}");
+    let content = sent(&server)["content"].clone();
+    assert_eq!((&content[0]["text"], &content[1]["type"]), (&json!("What is this?"), &json!("image_url")));
+    let image = std::fs::File::open(home.path("cat.png")).unwrap();
+    assert_end!(home, end(home.command(["-q", "What is this?"]).stdin(image).output().unwrap()));
+    assert_end!(home, home.windlass_with(["-a", "-"], "some notes\n"));
+}
+
+#[test]
 fn an_agent_file_takes_attachments_too() {
     let (home, server) = (Home::new(), hello());
     home.write("agent.yaml", &server.agent());
