@@ -33,5 +33,5 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(blocks, 15);
+    assert_eq!(blocks, 17);
 }
