@@ -1,6 +1,7 @@
 //! Drives a run in the foreground and reports its end.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
@@ -11,6 +12,7 @@ use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
 use crate::asking::Terminal;
+use crate::assistant;
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
@@ -24,6 +26,34 @@ pub(crate) struct Words {
     pub(crate) log: String,
     /// The agent's file, where a new run of the session is to be started.
     pub(crate) file: Option<String>,
+    /// ` --with FILE` where the agent is another one than the run began with, or nothing.
+    pub(crate) with: String,
+}
+
+impl Words {
+    /// The command that begins a run of this agent, up to its options.
+    pub(crate) fn again(&self) -> String {
+        let log = &self.log;
+        match self.agent_file() {
+            Some(file) => format!("windlass run{log} {file}"),
+            None => format!("windlass{log}"),
+        }
+    }
+
+    /// The command that begins a conversation with this agent, up to its options.
+    pub(crate) fn chat(&self) -> String {
+        let file = self.agent_file().map(|file| format!(" {file}"));
+        format!("windlass chat{}{}", self.log, file.unwrap_or_default())
+    }
+
+    /// The agent's file; `None`: the built-in assistant, which has none.
+    fn agent_file(&self) -> Option<String> {
+        match self.file.as_deref() {
+            Some(file) if assistant::is(Path::new(file)) => None,
+            Some(file) => Some(quoted(file)),
+            None => Some("FILE".to_owned()),
+        }
+    }
 }
 
 /// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it down, to
@@ -144,7 +174,7 @@ async fn stop(
 
 fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
     Failure::note(exit, format!("run {run} was left before its end"))
-        .hint(format!("`windlass runs resume{} {run}` continues it", words.log))
+        .hint(format!("`windlass runs resume{}{} {run}` continues it", words.log, words.with))
 }
 
 /// Maps the end of a run to an exit code, and a failure message if it is not 0.
@@ -192,8 +222,8 @@ fn cut(run: &Run, limit: LimitKind, exit: Exit, words: &Words) -> Failure {
     let failure = if has_answer(run) { Failure::note(exit, message) } else { Failure::new(exit, message) };
     match reached.and_then(higher) {
         Some(number) => failure.hint(format!(
-            "`windlass runs resume{} {id} --limit {limit}={number}` continues it without repeating work",
-            words.log
+            "`windlass runs resume{}{} {id} --limit {limit}={number}` continues it without repeating work",
+            words.log, words.with
         )),
         None => failure.maybe_hint(session(run, words)),
     }
@@ -221,9 +251,8 @@ fn higher(reached: &LimitReached) -> Option<String> {
 /// The command that continues the conversation.
 fn session(run: &Run, words: &Words) -> Option<String> {
     let session = run.state().session()?;
-    let file = words.file.as_deref().map_or_else(|| "FILE".to_owned(), quoted);
     let session = quoted(session.as_str());
-    Some(format!("`windlass run{} {file} --session {session} 'go on'` continues the conversation", words.log))
+    Some(format!("`{} --session {session} 'go on'` continues the conversation", words.again()))
 }
 
 fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
@@ -231,7 +260,7 @@ fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
     let mut failure = Failure::note(exit, format!("run {id} is suspended: it waits for an answer"));
     for question in run.questions() {
         failure = failure.detail(format!("{} ({}): {}", question.id, question.kind, question.text));
-        for command in answers::commands(id, &words.log, question) {
+        for command in answers::commands(id, &format!("{}{}", words.log, words.with), question) {
             failure = failure.hint(command);
         }
     }

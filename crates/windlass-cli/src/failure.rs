@@ -13,6 +13,7 @@ use windlass_runtime::{AssembleError, Error};
 use windlass_store::StoreError;
 use windlass_testing::fixture::FixtureError;
 
+use crate::home::quoted;
 use crate::out::{self, Style};
 
 /// Exit codes. The numbers are part of the command line's contract.
@@ -221,7 +222,8 @@ impl From<AgentFileError> for Failure {
         if let AgentFileError::Read { path, .. } = error
             && !path.exists()
         {
-            failure.hint(format!("`windlass agents init {}` writes one to start from", path.display()))
+            let file = quoted(&path.display().to_string());
+            failure.hint(format!("`windlass agents init {file}` writes one to start from"))
         } else {
             failure
         }

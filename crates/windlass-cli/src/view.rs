@@ -3,6 +3,7 @@
 pub(crate) mod differences;
 pub(crate) mod json;
 mod plain;
+pub(crate) mod table;
 pub(crate) mod warnings;
 pub(crate) mod words;
 

@@ -7,8 +7,10 @@
 )]
 
 mod agents;
+mod ask;
 mod changed;
 mod chat;
+mod conversations;
 mod crash;
 mod delegates;
 #[cfg(test)]
@@ -26,6 +28,7 @@ mod kit;
 mod limits;
 mod listing;
 mod money;
+mod moved;
 mod patterns;
 mod people;
 mod reach;

@@ -109,7 +109,10 @@ fn a_changed_agent_is_refused_unless_it_is_named() {
     home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
     let refused = home.windlass(["runs", "answer", "last", "q1", "approve"]);
     assert_eq!(refused.code, 65, "{refused:?}");
-    assert!(refused.stderr.contains("--with FILE"), "{refused:?}");
+    assert!(
+        refused.stderr.contains(&format!("--with {} ", home.path("agent.yaml").display())),
+        "{refused:?}"
+    );
     assert_eq!(home.events("InputReceived"), 0);
     let end = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"]);
     assert_eq!(end.code, 0, "{end:?}");
@@ -134,7 +137,7 @@ fn without_its_notes_a_run_needs_its_file() {
     std::fs::remove_file(home.path("home/agents.json")).unwrap();
     let end = home.windlass(["runs", "resume", "last"]);
     assert_eq!(end.code, 65, "{end:?}");
-    assert!(end.stderr.contains("--with FILE"), "{end:?}");
+    assert!(end.stderr.contains("--with agent.yaml"), "{end:?}");
     assert_eq!(home.windlass(["runs", "resume", "last", "--with", "agent.yaml"]).code, 75);
 }
 

@@ -15,14 +15,14 @@ use crate::kit::{Home, PLAIN, until};
 use crate::server::{Reply, Server};
 
 /// A command at a terminal, and everything that the terminal has shown.
-struct Seat {
+pub(crate) struct Seat {
     child: Child,
     keys: File,
     seen: Arc<Mutex<String>>,
 }
 
 impl Seat {
-    fn start(home: &Home, args: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -40,12 +40,12 @@ impl Seat {
         Self { child, keys, seen }
     }
 
-    fn seen(&self) -> String {
+    pub(crate) fn seen(&self) -> String {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until the terminal has shown that.
-    fn expect(&self, text: &str) {
+    pub(crate) fn expect(&self, text: &str) {
         until(text, || self.seen().contains(text));
     }
 
@@ -54,11 +54,11 @@ impl Seat {
         until(text, || self.seen().rsplit_once(text).is_some_and(|(_, rest)| rest.contains("> ")));
     }
 
-    fn keys(&mut self, keys: &str) {
+    pub(crate) fn keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    fn code(mut self) -> i32 {
+    pub(crate) fn code(mut self) -> i32 {
         self.ended()
     }
 
