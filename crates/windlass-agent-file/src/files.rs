@@ -2,7 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use windlass_core::text::nearest;
+
+/// Maximum number of files of a folder that are compared with a missing one.
+const MAX_LISTED: usize = 1_000;
 
 /// Reads a regular file of at most so many bytes. Devices and pipes are refused before they are opened: they may never
 /// end, or wait for a writer for ever.
@@ -21,6 +26,19 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
     }
     Ok(bytes)
+}
+
+/// The names of YAML files beside a missing file that are like its own, the nearest first.
+pub fn nearest_files(missing: &Path) -> Vec<String> {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let Some((folder, wanted)) = missing.parent().zip(name(missing)) else { return Vec::new() };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_LISTED);
+    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let mut names: Vec<String> =
+        beside.map(|entry| entry.path()).filter(is_yaml).filter_map(|path| name(&path)).collect();
+    names.sort();
+    nearest(&wanted, names.iter().map(String::as_str))
 }
 
 /// Reads a regular file of text.

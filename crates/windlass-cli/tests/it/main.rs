@@ -25,6 +25,7 @@ mod json;
 mod kit;
 mod listing;
 mod money;
+mod own_agents;
 mod patterns;
 mod people;
 mod reach;

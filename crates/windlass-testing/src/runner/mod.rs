@@ -81,11 +81,11 @@ pub struct CaseFailure {
     pub pass: String,
     /// The seed of the pass's schedule, if it had one: the same seed gives the same pass again.
     pub seed: Option<u64>,
-    /// The first difference.
-    pub difference: String,
-    /// The events up to there.
+    /// The differences, at least one, in the order of the run.
+    pub differences: Vec<String>,
+    /// The events up to the first difference.
     pub log: Vec<String>,
-    /// The request that the difference is about, else the last one before it.
+    /// The request that the first difference is about, else the last one before it.
     pub request: Option<String>,
     /// Number of that request, from 1; `None`: the last one of the pass.
     pub request_number: Option<u32>,
@@ -93,7 +93,9 @@ pub struct CaseFailure {
 
 impl fmt::Display for CaseFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {}: {}", self.pass, self.difference.replace('\n', "\n  "))?;
+        for difference in &self.differences {
+            writeln!(f, "  {}: {}", self.pass, difference.replace('\n', "\n  "))?;
+        }
         for line in &self.log {
             writeln!(f, "    {line}")?;
         }
@@ -118,7 +120,7 @@ pub fn run_case(case: &Case, options: RunnerOptions) -> CaseReport {
         report.failures.push(CaseFailure {
             pass: "not run".to_owned(),
             seed: None,
-            difference,
+            differences: vec![difference],
             log: Vec::new(),
             request: None,
             request_number: None,
@@ -221,9 +223,9 @@ fn everywhere(
         let Ok(outcome) = pass::run(case, pass) else { continue };
         coverage::note(&mut report.visited, &outcome);
         if let Some(miss) = outcome.runs.iter().find_map(|run| sound(run).err()) {
-            let (pass, difference, log) = (pass.to_string(), miss.to_string(), outcome.log());
+            let (pass, differences, log) = (pass.to_string(), vec![miss.to_string()], outcome.log());
             let failure =
-                CaseFailure { pass, seed: None, difference, log, request: None, request_number: None };
+                CaseFailure { pass, seed: None, differences, log, request: None, request_number: None };
             report.failures.push(failure);
         }
     }
@@ -233,15 +235,15 @@ fn everywhere(
 fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
     report.passes += 1;
     let ended = pass::run(case, pass);
-    let fault = match &ended {
-        Ok(outcome) => check::all(case, pass, outcome).err(),
-        Err(stop) => check::stopped(case, pass, stop).err(),
+    let faults = match &ended {
+        Ok(outcome) => check::all(case, pass, outcome),
+        Err(stop) => check::stopped(case, pass, stop),
     };
     let log = ended.as_ref().map_or_else(|stop| stop.log.clone(), Outcome::log);
     if let Some(outcome) = ended.as_ref().ok().filter(|_| pass.seed.is_none()) {
         coverage::note(&mut report.visited, outcome);
     }
-    if let Some(fault) = fault {
+    if let Some(fault) = faults.first() {
         let request = match &ended {
             Ok(outcome) => outcome.request(fault.request),
             Err(stop) => stop.before.request(fault.request),
@@ -249,7 +251,7 @@ fn one(case: &Case, pass: Pass, report: &mut CaseReport) -> Option<Outcome> {
         report.failures.push(CaseFailure {
             pass: pass.to_string(),
             seed: pass.seed.map(|seed| seed.number),
-            difference: fault.miss.to_string(),
+            differences: faults.iter().map(|fault| fault.miss.to_string()).collect(),
             log: log.iter().take(fault.lines.unwrap_or(log.len())).cloned().collect(),
             request: request.map(SentRequest::describe),
             request_number: fault.request,
@@ -277,7 +279,7 @@ fn same_events(first: &Outcome, second: &Outcome, report: &mut CaseReport) {
         report.failures.push(CaseFailure {
             pass: "streaming against blocking".to_owned(),
             seed: None,
-            difference: fault.under("events").to_string(),
+            differences: vec![fault.under("events").to_string()],
             log: second.log().into_iter().take(lines.unwrap_or(usize::MAX)).collect(),
             request: None,
             request_number: None,
