@@ -96,6 +96,9 @@ impl fmt::Display for CaseFailure {
         for difference in &self.differences {
             writeln!(f, "  {}: {}", self.pass, difference.replace('\n', "\n  "))?;
         }
+        if self.differences.len() > 1 && !self.log.is_empty() {
+            writeln!(f, "    the events up to the first difference:")?;
+        }
         for line in &self.log {
             writeln!(f, "    {line}")?;
         }

@@ -186,6 +186,9 @@ fn three_calls(expect: &str) -> String {
 fn a_difference_in_a_request_shows_that_request_and_the_log_up_to_it() {
     insta::assert_snapshot!(three_calls("text: q, requests: { 2: { last: { text: Ho } }, 3: { last: { text: Ho } } }"), @r#"
 blocking: requests.2.last.text: expected "Ho", found "x"
+blocking: requests.3.last.text: expected "Ho", found "x"
+blocking: text: expected "q", found "p"
+  the events up to the first difference:
        0 ms  RunStarted agent agent
        0 ms  TurnStarted turn 1 attempt 1
        0 ms  TurnCompleted t({}) call_1_1
@@ -211,6 +214,8 @@ fn a_difference_in_the_events_shows_the_log_up_to_the_first_that_differs() {
 blocking: events.3: 
   expected RunEnded
   found    CallStarted in [RunStarted, TurnStarted, TurnCompleted, CallStarted, CallFinished, TurnStarted, TurnCompleted, CallStarted, CallFinished, TurnStarted, TurnCompleted, RunEnded]
+blocking: text: expected "q", found "p"
+  the events up to the first difference:
        0 ms  RunStarted agent agent
        0 ms  TurnStarted turn 1 attempt 1
        0 ms  TurnCompleted t({}) call_1_1
