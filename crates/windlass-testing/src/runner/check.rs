@@ -40,13 +40,13 @@ impl From<Mismatch> for Shortfall {
 /// What a pass lacks of everything that the case expects, in the order of the run.
 pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Vec<Shortfall> {
     if case.expect.refused.is_some() {
-        let miss = Mismatch::new("the agent or input is refused", "it was accepted");
+        let miss = Mismatch::new("the agent or its input to be refused", "it was accepted");
         return vec![miss.under("refused").into()];
     }
     let mut found = runs(case, pass, outcome);
     if let Some(problem) = &outcome.problem {
         // Whatever else differs may follow from it.
-        found.insert(0, Mismatch::new("what the script has", problem.clone()).under("script").into());
+        found.insert(0, Mismatch::new("no error", problem.clone()).under("script").into());
     }
     found
 }
@@ -87,7 +87,7 @@ pub(crate) fn stopped(case: &Case, pass: Pass, stop: &Stop) -> Vec<Shortfall> {
         }
         (None, Some(miss)) => (runs(case, pass, &stop.before), miss.clone()),
         (None, None) => {
-            let miss = Mismatch::new("the agent and its input are accepted", stop.message.as_str());
+            let miss = Mismatch::new("the agent and its input to be accepted", stop.message.as_str());
             (Vec::new(), miss.under("refused"))
         }
     };

@@ -37,11 +37,7 @@ pub(super) struct Fault {
 impl Fault {
     fn of(file: &Path, error: &YamlError) -> Self {
         let own = error.file.is_empty() || Path::new(&error.file) == file;
-        let help = error.help().or_else(|| {
-            let unknown = error.code() == "yaml.unknown_key";
-            unknown.then(|| "docs/testing.md has the keys of a case".to_owned())
-        });
-        Self { line: own.then_some(error.line), message: error.to_string(), help }
+        Self { line: own.then_some(error.line), message: error.to_string(), help: error.help() }
     }
 }
 
