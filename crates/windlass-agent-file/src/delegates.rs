@@ -1,6 +1,6 @@
 //! Delegates: other agents, each offered as a tool of its name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -116,7 +116,7 @@ pub(super) fn entry(
     let place = delegate.place;
     let keys = match &delegate.value {
         TextOr::Text(path) => {
-            let path = reading.path(&path.0);
+            let path = without_dots(&reading.path(&path.0));
             return Ok(DelegateEntry::File { path, name: None, description: None, place });
         }
         TextOr::Map(keys) => keys.clone(),
@@ -134,7 +134,7 @@ pub(super) fn entry(
     };
     match (keys.file, keys.a2a, keys.branch) {
         (Some(file), None, None) => {
-            let path = reading.path(&file.value.0);
+            let path = without_dots(&reading.path(&file.value.0));
             Ok(DelegateEntry::File { path, name, description, place: file.place })
         }
         (None, Some(url), None) => {
@@ -152,4 +152,9 @@ pub(super) fn entry(
             Err(delegate.error("agent.delegate", message))
         }
     }
+}
+
+/// The path without `./` in it.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().collect()
 }

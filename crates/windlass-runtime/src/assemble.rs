@@ -98,15 +98,26 @@ pub enum AssembleError {
         #[source]
         source: ToolSetError,
     },
-    /// The file of a delegate.
-    #[error("{at}cannot use agent file {file}")]
-    Delegate {
+    /// The file of a delegate cannot be read.
+    #[error("{at}cannot read agent file {file}")]
+    NoDelegate {
         /// Position of the entry, as the start of a message.
         at: String,
         /// The delegate's file.
         file: String,
         /// Files beside it whose names are like its own, if it does not exist.
         nearest: Vec<String>,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file of a delegate is no valid agent file.
+    #[error("{at}cannot use agent file {file}")]
+    Delegate {
+        /// Position of the entry, as the start of a message.
+        at: String,
+        /// The delegate's file.
+        file: String,
         /// Why.
         #[source]
         source: Box<AgentFileError>,
@@ -181,6 +192,7 @@ impl AssembleError {
             #[cfg(feature = "mcp")]
             Self::Server { source, .. } => source.code(),
             Self::Tool { .. } => "agent.tool",
+            Self::NoDelegate { .. } => "agent.read",
             Self::Delegate { source, .. } => source.code(),
             Self::Circle { .. } => "agent.circle",
             Self::TooDeep { .. } => "agent.too_deep",
@@ -204,14 +216,13 @@ impl AssembleError {
             Self::Circle { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => {
                 Some("remove an entry of `agents` from one of these files".to_owned())
             }
-            Self::Delegate { nearest, .. } if !nearest.is_empty() => {
+            Self::NoDelegate { nearest, .. } if !nearest.is_empty() => {
                 Some(format!("did you mean {}?", nearest.join(" or ")))
             }
-            Self::Delegate { source, .. } => source.help().or_else(|| {
-                let missing = matches!(**source, AgentFileError::Read { .. });
-                missing
-                    .then(|| "a path in `agents` starts from the folder of the file that names it".to_owned())
-            }),
+            Self::NoDelegate { .. } => {
+                Some("a path in `agents` starts from the folder of the file that names it".to_owned())
+            }
+            Self::Delegate { source, .. } => source.help(),
             Self::DelegateName { .. } => Some(
                 "name it here with letters, digits, `_` and `-`, at most 64: `{ name: NAME, file: PATH }`"
                     .to_owned(),

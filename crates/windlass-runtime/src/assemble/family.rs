@@ -188,10 +188,15 @@ impl Entry<'_> {
     }
 
     fn unreadable(&self, source: AgentFileError) -> AssembleError {
-        let missing = matches!(&source, AgentFileError::Read { source, .. }
-            if source.kind() == std::io::ErrorKind::NotFound);
-        let nearest = if missing { nearest_files(self.path) } else { Vec::new() };
-        AssembleError::Delegate { at: self.at(), file: self.shown(), nearest, source: Box::new(source) }
+        let (at, file) = (self.at(), self.shown());
+        match source {
+            AgentFileError::Read { source, .. } => {
+                let missing = source.kind() == std::io::ErrorKind::NotFound;
+                let nearest = if missing { nearest_files(self.path) } else { Vec::new() };
+                AssembleError::NoDelegate { at, file, nearest, source }
+            }
+            source => AssembleError::Delegate { at, file, source: Box::new(source) },
+        }
     }
 
     /// Checks that a model can call it by its name.
