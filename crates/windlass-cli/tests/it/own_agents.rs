@@ -242,6 +242,31 @@ fn an_agent_file_is_no_file_of_cases() {
 }
 
 #[test]
+fn a_file_of_cases_is_no_agent_file() {
+    let home = research();
+    home.write("case.yaml", "cases: [ { name: a, input: x } ]\n");
+    let end = home.windlass(["run", "case.yaml", "Hi"]);
+    assert_eq!(end.code, 65, "{end:?}");
+    assert!(
+        end.stderr.contains("hint: the file seems to hold test cases: `windlass test FILE` runs them"),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn scripts_get_every_error_and_every_difference() {
+    let home = Home::new();
+    home.write("a.yaml", "name: a\ninput: x\nmodle: []\nexpect: { stats: answered }\n");
+    home.write("b.yaml", "name: b\ninput: x\nmodel: [ { text: hi } ]\nexpect: { text: ho, turns: 2 }\n");
+    let end = home.windlass(["test", "a.yaml", "b.yaml", "--json", "--blocking"]);
+    let lines: Vec<serde_json::Value> =
+        end.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["errors"].as_array().unwrap().len(), 2, "{end:?}");
+    assert_eq!((&lines[0]["line"], &lines[0]["errors"][1]["line"]), (&3.into(), &4.into()), "{end:?}");
+    assert_eq!(lines[1]["failures"][0]["differences"].as_array().unwrap().len(), 2, "{end:?}");
+}
+
+#[test]
 fn agent_files_beside_cases_are_left_out() {
     let home = research();
     case(&home, COUNTS);
