@@ -29,6 +29,7 @@ mod limits;
 mod listing;
 mod money;
 mod moved;
+mod own_agents;
 mod patterns;
 mod people;
 mod reach;
