@@ -52,7 +52,7 @@ pub struct ModelEntry {
     pub metadata: Vec<(String, String)>,
     /// Whether marks for the provider's cache are sent; `None`: to OpenRouter only.
     pub cache_control: Option<bool>,
-    /// List prices, in place of the provider's known prices.
+    /// List prices. Without them a run has no cost, and a limit on cost is refused.
     pub prices: Option<Prices>,
     /// Timeouts of this model alone.
     pub timeouts: TimeoutSettings,
@@ -142,7 +142,7 @@ pub(super) struct ModelMap {
     metadata: At<Pairs<LooseText>>,
     /// Whether the marks of `loop.cache` are sent. Default: to OpenRouter only.
     cache_control: Option<bool>,
-    /// List prices, in place of the provider's known prices. A limit on cost needs prices.
+    /// List prices. Without them a run has no cost, and a limit on cost is refused.
     prices: Option<PriceKeys>,
     /// Timeouts of this model's calls. Default: the agent's.
     #[serde(default)]

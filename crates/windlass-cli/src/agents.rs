@@ -1,21 +1,26 @@
 //! From an agent file, or from a run, to an agent that can act.
 
+mod missing;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::{RunId, State};
 use windlass_runtime::agent_file::{AgentFile, UnmatchedPattern};
-use windlass_runtime::{Agent, Assembly, Resume, Waits, assemble_watched, start_of};
+use windlass_runtime::{Agent, AssembleError, Assembly, Resume, Waits, assemble_watched, start_of};
 use windlass_store::{Log, SqliteLog};
 use windlass_tools::ToolWarning;
 
-use crate::failure::{Exit, Failure};
+use crate::assistant;
+use crate::failure::Failure;
 use crate::from_env;
 use crate::home;
 use crate::interrupts::Interrupts;
 use crate::notes::{self, Note};
 use crate::overrides::Overrides;
 use crate::starting::watched;
+
+pub(crate) use missing::{Again, changed};
 
 /// Reads an agent file, with what the command line says over it.
 pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Failure> {
@@ -25,6 +30,8 @@ pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Fail
 fn read_pinned(path: &Path, overrides: &Overrides, pinned: &[String]) -> Result<AgentFile, Failure> {
     let mut file = if from_env::is(path) {
         AgentFile::from_environment(path, &home::env)?
+    } else if assistant::is(path) {
+        assistant::read()?
     } else {
         AgentFile::read(path, &home::env)?
     };
@@ -41,14 +48,34 @@ pub(crate) async fn start(
     log: Arc<SqliteLog>,
     interrupts: &mut Interrupts,
 ) -> Result<Assembly, Failure> {
+    Ok(assembled(path, file, overrides, log, interrupts).await??)
+}
+
+async fn assembled(
+    path: &Path,
+    file: &AgentFile,
+    overrides: &Overrides,
+    log: Arc<SqliteLog>,
+    interrupts: &mut Interrupts,
+) -> Result<Result<Assembly, AssembleError>, Failure> {
     let waits = Waits::default();
     let assembling = assemble_watched(file, &home::env, log, &waits);
-    let assembly = interrupts.or(watched(assembling, &waits)).await??;
-    if let Ok(home) = home::folder() {
-        let note = Note { path: from_env::path_of(path), overrides: overrides.clone(), used_at: now() };
+    let assembly = interrupts.or(watched(assembling, &waits)).await?;
+    if let (Ok(home), Ok(assembly)) = (home::folder(), &assembly) {
+        let note = Note { path: remembered(path), overrides: overrides.clone(), used_at: now() };
         notes::remember(&home, assembly.agent.agent_ref(), note);
     }
     Ok(assembly)
+}
+
+/// The path to remember an agent by, from any folder.
+fn remembered(path: &Path) -> PathBuf {
+    if is_pseudo(path) { path.to_owned() } else { home::absolute(path) }
+}
+
+/// Whether the path stands for an agent without a file.
+fn is_pseudo(path: &Path) -> bool {
+    from_env::is(path) || assistant::is(path)
 }
 
 /// An agent that a run can go on with.
@@ -63,6 +90,14 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// ` --with FILE` for commands that go on with the run, where the agent is another one than the run began with.
+    pub(crate) fn with(&self, state: &State) -> String {
+        if !self.named || state.agent() == Some(self.agent.agent_ref()) {
+            return String::new();
+        }
+        format!(" --with {}", home::quoted(&self.path.display().to_string()))
+    }
+
     /// The run, resumed by this agent.
     pub(crate) fn resume(&self, run: RunId) -> Resume<'_> {
         let resume = self.agent.resume(run);
@@ -70,25 +105,48 @@ impl Found {
     }
 }
 
+/// The files that a person names to go on with a run, and the command to repeat with them.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The agent's file.
+    pub(crate) with: Option<&'a Path>,
+    /// New places of agents that were given with `--agent`.
+    pub(crate) agents: &'a [(String, PathBuf)],
+    /// Whether another agent may take the place of the run's: nothing that the command line said over the old one applies to it.
+    pub(crate) replaces: bool,
+    pub(crate) again: Again,
+}
+
 /// The agent of a run: from the given file, or else from the file that the run was started with.
 pub(crate) async fn of_run(
     state: &State,
-    with: Option<&Path>,
+    wanted: &Wanted<'_>,
     log: &Arc<SqliteLog>,
     interrupts: &mut Interrupts,
 ) -> Result<Found, Failure> {
     let pinned = models(&**log, state.run()).await?;
-    let (path, overrides) = if let Some(path) = with {
-        (path.to_owned(), Overrides::default())
-    } else {
-        let note = state.agent().and_then(|agent| notes::recall(&home::folder().ok()?, agent));
-        let note = note.ok_or_else(|| unknown_file(state))?;
-        (note.path, note.overrides)
+    let note = state.agent().and_then(|agent| notes::recall(&home::folder().ok()?, agent));
+    let (path, mut overrides) = match (wanted.with, note) {
+        (Some(path), note) => (path.to_owned(), kept(state, wanted, path, note)?),
+        (None, Some(note)) if is_pseudo(&note.path) || note.path.exists() => (note.path, note.overrides),
+        (None, Some(note)) => return Err(missing::gone(state, &note.path, &wanted.again)),
+        (None, None) => return Err(missing::unknown(state, &wanted.again)),
     };
+    overrides.move_agents(wanted.agents)?;
     let file = read_pinned(&path, &overrides, &pinned)?;
-    let assembly = start(&path, &file, &overrides, log.clone(), interrupts).await?;
-    let Assembly { agent, warnings, unmatched, .. } = assembly;
-    Ok(Found { agent, path, named: with.is_some(), warnings, unmatched })
+    let assembled = assembled(&path, &file, &overrides, log.clone(), interrupts).await?;
+    let Assembly { agent, warnings, unmatched, .. } =
+        assembled.map_err(|error| missing::unusable(error, &path, &overrides, &wanted.again))?;
+    let named = wanted.with.is_some() || !wanted.agents.is_empty();
+    Ok(Found { agent, path, named, warnings, unmatched })
+}
+
+/// What the command line said over the agent's file stays, as long as the agent has the same name.
+fn kept(state: &State, wanted: &Wanted<'_>, path: &Path, note: Option<Note>) -> Result<Overrides, Failure> {
+    let Some(note) = note.filter(|_| !wanted.replaces) else { return Ok(Overrides::default()) };
+    let name = AgentFile::read(path, &home::env)?.name;
+    let is_same = state.agent().is_some_and(|agent| *agent.name == *name);
+    Ok(if is_same { note.overrides } else { Overrides::default() })
 }
 
 /// An agent for reading its data; it is not recorded for later `resume` commands.
@@ -102,12 +160,6 @@ pub(crate) async fn to_look_at(
     let waits = Waits::default();
     let assembling = assemble_watched(&file, &home::env, log.clone(), &waits);
     Ok(interrupts.or(watched(assembling, &waits)).await??)
-}
-
-fn unknown_file(state: &State) -> Failure {
-    let name = state.agent().map_or_else(|| "?".to_owned(), |agent| agent.name.to_string());
-    Failure::new(Exit::BadFile, format!("the file of agent `{name}` is unknown"))
-        .hint("give it with `--with FILE`")
 }
 
 /// The names of the models that a run was started with.

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::agents::AgentsArgs;
+use crate::commands::ask::AskArgs;
 use crate::commands::chat::ChatArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::doctor::DoctorArgs;
@@ -15,10 +16,17 @@ use crate::commands::tools::ToolsArgs;
 
 const HELP: &str = "\
 Examples:
+  windlass \"What is 17% of 2350?\"
+  windlass -m openai/gpt-5-mini -a photo.jpg \"What does the photo show?\"
+  git diff | windlass \"Write a commit message for this change.\"
+  windlass -- why
   windlass run examples/quickstart.yaml \"What is 17% of 2350, and which files are here?\"
   windlass chat examples/files-mcp.yaml
   windlass runs list
   windlass test examples/tests
+
+A question without a command goes to the default agent: the one that `windlass agents default FILE` has set, else a \
+built-in assistant. One word alone is taken for a command; after `--` it is a question.
 
 Options of every command that uses the log:
   --log FILE         the log to use [default: log.db in WINDLASS_HOME]
@@ -46,13 +54,21 @@ Environment:
   TRACEPARENT      the span that the command belongs to
   NO_COLOR         no colours";
 
+const USAGE: &str = "\
+windlass <COMMAND>
+       windlass [OPTIONS] <QUESTION>
+       windlass [OPTIONS] -- <WORD>";
+
 /// Runs agents: a language model calls tools, sees their results and continues until it answers.
 /// Every turn that was taken is kept.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = HELP, max_term_width = 100)]
+#[command(override_usage = USAGE, args_conflicts_with_subcommands = true, subcommand_value_name = "COMMAND")]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
 }
 
 #[derive(Debug, Subcommand)]

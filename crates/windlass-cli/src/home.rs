@@ -1,5 +1,8 @@
 //! Location of Windlass's files, and the log that a command uses.
 
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -93,6 +96,23 @@ impl LogArgs {
     }
 }
 
+/// Replaces a file in Windlass's folder. Readers see the old file or the new one, whole; only the user can read it.
+pub(crate) fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}", std::process::id()));
+    let fresh = PathBuf::from(fresh);
+    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    let written = out.write_all(text).and_then(|()| std::fs::rename(&fresh, path));
+    if written.is_err() {
+        // Best effort: what matters is the first error.
+        let _gone = std::fs::remove_file(&fresh);
+    }
+    written
+}
+
 /// A word as a POSIX shell takes it.
 pub(crate) fn quoted(word: &str) -> String {
     let safe = |char: char| char.is_ascii_alphanumeric() || "-_./:=@%+,".contains(char);
@@ -100,6 +120,12 @@ pub(crate) fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Whether the file is one of YAML by its name.
+pub(crate) fn is_yaml(path: &Path) -> bool {
+    let kinds = ["yaml", "yml"];
+    path.extension().is_some_and(|found| kinds.iter().any(|kind| found.eq_ignore_ascii_case(kind)))
 }
 
 /// A path as one can use it from any folder.

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windlass_core::event::AgentRef;
 
+use crate::home;
 use crate::overrides::Overrides;
 
 /// Maximum number of agents remembered; the least recently used are forgotten.
@@ -71,6 +71,15 @@ pub(crate) fn recall(home: &Path, agent: &AgentRef) -> Option<Note> {
     read(home).remove(&key(agent))
 }
 
+/// The files that an agent of this name came from, the last used one first.
+pub(crate) fn paths_of(home: &Path, name: &str) -> Vec<PathBuf> {
+    let prefix = format!("{name} ");
+    let mut found: Vec<Note> =
+        read(home).into_iter().filter(|(key, _)| key.starts_with(&prefix)).map(|(_, note)| note).collect();
+    found.sort_by_key(|note| std::cmp::Reverse(note.used_at));
+    found.into_iter().map(|note| note.path).collect()
+}
+
 fn key(agent: &AgentRef) -> String {
     format!("{} {}", agent.name, agent.digest)
 }
@@ -86,15 +95,6 @@ fn read(home: &Path) -> Notes {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// Readers see the old file or the new one, whole; only the user can read it.
 fn write(home: &Path, notes: &Notes) -> std::io::Result<()> {
-    let fresh = home.join(format!("agents.json.{}", std::process::id()));
-    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    let written =
-        out.write_all(&serde_json::to_vec_pretty(notes)?).and_then(|()| std::fs::rename(&fresh, file(home)));
-    if written.is_err() {
-        // Best effort: what matters is the first error.
-        let _gone = std::fs::remove_file(&fresh);
-    }
-    written
+    home::replace(&file(home), &serde_json::to_vec_pretty(notes)?)
 }

@@ -9,12 +9,14 @@ use windlass_core::text::nearest;
 use windlass_runtime::agent_file::{AgentFile, DelegateEntry, ModelEntry};
 use windlass_runtime::yaml::Place;
 
+use crate::failure::{Exit, Failure};
+
 /// Command-line overrides of an agent file.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Overrides {
     /// Use this model (provider/model, auto or tour) instead of the file's
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
     /// Set a limit: model_calls, tool_calls, tool_rounds, tokens, seconds, cost_usd, … (may be repeated)
@@ -32,7 +34,7 @@ pub(crate) struct Overrides {
 }
 
 /// Reads `NAME=FILE`. The path is made absolute, because the run may be resumed from another directory.
-fn delegate(text: &str) -> Result<(String, PathBuf), String> {
+pub(crate) fn delegate(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, file)) if file.starts_with("http://") || file.starts_with("https://") => {
             Err(format!("`{name}` is a remote agent; remote agents are not available in this version"))
@@ -64,12 +66,35 @@ pub(crate) fn limit(text: &str) -> Result<(LimitKind, f64), String> {
 }
 
 impl Overrides {
+    /// Puts new files in the places of agents that were given with `--agent`.
+    pub(crate) fn move_agents(&mut self, moved: &[(String, PathBuf)]) -> Result<(), Failure> {
+        for (name, file) in moved {
+            let Some((_, place)) = self.agents.iter_mut().find(|(known, _)| known == name) else {
+                let known: Vec<&str> = self.agents.iter().map(|(known, _)| known.as_str()).collect();
+                let message = format!("the run was started without `--agent {name}=FILE`");
+                let failure = Failure::new(Exit::Usage, message);
+                return Err(match known.as_slice() {
+                    [] => {
+                        failure.hint("name the agent's new place in the file of the agent that it works for")
+                    }
+                    known => failure.hint(format!("it was started with {}", known.join(", "))),
+                });
+            };
+            place.clone_from(file);
+        }
+        Ok(())
+    }
+
     /// The agent file with all this in place. `pinned` are the models that a run has used: they stand in for `auto`,
     /// which might find another one today.
     pub(crate) fn apply(&self, file: &mut AgentFile, pinned: &[String]) {
         for (name, path) in &self.agents {
-            let place = Place { line: 1, column: 1 };
-            file.agents.push(DelegateEntry::File { path: path.clone(), name: Some(name.clone()), place });
+            file.agents.push(DelegateEntry::File {
+                path: path.clone(),
+                name: Some(name.clone()),
+                description: None,
+                place: Place::default(),
+            });
         }
         if let Some(model) = &self.model {
             file.models = vec![ModelEntry { use_: model.clone(), ..ModelEntry::default() }];

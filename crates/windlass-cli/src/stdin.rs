@@ -13,6 +13,9 @@ const MAX_LINE: usize = 1024 * 1024;
 /// The most bytes that an input on stdin may have.
 const MAX_INPUT: u64 = 16 * 1024 * 1024;
 
+/// Time without a word until input comes.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
 /// Lines from stdin.
 #[derive(Debug)]
 pub(crate) struct Stdin {
@@ -84,9 +87,13 @@ impl Stdin {
 }
 
 fn is_ready() -> io::Result<bool> {
+    is_ready_within(&Timespec { tv_sec: 0, tv_nsec: 0 })
+}
+
+fn is_ready_within(time: &Timespec) -> io::Result<bool> {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-    match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+    match poll(&mut fds, Some(time)) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
@@ -95,12 +102,33 @@ fn is_ready() -> io::Result<bool> {
 
 /// Everything on stdin, as text.
 pub(crate) fn whole() -> io::Result<String> {
-    let mut text = String::new();
-    io::stdin().lock().take(MAX_INPUT + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_INPUT {
-        return Err(io::Error::other(format!("the input is longer than {MAX_INPUT} bytes")));
+    String::from_utf8(bytes(MAX_INPUT)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
+
+/// Everything on stdin, of at most so many bytes.
+pub(crate) fn bytes(most: u64) -> io::Result<Vec<u8>> {
+    if out::stderr_is_terminal() && !is_ready_within(&PATIENCE)? {
+        out::note("reading the input on stdin to its end (`</dev/null` gives none)");
     }
-    Ok(text)
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let words = format!("the input is longer than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+    }
+    Ok(bytes)
+}
+
+/// Whether another program or a file gives something on stdin: neither a terminal nor a device such as `/dev/null`, and no socket,
+/// which belongs to whoever started this process.
+pub(crate) fn is_given() -> bool {
+    rustix::fs::fstat(io::stdin()).is_ok_and(|stat| {
+        matches!(
+            rustix::fs::FileType::from_raw_mode(stat.st_mode),
+            rustix::fs::FileType::Fifo | rustix::fs::FileType::RegularFile
+        )
+    })
 }
 
 /// Whether an interactive user can be asked.

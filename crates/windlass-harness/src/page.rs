@@ -23,9 +23,12 @@ const HEAD: &str = "\
 
 What Windlass makes of each fault at each place, and of attackers (below). This page is written by
 `windlass-harness matrix --write`, which drives the real binary through all of it; `.ci/run` plays it again and compares.
-Every row ends where an undisturbed run ends, with each time: no event lost, none half-written, no finished effect
-repeated, no doubt unasked. *Asked* means that the fault came while a call with an effect was on its way that has no
-`check`: a person is asked what became of it.
+If a fault has just hit you, read [operating.md](operating.md#when-the-log-fails): it says what to do. In short: mend the cause, then
+`windlass runs resume RUN`.
+
+*The same end* means that the run ended as an undisturbed one, with each time: no event lost, none half-written, no finished effect
+repeated, no doubt unasked. *It goes on* means that no process had to be started again. *Asked* means that the fault came while a call
+with an effect was on its way that has no `check`: a person is asked what became of it.
 
 By hand, once, in a release build beside other work (2026-11-22, `windlass-harness kills --count 20000 --seed 20261122`, families of
 delegates among the scenes): 20,002 kills of 39,153 processes in 1,368 s; 10,090 runs, all with the same end, 3,833 of them with a

@@ -332,7 +332,9 @@ impl Error {
             Self::Service { .. } => {
                 Some("`windlass tools list FILE` shows the state of the agent's services".to_owned())
             }
-            Self::BadInput { .. } => Some("give an object that matches the agent's `input.schema`".to_owned()),
+            Self::BadInput { .. } => {
+                Some("give an object that matches the agent's `input.schema`".to_owned())
+            }
             Self::NoObject { .. } => Some("give a struct or a map with text keys".to_owned()),
             Self::OutputType { .. } => {
                 Some("ask for the type that the agent was built with (`.output::<T>()`)".to_owned())
@@ -343,11 +345,10 @@ impl Error {
             Self::NoModel { .. } => Some("name one with `model`, or use `auto`".to_owned()),
             Self::Log(source) => source.help(),
             Self::Refused(source) => source.help(),
-            Self::AgentChanged { .. } => Some(
-                "look at the agent's file; to go on with it as it is now, name it with `--with FILE`. Calls that \
-                 wait for approval, and have changed, are asked about anew"
-                    .to_owned(),
-            ),
+            Self::AgentChanged { run, .. } => Some(format!(
+                "`windlass runs resume {run} --with FILE` (from Rust: `.with_changed_agent()`) goes on with the agent as it \
+                 is now; calls that wait for approval, and have changed, are asked about anew"
+            )),
             Self::UnknownAgent { agent, .. } => {
                 Some(format!("give an agent with the name `{agent}`, or resume the run where its agent is"))
             }

@@ -1,5 +1,7 @@
 //! `windlass agents`: agent files.
 
+mod default;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +25,7 @@ const HELP: &str = "\
 Examples:
   windlass agents init librarian.yaml
   windlass agents check agents/*.yaml
+  windlass agents default agents/helper.yaml
   windlass agents schema > agent.schema.json";
 
 /// The arguments of `windlass agents`.
@@ -53,6 +56,8 @@ enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Set or show the agent that answers `windlass "question"`
+    Default(default::DefaultArgs),
     /// Print the JSON Schema of agent files
     Schema,
 }
@@ -62,6 +67,7 @@ pub(crate) fn run(args: AgentsArgs) -> Result<Exit, Failure> {
     match args.command {
         AgentsCommand::Init { path, force } => init(&path, force),
         AgentsCommand::Check { files, json } => check(&files, json),
+        AgentsCommand::Default(args) => default::run(&args),
         AgentsCommand::Schema => {
             out::line(serde_json::to_string_pretty(&schema()).unwrap_or_default())?;
             Ok(Exit::Good)

@@ -14,6 +14,7 @@ use windlass_store::RunFilter;
 
 use crate::agents;
 use crate::asking::{Place, Terminal};
+use crate::assistant;
 use crate::commands::run::{folder_of, new_session};
 use crate::drive::{Words, drive, drive_and_listen, verdict};
 use crate::failure::{Exit, Failure};
@@ -21,6 +22,7 @@ use crate::home::{LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
+use crate::session::SessionArgs;
 use crate::view::words::{LINE_CHARS, count, cut, usage};
 use crate::view::{View, ViewArgs};
 use prompt::{Line, Prompt};
@@ -35,6 +37,7 @@ In the conversation:
 Without a terminal each line of stdin is a turn.
 
 Examples:
+  windlass chat
   windlass chat agent.yaml
   windlass chat agent.yaml --session trip
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
@@ -48,12 +51,11 @@ const COMMANDS: &str = "\
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ChatArgs {
-    /// The agent file
+    /// The agent file; without one, the default agent answers
     #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// Go on with the conversation of this name, or begin it
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    session: SessionArgs,
     #[command(flatten)]
     overrides: Overrides,
     #[command(flatten)]
@@ -84,21 +86,23 @@ struct Total {
 /// Talks until there is no more to say.
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    let file = agents::read(&args.file, &args.overrides)?;
+    let path = args.file.map_or_else(assistant::path, Ok)?;
+    let file = agents::read(&path, &args.overrides)?;
     let log = args.log.open()?;
+    let words = Words { log: args.log.words(), file: Some(path.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
-    let place = Place { log: log.clone(), folder: folder_of(&args.file), chat: true };
-    let assembly = agents::start(&args.file, &file, &args.overrides, log, &mut interrupts).await?;
+    args.session.check(&file, &log, &mut view, &words).await?;
+    let place = Place { log: log.clone(), folder: folder_of(&path), chat: true };
+    let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
-    let named = args.session.is_some();
-    let session = args.session.map_or_else(new_session, SessionId::from);
+    let named = args.session.name.is_some();
+    let session = args.session.name.map_or_else(new_session, SessionId::from);
     let terminal = if args.view.json { None } else { Terminal::open(place) };
     if terminal.is_some() {
         view.remark(&format!("session: {session} (/help lists the commands)"));
     }
-    let words = Words { log: args.log.words(), file: Some(args.file.display().to_string()) };
     let total = Total::default();
     let mut chat =
         Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };
@@ -163,10 +167,10 @@ impl Chat {
 
     fn goodbye(&self) {
         if self.total.turns > 0 && !self.view.quiet {
-            let (log, file) = (&self.words.log, self.words.file.as_deref().map(quoted).unwrap_or_default());
             let session = quoted(self.session.as_str());
             out::note(format_args!(
-                "`windlass chat{log} {file} --session {session}` continues this conversation"
+                "`{} --session {session}` continues this conversation",
+                self.words.chat()
             ));
         }
     }

@@ -91,6 +91,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
     let look = async {
         let (providers, auto) = join(providers(), models::auto()).await;
         let mut findings = files::home();
+        findings.push(files::default_agent());
         findings.extend(log::look(&args.log).await);
         findings.extend(providers);
         findings.push(auto);

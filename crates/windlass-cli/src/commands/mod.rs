@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod agents;
+pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod doctor;
@@ -26,7 +27,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     // Its end waits until the last spans are taken.
     let telemetry = Telemetry::start();
     trace(telemetry.is_some());
-    match cli.command {
+    let Some(command) = cli.command else { return on_runtime(ask::run(cli.ask)) };
+    match command {
         Command::Chat(args) => on_runtime(chat::run(args)),
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Runs(args) => on_runtime(runs::run(args)),

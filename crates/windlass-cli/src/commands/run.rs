@@ -1,24 +1,25 @@
 //! `windlass run`: one run of an agent.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use windlass_core::SessionId;
-use windlass_core::policy::Memory;
-use windlass_runtime::{DriveOptions, People, RunMessages};
+use windlass_runtime::agent_file::AgentFile;
+use windlass_runtime::{DriveOptions, People};
 use windlass_store::SqliteLog;
 
 use crate::agents;
 use crate::asking::{Place, Terminal};
+use crate::attachments::AttachArgs;
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
-use crate::home::LogArgs;
+use crate::home::{self, LogArgs, quoted};
+use crate::input::Input;
 use crate::interrupts::Interrupts;
 use crate::overrides::Overrides;
-use crate::stdin;
+use crate::session::SessionArgs;
 use crate::view::{View, ViewArgs};
 
 const HELP: &str = "\
@@ -35,6 +36,8 @@ Ctrl-C leaves the question open for later. \
 The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit, \
 130 cancelled.";
 
+const NO_INPUT: &str = "give it after the file, or on stdin: `windlass run FILE \"your question\"`";
+
 /// The arguments of `windlass run`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -49,9 +52,10 @@ pub(crate) struct RunArgs {
     /// AGENT_NAME, AGENT_INSTRUCTIONS, MODEL_API_URL, MODEL_NAME, AGENTIC_LOOP_MAX_STEPS, MCP_SERVERS, …
     #[arg(long)]
     from_env: bool,
-    /// Go on with the conversation of this name, or begin it
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
+    #[command(flatten)]
+    attach: AttachArgs,
     #[command(flatten)]
     overrides: Overrides,
     #[command(flatten)]
@@ -67,31 +71,62 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     } else {
         (args.file.unwrap_or_default(), args.input)
     };
+    if told.is_none() && !path.exists() {
+        check_for_question(&path)?;
+    }
     let file = agents::read(&path, &args.overrides)?;
     // Until it is read a signal has its usual effect.
-    let input = input(told)?;
+    let input = Input::read(told, &args.attach, NO_INPUT)?;
+    let RunArgs { session, overrides, log, view, .. } = args;
+    begin(Begin { path, file, input, session, overrides, log, view }).await
+}
+
+/// A question in the place of the file is refused with the command that asks it.
+fn check_for_question(path: &Path) -> Result<(), Failure> {
+    let words = path.display().to_string();
+    if !words.trim().contains(char::is_whitespace) || home::is_yaml(path) {
+        return Ok(());
+    }
+    let question = quoted(&words);
+    Err(Failure::new(Exit::Usage, format!("expected an agent file, found {words:?}"))
+        .hint(format!("`windlass {question}` asks the default agent"))
+        .hint(format!("`windlass run FILE {question}` asks the agent in FILE")))
+}
+
+/// A run that is about to begin.
+pub(crate) struct Begin {
+    pub(crate) path: PathBuf,
+    pub(crate) file: AgentFile,
+    pub(crate) input: Input,
+    pub(crate) session: SessionArgs,
+    pub(crate) overrides: Overrides,
+    pub(crate) log: LogArgs,
+    pub(crate) view: ViewArgs,
+}
+
+/// Runs an agent whose file and input have been read.
+pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
+    let Begin { path, file, input, session, overrides, log: log_args, view: view_args } = begin;
+    input.check(&file)?;
     let mut interrupts = Interrupts::listen()?;
-    let mut view = View::new(args.view);
-    let log = args.log.open()?;
-    let people = if args.view.json { None } else { people(log.clone(), &path) };
-    let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
+    let mut view = View::new(view_args);
+    let log = log_args.open()?;
+    let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
+    session.check(&file, &log, &mut view, &words).await?;
+    let people = if view_args.json { None } else { people(log.clone(), &path) };
+    let assembly = agents::start(&path, &file, &overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
-    let input = RunMessages::from(input);
-    let named = args.session.is_some();
-    if named && assembly.agent.policy().past.memory == Memory::Off {
-        view.remark("session: null-session (`memory` is off: nothing is remembered)");
-    }
-    let session = Some(args.session.map_or_else(new_session, SessionId::from));
+    let named = session.name.is_some();
+    let session = Some(session.name.map_or_else(new_session, SessionId::from));
     let options = DriveOptions { people, session, ..DriveOptions::default() };
     let prepared = if named {
-        assembly.agent.prepare(input, options).await?
+        assembly.agent.prepare(input.messages(), options).await?
     } else {
         // A session of its own, so that it can be continued.
-        assembly.agent.prepare_on(input, None, options)?
+        assembly.agent.prepare_on(input.messages(), None, options)?
     };
-    let words = Words { log: args.log.words(), file: Some(path.display().to_string()) };
     let run = drive(prepared, &mut view, &mut interrupts, &words).await?;
     let verdict = verdict(&run, &words);
     view.left(&run, verdict.as_ref().err());
@@ -127,27 +162,4 @@ pub(crate) fn people(log: Arc<SqliteLog>, file: &Path) -> Option<Arc<dyn People>
 pub(crate) fn folder_of(file: &Path) -> PathBuf {
     let folder = file.parent().unwrap_or(Path::new(""));
     std::path::absolute(folder).or_else(|_| std::env::current_dir()).unwrap_or_else(|_| folder.to_owned())
-}
-
-fn input(argument: Option<String>) -> Result<String, Failure> {
-    let from_stdin = match &argument {
-        Some(text) => text == "-",
-        None if std::io::stdin().is_terminal() => {
-            return Err(Failure::new(Exit::Usage, "no input given")
-                .hint("give it after the file, or on stdin: `windlass run FILE \"your question\"`"));
-        }
-        None => true,
-    };
-    if !from_stdin {
-        return Ok(argument.unwrap_or_default());
-    }
-    let text = stdin::whole().map_err(|error| {
-        Failure::new(Exit::BadFile, "cannot read the input on stdin").cause(error.to_string())
-    })?;
-    let text = text.trim_end_matches(['\n', '\r']);
-    if text.is_empty() {
-        return Err(Failure::new(Exit::Usage, "the input on stdin is empty")
-            .hint("give it after the file, or on stdin: `windlass run FILE \"your question\"`"));
-    }
-    Ok(text.to_owned())
 }

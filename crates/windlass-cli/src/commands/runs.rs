@@ -17,8 +17,8 @@ mod listed;
 pub(crate) mod prune;
 mod replay;
 mod resume;
-mod short;
-mod show;
+pub(crate) mod short;
+pub(crate) mod show;
 mod steer;
 mod watch;
 

@@ -2,25 +2,32 @@
 
 mod delete;
 mod events;
+mod show;
 mod stats;
 
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use windlass_runtime::projections::{json, sessions};
+use windlass_runtime::projections::{Session, json, sessions};
 use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::session::is_unnamed;
+use crate::view::table::aligned;
 use crate::view::words::{count, cut, name, time};
 
 /// Maximum number of characters shown of the first input.
 const TITLE_CHARS: usize = 60;
 
+const COLUMNS: usize = 6;
+const HEAD: [&str; COLUMNS] = ["SESSION", "LAST", "RUNS", "STATUS", "AGENT", "FIRST INPUT"];
+
 const HELP: &str = "\
 Examples:
   windlass sessions list
+  windlass sessions show trip
   windlass sessions events trip
   windlass sessions events trip --json | jq -r .event_type
   windlass sessions stats
@@ -38,8 +45,10 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 enum SessionsCommand {
-    /// List conversations, most recent first
+    /// List conversations by name, most recent first
     List(ListArgs),
+    /// Show a whole conversation: what was said and done in each of its runs
+    Show(show::ShowArgs),
     /// Print the events of a conversation in order: messages, calls, results, delegations, answers
     Events(events::EventsArgs),
     /// Say how many conversations and events there are
@@ -53,7 +62,8 @@ struct ListArgs {
     /// Maximum number of sessions
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
-    /// Include sessions beyond their agent's `memory.max_sessions`: at that number, a listing leaves out the oldest tenth
+    /// Include single runs without a session name (`--json` always does), and sessions beyond their agent's
+    /// `memory.max_sessions`: at that number, a listing leaves out the oldest tenth
     #[arg(long)]
     all: bool,
     /// One JSON object a session
@@ -66,16 +76,11 @@ pub(crate) async fn run(args: SessionsArgs) -> Result<Exit, Failure> {
     let log = args.log.open_existing()?;
     match args.command {
         SessionsCommand::List(list) => self::list(log, list).await,
+        SessionsCommand::Show(show) => show::run(show, log).await,
         SessionsCommand::Events(events) => events::run(events, log).await,
         SessionsCommand::Stats(stats) => stats::run(stats, log).await,
         SessionsCommand::Delete(delete) => delete::run(delete, log).await,
     }
-}
-
-/// The failure that there is no such session.
-fn unknown(session: &str) -> Failure {
-    Failure::new(Exit::Failed, format!("there is no session `{session}`"))
-        .hint("`windlass sessions list --all` lists all sessions")
 }
 
 async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failure> {
@@ -83,28 +88,43 @@ async fn list(log: Option<Arc<SqliteLog>>, args: ListArgs) -> Result<Exit, Failu
         Some(log) => sessions(&*log).await?,
         None => Vec::new(),
     };
-    if known.is_empty() && !args.json {
+    let held = |session: &&Session| args.all || session.held;
+    if args.json {
+        let wanted = known.iter().filter(held).take(args.limit as usize);
+        wanted.map(json::session).try_for_each(|session| out::json(&session))?;
+        return Ok(Exit::Good);
+    }
+    let is_single = |session: &Session| session.runs == 1 && is_unnamed(&session.id);
+    let wanted = known.iter().filter(held).filter(|session| args.all || !is_single(session));
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(wanted.take(args.limit as usize).map(row));
+    if rows.len() > 1 {
+        aligned(&rows).iter().try_for_each(out::line)?;
+    } else {
         out::note("no sessions");
     }
-    let dropped = known.iter().filter(|session| !session.held).count() as u64;
-    let wanted = known.iter().filter(|session| args.all || session.held);
-    for session in wanted.take(args.limit as usize) {
-        if args.json {
-            out::json(&json::session(session))?;
-            continue;
-        }
-        out::line(format_args!(
-            "{}  {}  {}  {}  {}",
-            name(session.id.as_str()),
-            time(session.newest.updated_at),
-            count(session.runs as u64, "run"),
-            name(&session.newest.agent),
-            cut(&session.first.title, TITLE_CHARS)
-        ))?;
+    if args.all {
+        return Ok(Exit::Good);
     }
-    if dropped > 0 && !args.all && !args.json {
+    let single = known.iter().filter(|session| session.held && is_single(session)).count() as u64;
+    if single > 0 {
+        out::note(format_args!("{} without a session name: `--all` lists them, too", count(single, "run")));
+    }
+    let dropped = known.iter().filter(|session| !session.held).count() as u64;
+    if dropped > 0 {
         let dropped = count(dropped, "older session");
         out::note(format_args!("{dropped} beyond `memory.max_sessions`: `--all` lists them, too"));
     }
     Ok(Exit::Good)
+}
+
+fn row(session: &Session) -> [String; COLUMNS] {
+    [
+        name(session.id.as_str()),
+        time(session.newest.updated_at),
+        session.runs.to_string(),
+        json::listed_state(&session.newest),
+        name(&session.newest.agent),
+        cut(&session.first.title, TITLE_CHARS),
+    ]
 }

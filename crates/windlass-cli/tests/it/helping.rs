@@ -51,3 +51,24 @@ fn options_of_the_logs_durability_are_described_once() {
     assert!(with.len() == 1 && with[0].0.is_empty(), "{with:?}");
     assert!(helps.iter().any(|(words, help)| words == &["runs", "list"] && help.contains("--log <FILE>")));
 }
+
+#[test]
+fn the_page_of_the_command_line_has_every_command_and_exit_code() {
+    let page = include_str!("../../../../docs/cli.md");
+    let helps = all(&Home::new());
+    for (words, help) in &helps {
+        if !words.is_empty() && commands(help).is_empty() {
+            assert!(page.contains(&format!("`{}`", words.join(" "))), "docs/cli.md lacks `{}`", words.join(" "));
+        }
+    }
+    let (_, help) = helps.iter().find(|(words, _)| words.is_empty()).unwrap();
+    let codes = help.split("Exit codes:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
+    for line in codes {
+        let (codes, meaning) = line.trim().split_once("  ").unwrap();
+        let row = page.lines().find(|row| row.starts_with(&format!("| {codes} |")));
+        let row = row.unwrap_or_else(|| panic!("docs/cli.md lacks exit code {codes}"));
+        // The page may say more, never something else.
+        let first = meaning.split([',', ';', '(']).next().unwrap().trim();
+        assert!(row.contains(first), "{row}: {meaning}");
+    }
+}

@@ -111,7 +111,7 @@ fn a_run_that_cannot_be_taken_over_says_why_and_the_others_go_on() {
     let end = home.windlass(["runs", "resume", "--all"]);
     assert_eq!(end.code, 1, "{end:?}");
     assert_eq!(end.stdout.matches("not resumed").count(), 2, "{end:?}");
-    assert!(end.stderr.contains("--with FILE"), "{end:?}");
+    assert!(end.stderr.contains("--with agent.yaml"), "{end:?}");
     home.write("plain.yaml", PLAIN);
     let help = home.windlass(["runs", "resume", "--all", "--with", "plain.yaml"]);
     assert_eq!(help.code, 2, "each run goes on with its own agent: {help:?}");

@@ -109,6 +109,20 @@ pub(crate) fn end(output: Output) -> End {
     }
 }
 
+/// Gives the first command that a hint names, in a shell; `file` stands for FILE.
+pub(crate) fn hinted(home: &Home, said: &End, file: &str) -> End {
+    let hints = said.stderr.lines().filter(|line| line.starts_with("hint: "));
+    let words = hints.filter_map(|line| line.split_once("windlass ")).map(|(_, words)| words).next();
+    let words = words.unwrap_or_else(|| panic!("no hint with a command: {said:?}"));
+    let words = words.split('`').next().unwrap_or_default();
+    let words = words.replace("=FILE", &format!("={file}")).replace("--with FILE", &format!("--with {file}"));
+    let windlass = home.command([""; 0]);
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("\"$WINDLASS\" {words}")).current_dir(home.path("")).env_clear();
+    command.envs(windlass.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    end(command.env("WINDLASS", windlass.get_program()).stdin(Stdio::null()).output().unwrap())
+}
+
 /// Waits until something is so.
 pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -143,6 +157,7 @@ macro_rules! assert_end {
         settings.add_filter("[0-9a-f]{32}", "SESSION");
         settings.add_filter("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}", "DATE");
         settings.add_filter("\\b[0-9a-f]{8}( +DATE|\\)| at event|: What)", "SHORT$1");
+        settings.add_filter("\\brun [0-9a-f]{8}, ", "run SHORT, ");
         settings.add_filter("pid [0-9]+ RUN", "HOLDER");
         settings.add_filter("[0-9.]+ (ms|s)\\b", "TIME");
         settings.set_omit_expression(true);

@@ -8,8 +8,10 @@
 
 mod agents;
 mod approving;
+mod ask;
 mod changed;
 mod chat;
+mod conversations;
 mod crash;
 mod delegates;
 #[cfg(test)]
@@ -24,8 +26,11 @@ mod holding;
 mod hostile;
 mod json;
 mod kit;
+mod limits;
 mod listing;
 mod money;
+mod moved;
+mod own_agents;
 mod patterns;
 mod people;
 mod reach;

@@ -92,14 +92,14 @@ fn e28_answers_that_do_not_fit_say_what_was_expected() {
     assert_end!(home, home.windlass(["runs", "answer", "last", "q1", "maybe"]));
     let unknown = home.windlass(["runs", "answer", "last", "q2", "approve"]);
     assert_eq!(unknown.code, 1);
-    assert!(unknown.stderr.contains("question q2 is not open, expected an answer to q1"), "{unknown:?}");
+    assert!(unknown.stderr.contains("question q2 is not open (open: q1)"), "{unknown:?}");
     let bad = home.windlass(["runs", "answer", "last", "q1", "args", "{\"expression\": 5}"]);
     assert_eq!(bad.code, 1);
     assert!(bad.stderr.contains("is not of type"), "{bad:?}");
     assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).code, 0);
     let late = home.windlass(["runs", "answer", "last", "q1", "approve"]);
     assert_eq!(late.code, 1);
-    assert!(late.stderr.contains("has ended (answered), found an answer"), "{late:?}");
+    assert!(late.stderr.contains("has ended (answered) and does not accept an answer"), "{late:?}");
 }
 
 #[test]
@@ -109,7 +109,10 @@ fn a_changed_agent_is_refused_unless_it_is_named() {
     home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
     let refused = home.windlass(["runs", "answer", "last", "q1", "approve"]);
     assert_eq!(refused.code, 65, "{refused:?}");
-    assert!(refused.stderr.contains("--with FILE"), "{refused:?}");
+    assert!(
+        refused.stderr.contains(&format!("--with {} ", home.path("agent.yaml").display())),
+        "{refused:?}"
+    );
     assert_eq!(home.events("InputReceived"), 0);
     let end = home.windlass(["runs", "answer", "--with", "agent.yaml", "last", "q1", "approve"]);
     assert_eq!(end.code, 0, "{end:?}");
@@ -134,7 +137,7 @@ fn without_its_notes_a_run_needs_its_file() {
     std::fs::remove_file(home.path("home/agents.json")).unwrap();
     let end = home.windlass(["runs", "resume", "last"]);
     assert_eq!(end.code, 65, "{end:?}");
-    assert!(end.stderr.contains("--with FILE"), "{end:?}");
+    assert!(end.stderr.contains("--with agent.yaml"), "{end:?}");
     assert_eq!(home.windlass(["runs", "resume", "last", "--with", "agent.yaml"]).code, 75);
 }
 

@@ -1,9 +1,12 @@
-//! The data folder.
+//! The data folder, and the files in it that people set.
 
 use std::path::Path;
 
+use windlass_runtime::agent_file::AgentFile;
+
 use super::{Finding, Level};
 use crate::home;
+use crate::settings;
 
 /// The data folder.
 pub(super) fn home() -> Vec<Finding> {
@@ -23,6 +26,26 @@ pub(super) fn home() -> Vec<Finding> {
         Ok(false) => Finding::new(Level::Ok, what, format!("{shown} (created when needed)")),
         Err(error) => Finding::new(Level::Problem, what, format!("{shown}: {error}")).todo(todo),
     }]
+}
+
+/// The agent that answers questions without an agent file.
+pub(super) fn default_agent() -> Finding {
+    let what = "default agent";
+    let todo = "`windlass agents default FILE` sets another one, `windlass agents default --unset` none";
+    match settings::default_agent() {
+        Ok(None) => Finding::new(
+            Level::Ok,
+            what,
+            "the built-in assistant (`windlass agents default FILE` sets another one)",
+        ),
+        Ok(Some(file)) => match AgentFile::read(&file, &home::env) {
+            Ok(_) => Finding::new(Level::Ok, what, file.display().to_string()),
+            Err(error) => Finding::new(Level::Problem, what, error.to_string()).todo(todo),
+        },
+        Err(failure) => {
+            Finding::new(Level::Problem, what, failure.message()).todo("repair the file, or remove it")
+        }
+    }
 }
 
 /// Whether files can be made in the folder, or it can be made: `false`.

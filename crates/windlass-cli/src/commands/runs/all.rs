@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{RunId, RunState, State};
 use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
-use windlass_runtime::{Agent, ListPages, Lost, Run};
+use windlass_runtime::{Agent, Error, ListPages, Lost, Run};
 use windlass_store::{RunFilter, SqliteLog};
 
-use crate::agents;
+use crate::agents::{self, Again, Wanted, changed};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -23,6 +23,8 @@ use crate::view::words::count;
 /// The agents of runs: each file is read, and its tool servers are started, once.
 struct Agents {
     log: Arc<SqliteLog>,
+    /// The log's arguments in suggested commands.
+    words: String,
     interrupts: Interrupts,
     known: BTreeMap<String, Agent>,
 }
@@ -42,7 +44,7 @@ pub(super) async fn run(
     if wait && !view.json && !view.quiet {
         waiting(&log).await?;
     }
-    let agents = Agents { log: log.clone(), interrupts, known: BTreeMap::new() };
+    let agents = Agents { log: log.clone(), words: log_args.words(), interrupts, known: BTreeMap::new() };
     let mut supervisor = Supervisor::new(log, agents);
     let mut sums = Sums { view, resumed: 0, failed: 0 };
     let (mut signals, leave) = (Interrupts::listen()?, CancellationToken::new());
@@ -163,7 +165,14 @@ impl AgentSource for Agents {
         if let Some(agent) = self.known.get(&key) {
             return Ok(agent.clone());
         }
-        let found = agents::of_run(state, None, &self.log, &mut self.interrupts).await?;
+        let run = state.run();
+        let again = Again::new(format!("windlass runs resume{} {run}", self.words));
+        let wanted = Wanted { with: None, agents: &[], replaces: false, again };
+        let found = agents::of_run(state, &wanted, &self.log, &mut self.interrupts).await?;
+        // The supervisor does not know the file's name.
+        if let Err(error @ Error::AgentChanged { .. }) = found.resume(run).check().await {
+            return Err(changed(error, &found, &wanted.again));
+        }
         self.known.insert(key, found.agent.clone());
         Ok(found.agent)
     }

@@ -10,10 +10,10 @@ use windlass_store::Index;
 
 use super::find;
 use super::go_on::GoOn;
-use crate::agents::{Found, now};
+use crate::agents::{Again, Wanted, changed, now};
 use crate::answers;
 use crate::failure::{Exit, Failure};
-use crate::home::{LogArgs, quoted};
+use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::ViewArgs;
@@ -72,24 +72,16 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     }
     let mut go_on = GoOn { log_args, log: log.clone(), view: args.view, interrupts };
     // What keeps us from going on is said before the answer is given.
-    let found = go_on.agent(&state, args.with.as_deref()).await?;
-    found.resume(root).check().await.map_err(|error| changed(error, &found, &args.run, log_args))?;
-    control::answer(&*log, run, now(), answer).await?;
-    go_on.drive(&state, found, &[]).await
-}
-
-/// The error with the command that looks at the question anew, where the agent has changed.
-fn changed(error: Error, found: &Found, run: &str, log_args: &LogArgs) -> Failure {
-    let is_changed = matches!(error, Error::AgentChanged { .. });
-    let failure = Failure::from(error);
-    if !is_changed {
-        return failure;
+    let words =
+        [args.run.as_str(), answer.0.as_str()].into_iter().chain(args.answer.iter().map(String::as_str));
+    let again = Again::new(format!("windlass runs answer{}", log_args.words())).then(words);
+    let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: false, again };
+    let found = go_on.agent(&state, &wanted).await?;
+    if let Err(error) = found.resume(root).check().await {
+        return Err(changed(error, &found, &wanted.again).detail("the answer was not posted"));
     }
-    let file = quoted(&found.path.display().to_string());
-    failure.hint(format!(
-        "the answer was not posted; `windlass runs answer{} --with {file} {run} ...` posts it for the agent as it is now",
-        log_args.words()
-    ))
+    control::answer(&*log, run, now(), answer).await?;
+    go_on.drive(&state, found, &[], &wanted.again).await
 }
 
 fn left(question: &QuestionId, holder: &str) {

@@ -8,6 +8,7 @@ use windlass_runtime::{DriveOptions, ForkOptions, RunMessages, Saved, load_until
 
 use super::find;
 use super::go_on::GoOn;
+use crate::agents::{Again, Wanted, changed};
 use crate::commands::run::people;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -52,10 +53,15 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let (log, base) = find::open(log_args, &args.run).await?;
     let state = load_until(&*log, base, args.at).await?;
     let mut go_on = GoOn { log_args, log, view: args.view, interrupts };
-    let found = go_on.agent(&state, args.with.as_deref()).await?;
+    let again = Again::new(format!("windlass runs fork{} {base} --at {}", log_args.words(), args.at))
+        .then(args.input.as_deref());
+    let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: true, again };
+    let found = go_on.agent(&state, &wanted).await?;
     let people = if args.view.json { None } else { people(go_on.log.clone(), &found.path) };
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
-    let fork = found.agent.fork(base, how, DriveOptions { people, ..DriveOptions::default() }).await?;
+    let options = DriveOptions { people, ..DriveOptions::default() };
+    let fork = found.agent.fork(base, how, options).await;
+    let fork = fork.map_err(|error| changed(error, &found, &wanted.again))?;
     let id = fork.prepared.id();
     if args.view.json {
         out::json(&json::forked(base, args.at, id, &fork.saved))?;

@@ -1,6 +1,5 @@
 //! Going on with a run here, in the foreground.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use windlass_core::State;
@@ -9,7 +8,7 @@ use windlass_core::policy::LimitKind;
 use windlass_runtime::{DriveOptions, Prepared};
 use windlass_store::SqliteLog;
 
-use crate::agents::{self, Found};
+use crate::agents::{self, Again, Found, Wanted, changed};
 use crate::commands::run::people;
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
@@ -28,9 +27,9 @@ pub(super) struct GoOn<'a> {
 
 impl GoOn<'_> {
     /// The agent that can go on with the run.
-    pub(super) async fn agent(&mut self, state: &State, with: Option<&Path>) -> Result<Found, Failure> {
+    pub(super) async fn agent(&mut self, state: &State, wanted: &Wanted<'_>) -> Result<Found, Failure> {
         self.view.calm();
-        agents::of_run(state, with, &self.log, &mut self.interrupts).await
+        agents::of_run(state, wanted, &self.log, &mut self.interrupts).await
     }
 
     /// Takes the run over and drives it; with limits, begins one that continues it.
@@ -39,13 +38,15 @@ impl GoOn<'_> {
         state: &State,
         found: Found,
         limits: &[(LimitKind, f64)],
+        again: &Again,
     ) -> Result<Exit, Failure> {
         let people = if self.view.json { None } else { people(self.log.clone(), &found.path) };
         let options = DriveOptions { people, resumed_by: ResumedBy::Person, ..DriveOptions::default() };
         let prepared = match limits {
-            [] => found.resume(state.run()).options(options).prepare().await?,
-            _ => found.agent.continue_run(state.run(), limits, options).await?,
+            [] => found.resume(state.run()).options(options).prepare().await,
+            _ => found.agent.continue_run(state.run(), limits, options).await,
         };
+        let prepared = prepared.map_err(|error| changed(error, &found, again))?;
         self.finish(prepared, state, &found).await
     }
 
@@ -60,7 +61,11 @@ impl GoOn<'_> {
         view.recall(state);
         view.warnings(&found.warnings);
         view.unmatched(&found.unmatched);
-        let words = Words { log: self.log_args.words(), file: Some(found.path.display().to_string()) };
+        let words = Words {
+            log: self.log_args.words(),
+            file: Some(found.path.display().to_string()),
+            with: found.with(state),
+        };
         let run = drive(prepared, &mut view, &mut self.interrupts, &words).await?;
         let verdict = verdict(&run, &words);
         view.left(&run, verdict.as_ref().err());

@@ -10,6 +10,7 @@ use super::listed;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
+use crate::session::near as near_session;
 
 /// The statuses of runs.
 const STATUSES: [&str; 9] = [
@@ -64,10 +65,15 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
     };
     if args.json {
         runs.iter().try_for_each(|line| out::json(&json::summary(line)))?;
-    } else if let Some(log) = log.filter(|_| !runs.is_empty()) {
-        listed::table(&log, &runs).await?.iter().try_for_each(out::line)?;
+    } else if let Some(log) = log.as_ref().filter(|_| !runs.is_empty()) {
+        listed::table(log, &runs).await?.iter().try_for_each(out::line)?;
     } else {
-        out::note("no runs");
+        let near = match (&log, &args.session) {
+            (Some(log), Some(session)) => near_session(log, session).await?,
+            _ => None,
+        };
+        let near = near.map(|near| format!("; did you mean session `{near}`?"));
+        out::note(format_args!("no runs{}", near.unwrap_or_default()));
     }
     Ok(Exit::Good)
 }

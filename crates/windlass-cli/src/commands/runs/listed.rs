@@ -12,6 +12,7 @@ use windlass_store::{Index, RunSummary, SqliteLog};
 
 use super::short::ShortIds;
 use crate::failure::Failure;
+use crate::view::table::aligned;
 use crate::view::words::{cut, name, time};
 
 /// Maximum number of characters shown of the input.
@@ -121,19 +122,4 @@ fn unspoken(messages: &[Arc<Message>]) -> String {
         }
     }
     if media.is_empty() { "(empty input)".to_owned() } else { format!("({})", media.join(", ")) }
-}
-
-/// Each row as a line, with its cells padded to their column's width.
-fn aligned(rows: &[Row]) -> Vec<String> {
-    let mut widths = [0; COLUMNS];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let line = |row: &Row| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
 }

@@ -10,6 +10,7 @@ use windlass_runtime::load;
 
 use super::go_on::GoOn;
 use super::{all, find};
+use crate::agents::{Again, Wanted};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -36,7 +37,7 @@ pub(super) struct ResumeArgs {
     #[arg(value_name = "RUN", required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
     /// All runs that can go on: of processes that died, and those whose answer has come or whose timer is due
-    #[arg(long, conflicts_with_all = ["with", "limits"])]
+    #[arg(long, conflicts_with_all = ["with", "agents", "limits"])]
     all: bool,
     /// Go on looking, each second, for runs that can go on, until Ctrl-C or another signal
     #[arg(long, requires = "all")]
@@ -44,6 +45,9 @@ pub(super) struct ResumeArgs {
     /// The agent's file, where it has moved or changed
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
+    /// The new place of an agent that the run was started with as `--agent NAME=FILE` (may be repeated)
+    #[arg(long = "agent", value_name = "NAME=FILE", value_parser = overrides::delegate)]
+    agents: Vec<(String, PathBuf)>,
     /// Raise the limit that cut the run (may be repeated)
     #[arg(long = "limit", value_name = "NAME=N", value_parser = overrides::limit)]
     limits: Vec<(LimitKind, f64)>,
@@ -64,7 +68,8 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let state = load(&*log, run).await?;
     match (state.ended().map(|end| end.status), args.limits.is_empty()) {
         (Some(Status::Limit(limit)), true) => {
-            return Err(Failure::new(Exit::Usage, format!("run {run} stopped at its limit {limit}")).hint(
+            let most = state.cut_by().map_or_else(|| limit.to_string(), |cut| limit.amount(cut.max));
+            return Err(Failure::new(Exit::Usage, format!("run {run} stopped at its limit of {most}")).hint(
                 format!("raise it: `windlass runs resume{} {run} --limit {limit}=N`", log_args.words()),
             ));
         }
@@ -78,6 +83,9 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
         _ => {}
     }
     let mut go_on = GoOn { log_args, log, view: args.view, interrupts };
-    let found = go_on.agent(&state, args.with.as_deref()).await?;
-    go_on.drive(&state, found, &args.limits).await
+    let again =
+        Again::new(format!("windlass runs resume{} {run}", log_args.words())).then_limits(&args.limits);
+    let wanted = Wanted { with: args.with.as_deref(), agents: &args.agents, replaces: false, again };
+    let found = go_on.agent(&state, &wanted).await?;
+    go_on.drive(&state, found, &args.limits, &wanted.again).await
 }

@@ -11,7 +11,7 @@ const FEWEST: usize = 8;
 
 /// All run ids of a log.
 #[derive(Debug, Default)]
-pub(super) struct ShortIds {
+pub(crate) struct ShortIds {
     /// The digits of each id, sorted.
     starts: Vec<String>,
     /// The same with their digits reversed, sorted.
@@ -31,7 +31,7 @@ pub(super) fn denotes(given: &str, run: RunId) -> bool {
 
 impl ShortIds {
     /// Reads the ids of all runs in the log.
-    pub(super) async fn of(log: &dyn Index) -> Result<Self, Failure> {
+    pub(crate) async fn of(log: &dyn Index) -> Result<Self, Failure> {
         let mut runs = Vec::new();
         let mut pages = ListPages::new(log, RunFilter::default());
         while let Some(page) = pages.next().await? {
@@ -49,7 +49,7 @@ impl ShortIds {
     }
 
     /// The shortest end of the run's id, of eight digits or more, that denotes no other run of the log.
-    pub(super) fn short(&self, run: RunId) -> String {
+    pub(crate) fn short(&self, run: RunId) -> String {
         let (whole, back) = (digits(run), reversed(&digits(run)));
         let lengths = FEWEST..whole.len();
         let mut ends =

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value, json as value};
 use windlass_core::event::RunStarted;
+use windlass_core::message::{Content, Media, Part};
 use windlass_core::text::shown_args;
 use windlass_core::{Fact, Message, RunId};
 use windlass_runtime::control::asked_at;
@@ -41,11 +42,7 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let (log, id) = find::open(log_args, &args.run).await?;
     let summary = log.summary(id).await?;
     let run = Run::load(&*log, id).await?;
-    let first = log.read(id, 1, 1).await?;
-    let start = first
-        .first()
-        .and_then(|batch| batch.events.first())
-        .and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None });
+    let start = start(&*log, id).await?;
     let approvals = Approvals::of(&*log, id).await?;
     if args.json {
         let mut value = as_json(&run, &summary, start.as_deref());
@@ -57,10 +54,10 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         return Ok(Exit::Good);
     }
     header(&run, &summary, start.as_deref())?;
-    let earlier = match start.as_ref().and_then(|start| start.base.as_ref()) {
-        Some(base) => load_until(&*log, base.run, base.version).await?.history().len(),
-        None => 0,
-    };
+    let earlier = earlier(&*log, start.as_deref()).await?;
+    if earlier > 0 {
+        out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
+    }
     messages(&run, &approvals, earlier)?;
     questions(&*log, &run, log_args).await?;
     if args.events {
@@ -128,26 +125,72 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::i
     let calls =
         [count(counters.model_calls, "model call"), count(counters.tool_calls, "tool call")].join(", ");
     field("usage", &format!("{calls}, {}", words::usage(run.usage(), run.cost_usd())))?;
+    if let Some(reached) = run.state().cut_by() {
+        field("limit", &words::limit(reached))?;
+    }
     for (kind, max, used) in run.state().overshoots() {
-        let (used, max) = (kind.show(used), kind.show(max));
-        field(
-            "over",
-            &format!("{used} {} of {max} are used: a running call went beyond the limit", kind.name()),
-        )?;
+        let (used, max) = (kind.amount(used), kind.show(max));
+        field("over", &format!("{used} of {max} are used: a running call went beyond the limit"))?;
     }
     field("events", &summary.version.to_string())
 }
 
-fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result<()> {
-    if earlier > 0 {
-        out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
+async fn start(log: &dyn Log, id: RunId) -> Result<Option<Box<RunStarted>>, Failure> {
+    let first = log.read(id, 1, 1).await?;
+    let first = first.first().and_then(|batch| batch.events.first());
+    Ok(first
+        .and_then(|event| if let Fact::RunStarted(start) = &event.fact { Some(start.clone()) } else { None }))
+}
+
+/// The number of messages that a run's conversation begins with.
+async fn earlier(log: &dyn Log, start: Option<&RunStarted>) -> Result<usize, Failure> {
+    match start.and_then(|start| start.base.as_ref()) {
+        Some(base) => Ok(load_until(log, base.run, base.version).await?.history().len()),
+        None => Ok(0),
     }
+}
+
+/// What a run of a conversation added to it.
+pub(crate) struct Transcript {
+    pub(crate) run: Run,
+    approvals: Approvals,
+    earlier: usize,
+}
+
+impl Transcript {
+    pub(crate) async fn of(log: &dyn Store, id: RunId) -> Result<Self, Failure> {
+        let run = Run::load(log, id).await?;
+        let start = start(log, id).await?;
+        let earlier = earlier(log, start.as_deref()).await?;
+        Ok(Self { run, approvals: Approvals::of(log, id).await?, earlier })
+    }
+
+    /// Prints its messages, with what people decided.
+    pub(crate) fn show(&self) -> std::io::Result<()> {
+        messages(&self.run, &self.approvals, self.earlier)
+    }
+
+    /// Its messages as data.
+    pub(crate) fn messages(&self) -> Value {
+        value!(self.run.messages().skip(self.earlier).collect::<Vec<_>>())
+    }
+}
+
+fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result<()> {
     for message in run.messages().skip(earlier) {
         out::line("")?;
         match &**message {
             Message::System { text } => out::line(format_args!("system: {text}"))?,
             Message::User { content } | Message::TaskDelegation { content } => {
                 out::line(format_args!("{}: {}", message.role(), content.text()))?;
+                for media in media(content) {
+                    let name = media.name.as_deref().map(|name| format!("{}: ", words::name(name)));
+                    out::line(format_args!(
+                        "  [{}{}]",
+                        name.unwrap_or_default(),
+                        words::name(&media.media_type)
+                    ))?;
+                }
             }
             Message::Assistant(said) => {
                 let text = said.beside_calls().unwrap_or_default();
@@ -178,6 +221,15 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result
         }
     }
     Ok(())
+}
+
+/// The images and files of a message.
+fn media(content: &Content) -> impl Iterator<Item = &Media> {
+    let parts = if let Content::Parts(parts) = content { parts.as_slice() } else { &[] };
+    parts.iter().filter_map(|part| match part {
+        Part::Image(media) | Part::File(media) => Some(media),
+        Part::Text { .. } | Part::Stored(_) => None,
+    })
 }
 
 async fn questions(log: &dyn Store, run: &Run, log_args: &LogArgs) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ use crate::commands::runs::prune::{STATUSES, age};
 use crate::consent::Doomed;
 use crate::failure::{Exit, Failure};
 use crate::out;
+use crate::session::unknown;
 use crate::view::words::{count, name};
 
 /// Number of sessions deleted per step.
@@ -52,8 +53,10 @@ pub(super) struct DeleteArgs {
 
 pub(super) async fn run(args: DeleteArgs, log: Option<Arc<SqliteLog>>) -> Result<Exit, Failure> {
     let Some(log) = log else {
-        let first = args.sessions.first();
-        return first.map_or(Ok(Exit::Good), |session| Err(super::unknown(session)));
+        return match args.sessions.first() {
+            Some(session) => Err(unknown(None, session).await?),
+            None => Ok(Exit::Good),
+        };
     };
     // A run that goes on while the user is asked was not counted, so it stays.
     let before = now() + 1;
@@ -104,7 +107,7 @@ async fn chosen(args: &DeleteArgs, log: &SqliteLog) -> Result<Vec<SessionId>, Fa
     for session in &args.sessions {
         let id = SessionId::from(session.as_str());
         if session_runs(log, Some(&id)).await?.is_empty() {
-            return Err(super::unknown(session));
+            return Err(unknown(Some(log), session).await?);
         }
         named.push(id);
     }

@@ -10,6 +10,7 @@ use windlass_store::SqliteLog;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
+use crate::session::unknown;
 use crate::view::words::cut;
 
 /// Maximum number of characters shown of an event's content.
@@ -34,7 +35,7 @@ pub(super) async fn run(args: EventsArgs, log: Option<Arc<SqliteLog>>) -> Result
         Some(log) if !session_runs(&**log, Some(&id)).await?.is_empty() => {
             session_events(&**log, &id).await?
         }
-        _ => return Err(super::unknown(&args.session)),
+        _ => return Err(unknown(log.as_deref(), &args.session).await?),
     };
     let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
     for event in told.iter().skip(told.len().saturating_sub(limit)) {

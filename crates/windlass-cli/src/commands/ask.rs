@@ -1,0 +1,124 @@
+//! `windlass "question"`: a question without an agent file goes to the default agent.
+
+use std::path::Path;
+
+use clap::{Args, CommandFactory};
+use windlass_core::text::nearest;
+
+use crate::agents;
+use crate::assistant;
+use crate::attachments::AttachArgs;
+use crate::cli::Cli;
+use crate::commands::run::{Begin, begin};
+use crate::failure::{Exit, Failure};
+use crate::home::{self, LogArgs, quoted};
+use crate::input::Input;
+use crate::out;
+use crate::overrides::Overrides;
+use crate::session::SessionArgs;
+use crate::stdin;
+use crate::view::ViewArgs;
+
+const NO_QUESTION: &str = "give it after the options, or on stdin: `windlass \"your question\"`";
+
+/// Maximum number of commands that are suggested for a word.
+const MOST_SUGGESTED: usize = 2;
+
+/// A question to the default agent.
+#[derive(Debug, Args)]
+#[command(mut_arg("log", |log| log.global(false)))]
+#[command(mut_arg("log_sync", |sync| sync.global(false)))]
+#[command(mut_arg("log_flush_ms", |time| time.global(false)))]
+pub(crate) struct AskArgs {
+    /// A question to the default agent; `-`, or omitted when stdin is not a terminal: read from stdin. What is piped in comes after
+    /// the question
+    #[arg(value_name = "QUESTION")]
+    question: Vec<String>,
+    /// A question of one word
+    #[arg(value_name = "WORD", last = true, hide = true)]
+    words: Vec<String>,
+    #[command(flatten)]
+    attach: AttachArgs,
+    #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
+    session: SessionArgs,
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+/// Puts the question to the default agent.
+pub(crate) async fn run(args: AskArgs) -> Result<Exit, Failure> {
+    if std::env::args_os().len() <= 1 && !stdin::is_given() {
+        out::say(Cli::command().render_help().to_string().trim_end());
+        return Ok(Exit::Usage);
+    }
+    let question = question(&args.question, &args.words)?;
+    let path = assistant::path()?;
+    let file = agents::read(&path, &args.overrides).map_err(|failure| {
+        if assistant::is(&path) {
+            return failure;
+        }
+        failure.hint("`windlass agents default FILE` sets another default agent, `--unset` none")
+    })?;
+    // Until it is read a signal has its usual effect.
+    let input = Input::read_with_stdin(question, &args.attach, NO_QUESTION)?;
+    let AskArgs { session, overrides, log, view, .. } = args;
+    begin(Begin { path, file, input, session, overrides, log, view }).await
+}
+
+/// The question, if the words are one. A word that is no command would otherwise cost a model call.
+fn question(said: &[String], after_dashes: &[String]) -> Result<Option<String>, Failure> {
+    if !after_dashes.is_empty() {
+        let all: Vec<&str> = said.iter().chain(after_dashes).map(String::as_str).collect();
+        return filled(&all.join(" ")).map(Some);
+    }
+    match said {
+        [] => Ok(None),
+        [one] if one == "-" || one.trim().contains(char::is_whitespace) => Ok(Some(one.clone())),
+        [one] if one.trim().is_empty() => filled(one).map(Some),
+        several => Err(no_question(several)),
+    }
+}
+
+fn filled(text: &str) -> Result<String, Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "the question is empty").hint(NO_QUESTION));
+    }
+    Ok(text.to_owned())
+}
+
+/// Says why the words are neither a command nor a question, and what was probably meant.
+fn no_question(said: &[String]) -> Failure {
+    let first = said.first().map_or("", String::as_str);
+    let cli = Cli::command();
+    let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+    if names.contains(&first) {
+        return Failure::new(Exit::Usage, format!("the options before `{first}` belong to a question"))
+            .hint(format!("put options after the command: `windlass {first} --help` lists them"));
+    }
+    let failure = Failure::new(Exit::Usage, format!("`{first}` is not a command"));
+    let rest: Vec<String> = said.iter().skip(1).map(|word| quoted(word)).collect();
+    let all = said.join(" ");
+    if home::is_yaml(Path::new(first)) {
+        let rest = if rest.is_empty() { "\"your question\"".to_owned() } else { rest.join(" ") };
+        return failure.hint(format!("`windlass run {} {rest}` runs the agent of that file", quoted(first)));
+    }
+    // A question's first word is often close to a command by chance.
+    let begins = |name: &String| said.len() == 1 || name.chars().next() == first.chars().next();
+    let words = |name: String| {
+        let all: Vec<String> = std::iter::once(name).chain(rest.iter().cloned()).collect();
+        format!("`windlass {}`", all.join(" "))
+    };
+    let close = nearest(first, names).into_iter().filter(begins).take(MOST_SUGGESTED);
+    let close: Vec<String> = close.map(words).collect();
+    let near = (!close.is_empty()).then(|| format!("did you mean {}?", close.join(" or ")));
+    let failure = failure.maybe_hint(near);
+    if said.len() == 1 {
+        failure.hint(format!("a question of one word comes after `--`: `windlass -- {}`", quoted(first)))
+    } else {
+        failure.hint(format!("a question stands in quotes: `windlass {}`", quoted(&all)))
+    }
+}

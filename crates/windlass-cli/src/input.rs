@@ -1,0 +1,87 @@
+//! The input of a run as the command line gives it: words, stdin and attachments.
+
+use std::io::IsTerminal;
+
+use windlass_core::Message;
+use windlass_core::message::{Content, Part};
+use windlass_runtime::RunMessages;
+use windlass_runtime::agent_file::AgentFile;
+
+use crate::attachments::AttachArgs;
+use crate::failure::{Exit, Failure};
+use crate::stdin;
+
+/// Input of a run.
+#[derive(Debug)]
+pub(crate) struct Input {
+    text: String,
+    attached: Vec<Part>,
+}
+
+impl Input {
+    /// The words, else what is on stdin. `-` stands for stdin, too. `hint` says how to give an input.
+    pub(crate) fn read(words: Option<String>, attach: &AttachArgs, hint: &str) -> Result<Self, Failure> {
+        let attached = attach.read()?;
+        let from_stdin = match &words {
+            Some(text) => text == "-",
+            None if attach.takes_stdin() || std::io::stdin().is_terminal() => {
+                return Err(Failure::new(Exit::Usage, "no input given").hint(hint));
+            }
+            None => true,
+        };
+        let text = if from_stdin { on_stdin()? } else { words.unwrap_or_default() };
+        if from_stdin && text.is_empty() {
+            return Err(Failure::new(Exit::Usage, "the input on stdin is empty").hint(hint));
+        }
+        Ok(Self { text, attached })
+    }
+
+    /// The words, and after them what another program or a file gives on stdin.
+    pub(crate) fn read_with_stdin(
+        words: Option<String>,
+        attach: &AttachArgs,
+        hint: &str,
+    ) -> Result<Self, Failure> {
+        let words = match words {
+            Some(words) if words != "-" => words,
+            from_stdin => return Self::read(from_stdin, attach, hint),
+        };
+        let attached = attach.read()?;
+        let piped = if stdin::is_given() && !attach.takes_stdin() { on_stdin()? } else { String::new() };
+        let text = if piped.is_empty() { words } else { format!("{words}\n\n{piped}") };
+        Ok(Self { text, attached })
+    }
+
+    /// Refuses attachments where the agent's input is a value: there is no place for them.
+    pub(crate) fn check(&self, agent: &AgentFile) -> Result<(), Failure> {
+        if self.attached.is_empty() || agent.input_schema.is_none() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Exit::Usage,
+            format!("agent `{}` takes typed input, which has no attachments", agent.name),
+        )
+        .hint("put the file's content into a field of the input"))
+    }
+
+    /// The messages that the run begins with.
+    pub(crate) fn messages(self) -> RunMessages {
+        if self.attached.is_empty() {
+            return self.text.into();
+        }
+        let mut parts = vec![Part::Text { text: self.text.into() }];
+        parts.extend(self.attached);
+        vec![Message::User { content: Content::Parts(parts) }].into()
+    }
+}
+
+fn on_stdin() -> Result<String, Failure> {
+    let text = stdin::whole().map_err(|error| {
+        let failure = Failure::new(Exit::BadFile, "cannot read the input on stdin").cause(error.to_string());
+        let is_binary = error.kind() == std::io::ErrorKind::InvalidData;
+        failure.maybe_hint(
+            is_binary.then(|| "an image is attached: `-a FILE`, or `-a -` for the one on stdin".to_owned()),
+        )
+    })?;
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}

@@ -1,0 +1,155 @@
+//! The conversation that a run of the command line joins or begins.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_core::event::AgentRef;
+use windlass_core::policy::Memory;
+use windlass_core::text::nearest;
+use windlass_core::{Message, SessionId, State};
+use windlass_runtime::agent_file::AgentFile;
+use windlass_runtime::projections::json;
+use windlass_runtime::{ListPages, load};
+use windlass_store::{Index, RunFilter, RunSummary, SqliteLog};
+
+use crate::drive::Words;
+use crate::failure::{Exit, Failure};
+use crate::home::{self, quoted};
+use crate::notes;
+use crate::out;
+use crate::view::View;
+use crate::view::words::{count, cut, name, time};
+
+/// The most runs that are looked at to find a session's name.
+const MOST_RUNS: usize = 2_000;
+/// Maximum number of characters of a message in a recap.
+const RECAP_CHARS: usize = 160;
+
+/// The session of a run.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SessionArgs {
+    /// Go on with the conversation of this name, or begin it
+    #[arg(long = "session", id = "session", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Let this agent go on with a conversation that another agent led
+    #[arg(long, requires = "session")]
+    hand_over: bool,
+}
+
+/// Whether it is the id of a conversation that nobody named.
+pub(crate) fn is_unnamed(id: &SessionId) -> bool {
+    let id = id.as_str();
+    let uuid = uuid::Uuid::try_parse(id).ok().filter(|_| id.len() == 32);
+    uuid.is_some_and(|uuid| uuid.get_version_num() == 7)
+}
+
+/// The failure that there is no such session, with the nearest one.
+pub(crate) async fn unknown(log: Option<&SqliteLog>, session: &str) -> Result<Failure, Failure> {
+    let near = match log {
+        Some(log) => near(log, session).await?,
+        None => None,
+    };
+    let hint = near.map(|near| format!("did you mean `{near}`?"));
+    Ok(Failure::new(Exit::Failed, format!("there is no session `{session}`"))
+        .hint(hint.unwrap_or_else(|| "`windlass sessions list --all` lists all sessions".to_owned())))
+}
+
+/// The nearest name of another session, among those of the newest runs.
+pub(crate) async fn near(log: &SqliteLog, session: &str) -> Result<Option<String>, Failure> {
+    let (mut names, mut looked_at) = (BTreeSet::new(), 0);
+    let mut pages = ListPages::new(log, RunFilter::default());
+    while looked_at < MOST_RUNS {
+        let Some(page) = pages.next().await? else { break };
+        looked_at += page.len();
+        names.extend(page.into_iter().filter_map(|run| run.session).filter(|id| !is_unnamed(id)));
+    }
+    let others = names.iter().map(SessionId::as_str).filter(|name| *name != session);
+    Ok(nearest(session, others).into_iter().next().map(|near| name(&near)))
+}
+
+impl SessionArgs {
+    /// Checks that this agent may join the named session, and says how the session stands.
+    pub(crate) async fn check(
+        &self,
+        file: &AgentFile,
+        log: &SqliteLog,
+        view: &mut View,
+        words: &Words,
+    ) -> Result<(), Failure> {
+        let Some(session) = self.name.as_deref() else { return Ok(()) };
+        if session.trim().is_empty() {
+            return Err(Failure::new(Exit::Usage, "the name of the session is empty")
+                .hint("give it a name, or leave `--session` out"));
+        }
+        if file.policy()?.past.memory == Memory::Off {
+            view.remark("session: null-session (`memory` is off: nothing is remembered)");
+            return Ok(());
+        }
+        let newest = RunFilter { session: Some(SessionId::from(session)), limit: 1, ..RunFilter::default() };
+        let Some(last) = log.list(newest).await?.into_iter().next() else {
+            let near = near(log, session).await?.map(|near| format!("; did you mean `{near}`?"));
+            view.remark(&format!("session `{}` is new{}", name(session), near.unwrap_or_default()));
+            return Ok(());
+        };
+        if *last.agent != *file.name && !self.hand_over {
+            let state = load(log, last.run).await?;
+            return Err(led_by_another(session, &last, &state, &file.name, words));
+        }
+        if out::stderr_is_terminal() {
+            recap(session, &last, &load(log, last.run).await?, view);
+        }
+        Ok(())
+    }
+}
+
+/// The refusal to join another agent's session, with the command that goes on with its own agent.
+fn led_by_another(session: &str, last: &RunSummary, state: &State, agent: &str, words: &Words) -> Failure {
+    let (session, leader) = (name(session), name(&last.agent));
+    let failure = Failure::new(
+        Exit::Usage,
+        format!("session `{session}` was led by agent `{leader}`, but this agent is `{}`", name(agent)),
+    );
+    let its_own = state
+        .agent()
+        .and_then(file_of)
+        .map(|file| Words { file: Some(file.display().to_string()), ..words.clone() });
+    let go_on = its_own.map(|words| {
+        format!("`{} --session {} ...` goes on with `{leader}`", words.again(), quoted(&session))
+    });
+    failure.maybe_hint(go_on).hint(format!("`--hand-over` lets `{}` go on with it", name(agent)))
+}
+
+/// The file that an agent came from, if it is still there.
+fn file_of(agent: &AgentRef) -> Option<PathBuf> {
+    let note = notes::recall(&home::folder().ok()?, agent)?;
+    let is_there = crate::assistant::is(&note.path) || note.path.exists();
+    is_there.then_some(note.path)
+}
+
+/// How the conversation stands, in a few lines.
+fn recap(session: &str, last: &RunSummary, state: &State, view: &mut View) {
+    let said = |message: &Message| match message {
+        Message::User { content } | Message::TaskDelegation { content } => {
+            Some(("you", content.text().into_owned()))
+        }
+        Message::Assistant(said) => {
+            let text = said.beside_calls().unwrap_or_default().to_string();
+            (!text.trim().is_empty()).then_some(("agent", text))
+        }
+        Message::System { .. } | Message::Tool(_) => None,
+    };
+    let messages: Vec<_> = state.history().iter().filter_map(|message| said(message)).collect();
+    view.remark(&format!(
+        "session `{}`: {}, the last run {} ({})",
+        name(session),
+        count(messages.len() as u64, "message"),
+        time(last.updated_at),
+        json::listed_state(last)
+    ));
+    for who in ["you", "agent"] {
+        if let Some((_, text)) = messages.iter().rev().find(|(by, _)| *by == who) {
+            view.remark(&format!("  {who}: {}", cut(text, RECAP_CHARS)));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A run whose agent's file has moved, changed or gone since: the hint is a command that works.
+
+use crate::kit::{ASKING, End, Home, SLOW, assert_end, hinted, lines, until};
+
+/// A home in which the process that drove a run of that agent was killed, within a sum.
+fn crashed(file: &str, agent: &str, more: &[&str]) -> Home {
+    let home = Home::new();
+    home.write(file, agent);
+    home.write("helper.yaml", HELPER);
+    let mut child = home.command(["run", file, "What is 2 + 5?"].iter().chain(more)).spawn().unwrap();
+    until("the sum has begun", || lines(&home.path("sums")) + lines(&home.path("sub/sums")) == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.write("go", "");
+    home.write("sub/go", "");
+    home
+}
+
+/// A delegate, which the lead needs not call.
+const HELPER: &str = "name: helper\ndescription: Helps.\nmodel: tour\n";
+
+fn lead() -> String {
+    SLOW.replace("name: slow", "name: lead\nagents: [./helper.yaml]")
+}
+
+fn resume(home: &Home) -> End {
+    home.windlass(["runs", "resume", "last"])
+}
+
+/// The run went on to its end.
+fn went_on(end: &End) {
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{end:?}");
+}
+
+#[test]
+fn an_agents_file_that_has_moved_within_the_folder_is_named() {
+    let home = crashed("agent.yaml", SLOW, &[]);
+    std::fs::rename(home.path("agent.yaml"), home.path("moved.yaml")).unwrap();
+    let refused = resume(&home);
+    assert_end!(home, refused);
+    went_on(&hinted(&home, &refused, ""));
+}
+
+#[test]
+fn an_agents_file_that_has_moved_into_a_folder_is_named() {
+    let home = crashed("agent.yaml", SLOW, &[]);
+    home.write("agents/go", "");
+    std::fs::rename(home.path("agent.yaml"), home.path("agents/agent.yaml")).unwrap();
+    let refused = resume(&home);
+    assert!(refused.stderr.contains("--with agents/agent.yaml`"), "{refused:?}");
+    went_on(&hinted(&home, &refused, ""));
+    // From elsewhere, too.
+    let home = crashed("agent.yaml", SLOW, &[]);
+    std::fs::rename(home.path("agent.yaml"), home.path("moved.yaml")).unwrap();
+    let mut elsewhere = home.command(["runs", "resume", "last"]);
+    let refused = crate::kit::end(elsewhere.current_dir("/").output().unwrap());
+    assert!(
+        refused.stderr.contains(&format!("--with {}`", home.path("moved.yaml").display())),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn an_agents_file_that_is_gone_is_asked_for() {
+    let home = crashed("agent.yaml", SLOW, &[]);
+    std::fs::remove_file(home.path("agent.yaml")).unwrap();
+    let refused = resume(&home);
+    assert_end!(home, refused);
+    let other = Home::new();
+    let written = other.write("again.yaml", SLOW).display().to_string();
+    // Its commands run in their file's folder.
+    other.write("go", "");
+    went_on(&hinted(&home, &refused, &written));
+}
+
+#[test]
+fn an_agent_that_has_changed_is_refused_and_named() {
+    let home = crashed("agent.yaml", SLOW, &[]);
+    home.write("agent.yaml", &SLOW.replace("name: slow", "name: slow\ninstructions: Be brief."));
+    let refused = resume(&home);
+    assert_end!(home, refused);
+    let all = home.windlass(["runs", "resume", "--all"]);
+    let said = refused.stderr.lines().find(|line| line.starts_with("hint: ")).unwrap();
+    assert!(all.code == 1 && all.stderr.contains(said), "{all:?}");
+    went_on(&hinted(&home, &refused, ""));
+}
+
+#[test]
+fn an_agent_that_nobody_knows_any_more_is_found_by_its_name() {
+    let home = crashed("agent.yaml", SLOW, &[]);
+    std::fs::remove_file(home.path("home/agents.json")).unwrap();
+    let refused = resume(&home);
+    assert_end!(home, refused);
+    went_on(&hinted(&home, &refused, ""));
+}
+
+#[test]
+fn a_delegates_file_that_is_gone_is_said_with_the_agent_that_names_it() {
+    let home = crashed("agent.yaml", &lead(), &[]);
+    std::fs::create_dir(home.path("agents")).unwrap();
+    std::fs::rename(home.path("helper.yaml"), home.path("agents/helper.yaml")).unwrap();
+    let refused = resume(&home);
+    assert_end!(home, refused);
+    home.write("agent.yaml", &lead().replace("./helper.yaml", "./agents/helper.yaml"));
+    went_on(&hinted(&home, &refused, ""));
+}
+
+#[test]
+fn a_delegate_that_has_changed_is_named() {
+    let home = crashed("agent.yaml", &lead(), &[]);
+    home.write("helper.yaml", &HELPER.replace("Helps.", "Helps more."));
+    let refused = resume(&home);
+    assert_end!(home, refused);
+    went_on(&hinted(&home, &refused, ""));
+}
+
+#[test]
+fn a_delegate_of_the_command_line_has_a_new_place() {
+    let agent = ["--agent", "helper=helper.yaml"];
+    let home = crashed("agent.yaml", SLOW, &agent);
+    std::fs::rename(home.path("helper.yaml"), home.path("other.yaml")).unwrap();
+    let refused = resume(&home);
+    assert_end!(home, refused);
+    let unknown = home.windlass(["runs", "resume", "last", "--agent", "helpr=other.yaml"]);
+    assert_end!(home, unknown);
+    went_on(&hinted(&home, &refused, "other.yaml"));
+}
+
+#[test]
+fn what_the_command_line_said_stays_when_the_file_is_named() {
+    let home = crashed("agent.yaml", &SLOW.replace("model: tour", "model: openai/x"), &["-m", "tour"]);
+    std::fs::rename(home.path("agent.yaml"), home.path("moved.yaml")).unwrap();
+    went_on(&hinted(&home, &resume(&home), ""));
+}
+
+#[test]
+fn questions_after_a_resume_with_a_file_name_it_too() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+    home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
+    let refused = home.windlass(["runs", "answer", "last", "q1", "approve"]);
+    assert_end!(home, refused);
+    let asked = home.windlass(["runs", "resume", "last", "--with", "agent.yaml"]);
+    assert_end!(home, asked);
+    let end = hinted(&home, &asked, "");
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 3 is 5.\n"), "{end:?}");
+}
+
+#[test]
+fn a_fork_says_how_to_name_the_file() {
+    let home = crashed("agent.yaml", SLOW, &[]);
+    std::fs::rename(home.path("agent.yaml"), home.path("moved.yaml")).unwrap();
+    let refused = home.windlass(["runs", "fork", "last", "--at", "1", "What is 3 + 4?"]);
+    assert_eq!(refused.code, 65, "{refused:?}");
+    let end = hinted(&home, &refused, "");
+    assert_eq!(end.code, 0, "{end:?}");
+}
