@@ -7,7 +7,6 @@ use windlass_core::policy::LimitKind;
 use windlass_runtime::agent_file::{AgentFile, AgentFileError};
 use windlass_runtime::{AssembleError, Error};
 
-use super::Found;
 use crate::failure::{Exit, Failure};
 use crate::home::{self, quoted};
 use crate::notes;
@@ -104,14 +103,14 @@ pub(super) fn unusable(error: AssembleError, path: &Path, overrides: &Overrides,
     ))
 }
 
-/// The failure of going on with the agent that was found, with the command that goes on with it as it is now.
-pub(crate) fn changed(error: Error, found: &Found, again: &Again) -> Failure {
+/// The failure of going on with the agent of that file, with the command that goes on with it as it is now.
+pub(crate) fn changed(error: Error, path: &Path, again: &Again) -> Failure {
     if !matches!(error, Error::AgentChanged { .. }) {
         return error.into();
     }
     Failure::of(Exit::BadFile, &error).hint(format!(
         "{} goes on with the agent as it is now; calls that wait for approval, and have changed, are asked about anew",
-        again.with(&found.path)
+        again.with(path)
     ))
 }
 

@@ -200,3 +200,14 @@ fn a_fork_says_how_to_name_the_file() {
     let end = hinted(&home, &refused, "");
     assert_eq!(end.code, 0, "{end:?}");
 }
+
+#[test]
+fn a_chat_that_meets_a_changed_agent_says_how_its_open_run_goes_on() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    assert_eq!(home.windlass(["run", "agent.yaml", "--session", "s", "What is 2 + 3?"]).code, 75);
+    home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
+    let refused = home.windlass_with(["chat", "agent.yaml", "--session", "s"], "What is 3 + 3?\n");
+    assert_end!(home, refused);
+    assert_eq!(hinted(&home, &refused, "").code, 75);
+}
