@@ -1,6 +1,6 @@
 //! Delegates: other agents, each offered as a tool of its name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,9 +10,9 @@ use windlass_core::secret::Secret;
 use super::AgentFile;
 use super::address::Address;
 use super::keys::BranchKeys;
-use super::kinds::{AddressText, Pairs, SecretText, Short, TextOr, ToolName};
+use super::kinds::{AddressText, Filled, Pairs, SecretText, Short, TextOr, ToolName};
 use super::reading::Reading;
-use crate::yaml::{At, Place, YamlError};
+use crate::yaml::{At, Place, Problem, YamlError};
 
 /// Another agent that this one can hand a task to.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub enum DelegateEntry {
         path: PathBuf,
         /// Name of the delegate; `None`: the name in its file.
         name: Option<String>,
+        /// Description for the model; `None`: the one in its file.
+        description: Option<String>,
         /// Position of the entry.
         place: Place,
     },
@@ -79,18 +81,21 @@ impl DelegateEntry {
     }
 }
 
-/// A remote agent that speaks A2A, or a branch of this agent.
+/// An agent of its own file, a remote agent that speaks A2A, or a branch of this agent.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "delegate", extend("oneOf" = [
-    { "required": ["a2a"] },
-    { "required": ["branch"], "properties": { "headers": false } },
+    { "required": ["file"], "properties": { "headers": false } },
+    { "required": ["name", "a2a"] },
+    { "required": ["name", "branch"], "properties": { "headers": false } },
 ]))]
 pub(super) struct DelegateKeys {
-    /// The name that the model calls it by.
-    name: ToolName,
-    /// Description for the model.
+    /// The name that the model calls it by. An agent file has a default: the name in it.
+    name: Option<ToolName>,
+    /// Description for the model. Default: the one of the agent.
     description: Option<String>,
+    /// Path of an agent file, from the folder of this file.
+    file: Option<At<Filled>>,
     /// Address of the remote agent.
     a2a: Option<At<AddressText>>,
     /// More headers for every request to a remote agent.
@@ -100,7 +105,8 @@ pub(super) struct DelegateKeys {
 }
 
 impl Short for DelegateKeys {
-    const EXPECTED: &'static str = "the path of an agent file, { name, a2a } or { name, branch }";
+    const EXPECTED: &'static str =
+        "the path of an agent file, { name, file }, { name, a2a } or { name, branch }";
 }
 
 pub(super) fn entry(
@@ -110,29 +116,45 @@ pub(super) fn entry(
     let place = delegate.place;
     let keys = match &delegate.value {
         TextOr::Text(path) => {
-            return Ok(DelegateEntry::File { path: reading.path(&path.0), name: None, place });
+            let path = without_dots(&reading.path(&path.0));
+            return Ok(DelegateEntry::File { path, name: None, description: None, place });
         }
         TextOr::Map(keys) => keys.clone(),
     };
-    let (name, description) = (keys.name.0, keys.description);
-    match (keys.a2a, keys.branch, keys.headers) {
-        (Some(url), None, headers) => {
-            let url = reading.address(&url)?;
-            let headers = headers.map_or(Ok(Vec::new()), |headers| reading.secrets(&headers.value))?;
+    if let (Some(headers), None) = (&keys.headers, &keys.a2a) {
+        let message = format!("`{}` has `headers`, which is valid only with `a2a`", delegate.path);
+        return Err(headers.error("agent.delegate", message));
+    }
+    let (name, description) = (keys.name.map(|name| name.0), keys.description);
+    let needed = |name: Option<String>| {
+        name.ok_or_else(|| {
+            let problem = Problem::MissingKey { path: delegate.path.clone(), key: "name".to_owned() };
+            YamlError::new(place, format!("{}.name", delegate.path), problem)
+        })
+    };
+    match (keys.file, keys.a2a, keys.branch) {
+        (Some(file), None, None) => {
+            let path = without_dots(&reading.path(&file.value.0));
+            Ok(DelegateEntry::File { path, name, description, place: file.place })
+        }
+        (None, Some(url), None) => {
+            let (name, url) = (needed(name)?, reading.address(&url)?);
+            let headers = keys.headers.map_or(Ok(Vec::new()), |headers| reading.secrets(&headers.value))?;
             Ok(DelegateEntry::A2a { name, url, headers, description, place })
         }
-        (None, Some(_), Some(headers)) => {
-            let message = format!("`{}` has `headers`, which is valid only with `a2a`", delegate.path);
-            Err(headers.error("agent.delegate", message))
-        }
-        (None, Some(branch), None) => {
-            let (mut file, merge) = branch.file(name, reading)?;
+        (None, None, Some(branch)) => {
+            let (mut file, merge) = branch.file(needed(name)?, reading)?;
             file.description = description.unwrap_or(file.description);
             Ok(DelegateEntry::Branch { file: Box::new(file), merge, place })
         }
         _ => {
-            let message = format!("`{}` needs exactly one of `a2a` or `branch`", delegate.path);
+            let message = format!("`{}` needs exactly one of `file`, `a2a` or `branch`", delegate.path);
             Err(delegate.error("agent.delegate", message))
         }
     }
+}
+
+/// The path without `./` in it.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().collect()
 }

@@ -90,6 +90,9 @@ impl AgentFileError {
                 Some("give their files with `--agent NAME=FILE`".to_owned())
             }
             Self::NotText { .. } => Some("save the file as UTF-8".to_owned()),
+            Self::Invalid(error) if names_cases(error) => {
+                Some("the file seems to hold test cases: `windlass test FILE` runs them".to_owned())
+            }
             Self::Invalid(error) => error.help().or_else(|| {
                 let unknown = matches!(&*error.problem, Problem::UnknownKey { .. });
                 unknown.then(|| "`windlass agents schema` prints all keys with their values".to_owned())
@@ -110,4 +113,10 @@ impl AgentFileError {
             Self::Later { place, .. } => Some(*place),
         }
     }
+}
+
+/// Whether a file of test cases was given in place of an agent file.
+fn names_cases(error: &YamlError) -> bool {
+    let of_cases = ["cases", "expect", "human", "peers", "real_tools"];
+    matches!(&*error.problem, Problem::UnknownKey { path, key, .. } if path.is_empty() && of_cases.contains(&key.as_str()))
 }

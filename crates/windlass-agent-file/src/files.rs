@@ -2,7 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use windlass_core::text::nearest;
+
+/// Maximum number of files of a folder that are compared with a missing one.
+const MAX_LISTED: usize = 1_000;
 
 /// Reads a regular file of at most so many bytes. Devices and pipes are refused before they are opened: they may never
 /// end, or wait for a writer for ever.
@@ -21,6 +26,22 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
     }
     Ok(bytes)
+}
+
+/// The names of YAML files beside a missing file that are like its own, the nearest first.
+pub fn nearest_files(missing: &Path) -> Vec<String> {
+    let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let Some((folder, wanted)) = missing.parent().zip(stem(missing)) else { return Vec::new() };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_LISTED);
+    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let mut paths: Vec<PathBuf> = beside.map(|entry| entry.path()).filter(is_yaml).collect();
+    paths.sort();
+    // The endings are alike anyway.
+    let stems: Vec<String> = paths.iter().filter_map(|path| stem(path)).collect();
+    let like = nearest(&wanted, stems.iter().map(String::as_str));
+    let named = |like: &String| paths.iter().find(|path| stem(path).as_ref() == Some(like))?.file_name();
+    like.iter().filter_map(named).map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
 /// Reads a regular file of text.

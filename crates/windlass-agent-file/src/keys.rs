@@ -106,8 +106,8 @@ agent_keys! {
     output: Option<SchemaKeys>,
     /// The tools.
     tools: Vec<At<ToolKeys>>,
-    /// Delegates, each offered as a tool of its name with one argument `task`: the path of an agent's file, a remote agent, or
-    /// a branch.
+    /// Delegates, each offered as a tool of its name with one argument `task`: the path of an agent file, that with another name,
+    /// a remote agent, or a branch.
     agents: Vec<At<TextOr<DelegateKeys>>>,
     /// The loop: a preset, and what differs from it.
     #[serde(rename = "loop")]

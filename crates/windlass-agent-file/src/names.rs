@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::AgentFile;
+use super::delegates::DelegateEntry;
 use super::error::AgentFileError;
 use super::tools::ToolEntry;
 use crate::yaml::{Place, Problem, YamlError};
@@ -53,7 +54,12 @@ impl AgentFile {
     }
 
     pub(super) fn check_names(&self) -> Result<(), AgentFileError> {
-        let callable = self.tool_names().into_iter().chain(self.delegate_names());
+        // The name of a file without one is in that file: it is compared when the file is read.
+        let named =
+            self.agents.iter().filter(|entry| !matches!(entry, DelegateEntry::File { name: None, .. }));
+        let named =
+            named.map(|entry| NamedTool { name: entry.name(), origin: entry.origin(), place: entry.place() });
+        let callable = self.tool_names().into_iter().chain(named);
         self.check_distinct(callable)?;
         let servers = self.tools.iter().filter_map(|entry| match entry {
             ToolEntry::Mcp(server) => {

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
+use windlass_core::event::LimitReached;
 use windlass_core::policy::LimitKind;
-use windlass_core::{RunId, RunState, Status};
+use windlass_core::{Message, RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
@@ -118,7 +119,7 @@ async fn shown(mut updates: Updates, view: &mut View) {
 
 fn unread(run: RunId, words: &Words, exit: Exit) -> Failure {
     out::hurry();
-    Failure::new(exit, format!("run {run} has ended, but its output was not read to the end"))
+    Failure::note(exit, format!("run {run} has ended, but its output was not read to the end"))
         .hint(format!("`windlass runs show{} {run}` shows all of it", words.log))
 }
 
@@ -172,7 +173,7 @@ async fn stop(
 }
 
 fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
-    Failure::new(exit, format!("run {run} was left before its end"))
+    Failure::note(exit, format!("run {run} was left before its end"))
         .hint(format!("`windlass runs resume{}{} {run}` continues it", words.log, words.with))
 }
 
@@ -192,20 +193,9 @@ pub(crate) fn verdict(run: &Run, words: &Words) -> Result<Exit, Failure> {
 fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
     let id = run.id();
     match status {
-        Status::Limit(limit) => {
-            let max = run.state().policy().limit(limit);
-            let reached = max.map(|max| format!(" ({})", limit.show(max))).unwrap_or_default();
-            let failure = Failure::new(exit, format!("run {id} stopped at its limit {limit}{reached}"));
-            match higher(limit, max) {
-                Some(number) => failure.hint(format!(
-                    "`windlass runs resume{}{} {id} --limit {limit}={number}` continues it without repeating work",
-                    words.log, words.with
-                )),
-                None => failure.maybe_hint(session(run, words)),
-            }
-        }
+        Status::Limit(limit) => cut(run, limit, exit, words),
         Status::Cancelled => {
-            Failure::new(exit, format!("run {id} was cancelled")).maybe_hint(session(run, words))
+            Failure::note(exit, format!("run {id} was cancelled")).maybe_hint(session(run, words))
         }
         Status::Failed(kind) => {
             let failure = Failure::new(exit, format!("run {id} failed ({kind})"));
@@ -223,15 +213,39 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
     }
 }
 
-/// A number to raise a limit to: twice as much, where that makes sense.
-fn higher(limit: LimitKind, max: Option<u64>) -> Option<String> {
-    if limit == LimitKind::Repetition {
-        None
-    } else {
-        max.map(|max| {
-            limit.show(if max == 0 { limit.keep(10.0).unwrap_or(10) } else { max.saturating_mul(2) })
-        })
+/// A run that a limit cut. It is an error unless the run has an answer all the same.
+fn cut(run: &Run, limit: LimitKind, exit: Exit, words: &Words) -> Failure {
+    let id = run.id();
+    let reached = run.state().cut_by();
+    let most = reached.map_or_else(|| limit.to_string(), |reached| limit.amount(reached.max));
+    let message = format!("run {id} stopped at its limit of {most}");
+    let failure = if has_answer(run) { Failure::note(exit, message) } else { Failure::new(exit, message) };
+    match reached.and_then(higher) {
+        Some(number) => failure.hint(format!(
+            "`windlass runs resume{}{} {id} --limit {limit}={number}` continues it without repeating work",
+            words.log, words.with
+        )),
+        None => failure.maybe_hint(session(run, words)),
     }
+}
+
+/// Whether a run has an output, or ends with a text of its model: not with a sentence that stands in for one.
+fn has_answer(run: &Run) -> bool {
+    let said = |message: &Message| {
+        if let Message::Assistant(said) = message { said.beside_calls() } else { None }
+    };
+    run.output().is_some()
+        || run.text().is_some_and(|text| run.messages().any(|message| said(message).as_deref() == Some(text)))
+}
+
+/// A number to raise a limit to: twice as much, or enough for what the next model call may need.
+fn higher(reached: &LimitReached) -> Option<String> {
+    let LimitReached { limit, max, reached, needed, .. } = reached;
+    if *limit == LimitKind::Repetition {
+        return None;
+    }
+    let enough = max.max(reached).saturating_mul(2).max(reached.saturating_add(*needed));
+    Some(limit.show(if enough == 0 { limit.keep(10.0).unwrap_or(10) } else { enough }))
 }
 
 /// The command that continues the conversation.
@@ -243,7 +257,7 @@ fn session(run: &Run, words: &Words) -> Option<String> {
 
 fn suspended(run: &Run, words: &Words, exit: Exit) -> Failure {
     let id = run.id();
-    let mut failure = Failure::new(exit, format!("run {id} is suspended: it waits for an answer"));
+    let mut failure = Failure::note(exit, format!("run {id} is suspended: it waits for an answer"));
     for question in run.questions() {
         failure = failure.detail(format!("{} ({}): {}", question.id, question.kind, question.text));
         for command in answers::commands(id, &format!("{}{}", words.log, words.with), question) {

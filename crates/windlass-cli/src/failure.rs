@@ -1,4 +1,5 @@
-//! Error output: one `error:` line, its causes, hints, and an exit code.
+//! Output of a command that ends without success: one line, which begins with `error:` if something went wrong, its causes, hints,
+//! and an exit code.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -75,10 +76,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Something that went wrong, in words for people.
+/// An end of a command other than success, in words for people.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
+    /// Whether something went wrong: a run that waits, was stopped, or has an answer at its limit is no error.
+    is_error: bool,
     message: String,
     details: Vec<String>,
     causes: Vec<String>,
@@ -87,7 +90,14 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: masked(message), details: Vec::new(), causes: Vec::new(), hints: Vec::new() }
+        let message = masked(message);
+        let (details, causes, hints) = (Vec::new(), Vec::new(), Vec::new());
+        Self { exit, is_error: true, message, details, causes, hints }
+    }
+
+    /// An end that is no error: the message is shown without `error:`.
+    pub(crate) fn note(exit: Exit, message: impl Into<String>) -> Self {
+        Self { is_error: false, ..Self::new(exit, message) }
     }
 
     /// An error with its causes. A cause that only repeats what was said is left out.
@@ -147,7 +157,11 @@ impl Failure {
         if self.message.is_empty() {
             return;
         }
-        out::say_styled(&[(Style::Error, "error:"), (Style::Plain, " "), (Style::Plain, &self.message)]);
+        if self.is_error {
+            out::say_styled(&[(Style::Error, "error:"), (Style::Plain, " "), (Style::Plain, &self.message)]);
+        } else {
+            out::say(&self.message);
+        }
         for detail in &self.details {
             out::say(format_args!("  {detail}"));
         }

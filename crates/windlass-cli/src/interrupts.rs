@@ -30,8 +30,8 @@ impl Interrupt {
     /// Failure of a command that is interrupted without a run.
     pub(crate) fn failure(self) -> Failure {
         match self {
-            Self::Cancel => Failure::new(Exit::Cancelled, "cancelled"),
-            Self::Leave(exit) => Failure::new(exit, format!("ended by {}", exit.signal())),
+            Self::Cancel => Failure::note(Exit::Cancelled, "cancelled"),
+            Self::Leave(exit) => Failure::note(exit, format!("ended by {}", exit.signal())),
         }
     }
 }

@@ -89,8 +89,12 @@ impl Overrides {
     /// which might find another one today.
     pub(crate) fn apply(&self, file: &mut AgentFile, pinned: &[String]) {
         for (name, path) in &self.agents {
-            let place = Place { line: 1, column: 1 };
-            file.agents.push(DelegateEntry::File { path: path.clone(), name: Some(name.clone()), place });
+            file.agents.push(DelegateEntry::File {
+                path: path.clone(),
+                name: Some(name.clone()),
+                description: None,
+                place: Place::default(),
+            });
         }
         if let Some(model) = &self.model {
             file.models = vec![ModelEntry { use_: model.clone(), ..ModelEntry::default() }];

@@ -116,11 +116,12 @@ impl View {
         self
     }
 
-    /// Another process drives the run: its questions are shown, too.
-    pub(crate) fn watch(&mut self, state: &State) {
+    /// Another process drives the run, which stands as `state` says: its questions are shown, too.
+    pub(crate) fn watch(&mut self, state: &State, started_at: u64) {
         self.recall(state);
         if let Self::Plain(plain) = self {
             plain.questions = true;
+            plain.started_at = started_at;
         }
     }
 

@@ -12,19 +12,19 @@ use crate::question::QuestionKind;
 #[non_exhaustive]
 pub enum InvalidInput {
     /// The run has no events yet.
-    #[error("run {run} has not started, expected its start first")]
+    #[error("run {run} has not begun")]
     NotStarted {
         /// The run.
         run: RunId,
     },
     /// The run has started already.
-    #[error("run {run} has started already, found a second start")]
+    #[error("run {run} has begun already and does not begin twice")]
     AlreadyStarted {
         /// The run.
         run: RunId,
     },
     /// The run has ended.
-    #[error("run {run} has ended ({status}), found {found}")]
+    #[error("run {run} has ended ({status}) and does not accept {found}")]
     Ended {
         /// The run.
         run: RunId,
@@ -34,7 +34,7 @@ pub enum InvalidInput {
         found: &'static str,
     },
     /// The action is not going on: its result is late, came twice, or belongs to nothing.
-    #[error("action {} of run {} is not in progress, expected {}", .found.seq, .found.run, open_actions(.expected))]
+    #[error("action {} of run {} is not in progress ({})", .found.seq, .found.run, open_actions(.expected))]
     UnknownAction {
         /// The action of the input.
         found: ActionId,
@@ -42,7 +42,7 @@ pub enum InvalidInput {
         expected: Vec<ActionId>,
     },
     /// The timer's time has not come.
-    #[error("the timer is due at {due}, found {found}")]
+    #[error("the timer is due at {due} ms, and the time is {found} ms")]
     EarlyTimer {
         /// When it is due.
         due: u64,
@@ -50,7 +50,7 @@ pub enum InvalidInput {
         found: u64,
     },
     /// The question is not open: it was answered, withdrawn, or never asked.
-    #[error("question {found} is not open, expected {}", open_questions(.expected))]
+    #[error("question {found} is not open ({})", open_questions(.expected))]
     UnknownQuestion {
         /// The question of the input.
         found: QuestionId,
@@ -58,7 +58,7 @@ pub enum InvalidInput {
         expected: Vec<QuestionId>,
     },
     /// The answer does not fit the question.
-    #[error("question {question} ({kind}) expects {}, found {found}", .kind.expects())]
+    #[error("question {question} ({kind}) accepts {}, not {found}", .kind.expects())]
     WrongAnswer {
         /// The question.
         question: QuestionId,
@@ -74,7 +74,7 @@ pub enum InvalidInput {
         message: String,
     },
     /// The limit must be raised above what was reached.
-    #[error("the limit {limit} must be above {reached}, found {found}")]
+    #[error("the limit {limit} must be raised above {reached}{}, not to {found}", in_whole(*.limit))]
     NotRaised {
         /// The limit.
         limit: LimitKind,
@@ -85,7 +85,7 @@ pub enum InvalidInput {
     },
     /// The limit is raised above what the run that handed over the task has lent.
     #[error(
-        "the limit {limit} of this run must be at most {lent}, the amount lent by its parent run, found {found}"
+        "the limit {limit} of this run must be at most {lent}, which its parent run has lent, and {found} is more"
     )]
     BeyondBudget {
         /// The limit.
@@ -111,20 +111,34 @@ pub enum InvalidInput {
     },
 }
 
+fn in_whole(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Seconds | LimitKind::CostUsd => "",
+        LimitKind::ModelCalls
+        | LimitKind::ToolRounds
+        | LimitKind::ToolCalls
+        | LimitKind::Retries
+        | LimitKind::Tokens
+        | LimitKind::InputTokens
+        | LimitKind::OutputTokens
+        | LimitKind::Repetition => " (a whole number)",
+    }
+}
+
 fn open_actions(open: &[ActionId]) -> String {
     let numbers: Vec<_> = open.iter().map(|action| action.seq.to_string()).collect();
     match open.first() {
-        None => "nothing: no work is in progress".to_owned(),
-        Some(first) => format!("action {} of run {}", numbers.join(" or "), first.run),
+        None => "no work is in progress".to_owned(),
+        Some(first) => format!("in progress: {} of run {}", numbers.join(", "), first.run),
     }
 }
 
 fn open_questions(open: &[QuestionId]) -> String {
     if open.is_empty() {
-        return "no answer: no question is open".to_owned();
+        return "the run has no open question".to_owned();
     }
     let names: Vec<_> = open.iter().map(QuestionId::as_str).collect();
-    format!("an answer to {}", names.join(" or "))
+    format!("open: {}", names.join(", "))
 }
 
 impl InvalidInput {
@@ -149,13 +163,16 @@ impl InvalidInput {
     /// A remedy, in words.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => {
-                Some("`windlass runs show RUN` lists the open questions and their possible answers".to_owned())
-            }
-            Self::Ended { .. } => Some(
-                "start a new run of the session; a run that ended at a limit continues with `windlass runs resume`"
-                    .to_owned(),
+            Self::UnknownQuestion { .. } | Self::WrongAnswer { .. } | Self::BadArguments { .. } => Some(
+                "`windlass runs show RUN` lists the open questions and their possible answers".to_owned(),
             ),
+            Self::Ended { run, status: Status::Limit(limit), .. } if *limit != LimitKind::Repetition => {
+                Some(format!("`windlass runs resume {run} --limit {limit}=N` continues with a higher limit"))
+            }
+            Self::Ended { run, .. } => Some(format!(
+                "`windlass runs fork {run} --at N` begins a new run after event N (`windlass runs show -e {run}` lists \
+                 them); a new run of its session has its conversation, too"
+            )),
             Self::NothingToFork { .. } => {
                 Some("name an earlier event, or give an input to start anew after the end".to_owned())
             }

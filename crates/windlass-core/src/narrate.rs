@@ -29,9 +29,7 @@ pub enum LogLevel {
 pub fn overshot(before: &State, after: &State) -> Option<LogLine> {
     let known = |kind| before.overshoots().any(|(other, ..)| other == kind);
     let fresh = after.overshoots().filter(|(kind, ..)| !known(*kind));
-    let said = fresh.map(|(kind, max, used)| {
-        format!("{} {} of {} are used", kind.show(used), kind.name(), kind.show(max))
-    });
+    let said = fresh.map(|(kind, max, used)| format!("{} of {} are used", kind.amount(used), kind.show(max)));
     let said: Vec<String> = said.collect();
     // Each append comes here.
     if said.is_empty() {

@@ -98,15 +98,43 @@ pub enum AssembleError {
         #[source]
         source: ToolSetError,
     },
+    /// The file of a delegate cannot be read.
+    #[error("{at}cannot read agent file {file}")]
+    NoDelegate {
+        /// Position of the entry, as the start of a message.
+        at: String,
+        /// The delegate's file.
+        file: String,
+        /// Files beside it whose names are like its own, if it does not exist.
+        nearest: Vec<String>,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file of a delegate is no valid agent file.
+    #[error("{at}cannot use agent file {file}")]
+    Delegate {
+        /// Position of the entry, as the start of a message.
+        at: String,
+        /// The delegate's file.
+        file: String,
+        /// Why.
+        #[source]
+        source: Box<AgentFileError>,
+    },
     /// An agent is among its own delegates.
-    #[error("the agents delegate to each other in a cycle: {}", files.join(" -> "))]
+    #[error("{at}the agents delegate to each other in a cycle: {}", files.join(" -> "))]
     Circle {
+        /// Position of the entry that closes the cycle, as the start of a message.
+        at: String,
         /// The files, from the first one back to it.
         files: Vec<String>,
     },
     /// Too many agents stand one under another.
-    #[error("agents are nested more than {MAX_DEPTH} levels deep, the last one is {file}")]
+    #[error("{at}agents are nested more than {MAX_DEPTH} levels deep, the last one is {file}")]
     TooDeep {
+        /// Position of the entry, as the start of a message.
+        at: String,
         /// The file that is one too many.
         file: String,
     },
@@ -117,12 +145,22 @@ pub enum AssembleError {
         file: String,
     },
     /// A delegate's name cannot be the name of a tool.
-    #[error("agent `{name}` of {file} cannot be a delegate: its name is not a valid tool name")]
+    #[error("{at}agent `{name}` of {file} cannot be a delegate: its name is not a valid tool name")]
     DelegateName {
+        /// Position of the entry, as the start of a message.
+        at: String,
         /// Its name.
         name: String,
         /// Its file.
         file: String,
+    },
+    /// A delegate has the name of a tool or of another delegate.
+    #[error("{at}Duplicate tool name: {name}")]
+    DelegateTwice {
+        /// Position of the entry, as the start of a message.
+        at: String,
+        /// The name.
+        name: String,
     },
     /// A service keeps a file, and there is no folder for it.
     #[error("cannot place the memory of {file}: HOME is not set")]
@@ -154,10 +192,13 @@ impl AssembleError {
             #[cfg(feature = "mcp")]
             Self::Server { source, .. } => source.code(),
             Self::Tool { .. } => "agent.tool",
+            Self::NoDelegate { .. } => "agent.read",
+            Self::Delegate { source, .. } => source.code(),
             Self::Circle { .. } => "agent.circle",
             Self::TooDeep { .. } => "agent.too_deep",
             Self::TooMany { .. } => "agent.too_many",
             Self::DelegateName { .. } => "agent.delegate_name",
+            Self::DelegateTwice { .. } => "agent.name_clash",
             Self::NoHome { .. } => "agent.no_home",
             Self::NotBuilt { .. } => "agent.not_built",
             Self::Agent(source) => source.code(),
@@ -175,8 +216,19 @@ impl AssembleError {
             Self::Circle { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => {
                 Some("remove an entry of `agents` from one of these files".to_owned())
             }
-            Self::DelegateName { .. } => {
-                Some("use letters, digits, `_` and `-`, at most 64, as its `name`".to_owned())
+            Self::NoDelegate { nearest, .. } if !nearest.is_empty() => {
+                Some(format!("did you mean {}?", nearest.join(" or ")))
+            }
+            Self::NoDelegate { .. } => {
+                Some("a path in `agents` starts from the folder of the file that names it".to_owned())
+            }
+            Self::Delegate { source, .. } => source.help(),
+            Self::DelegateName { .. } => Some(
+                "name it here with letters, digits, `_` and `-`, at most 64: `{ name: NAME, file: PATH }`"
+                    .to_owned(),
+            ),
+            Self::DelegateTwice { .. } => {
+                Some("give it another name: `{ name: NAME, file: PATH }`".to_owned())
             }
             Self::NoHome { .. } => {
                 Some("set WINDLASS_HOME to a folder, or give the service a `path`".to_owned())

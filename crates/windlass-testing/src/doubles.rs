@@ -5,11 +5,13 @@ mod own;
 mod peers;
 mod people;
 mod pieces;
+mod real;
 
 pub(crate) use model::scripted_model;
 pub(crate) use own::{AbsentTool, OwnTool, ScriptedNow};
 pub(crate) use peers::{AgentPeer, ScriptedPeer};
 pub(crate) use people::ScriptedPeople;
+pub(crate) use real::RealTool;
 
 use futures_core::future::BoxFuture;
 use futures_util::future::{Either, select};

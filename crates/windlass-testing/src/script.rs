@@ -1,6 +1,7 @@
 //! State of a scripted conversation: the progress of each script, and the records.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
@@ -27,6 +28,8 @@ pub(crate) struct Script {
     memories: Arc<Mutex<BTreeMap<String, SharedService>>>,
     /// Decides which ready work goes first.
     pub(crate) turns: Turns,
+    /// A name of the pass that no other pass has, on this machine.
+    pub(crate) pass: Arc<str>,
     /// Owner of this part: empty for the case's own agent, else the peers' names on the way to it, separated by `/`.
     path: String,
 }
@@ -165,7 +168,10 @@ impl Script {
             post: None,
             once: once(&case.tools, &case.peers, ""),
         };
-        Self { inner: Arc::new(Mutex::new(inner)), memories: Arc::default(), turns, path: String::new() }
+        static PASSES: AtomicU64 = AtomicU64::new(0);
+        let pass = format!("{}-{}", std::process::id(), PASSES.fetch_add(1, Ordering::Relaxed));
+        let inner = Arc::new(Mutex::new(inner));
+        Self { inner, memories: Arc::default(), turns, pass: pass.into(), path: String::new() }
     }
 
     /// The part of a peer of this agent.

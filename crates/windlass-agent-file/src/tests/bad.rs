@@ -77,7 +77,10 @@ const BAD: &[(&str, &str)] = &[
     ("a zero timeout", "timeouts: { idle_ms: 0 }\n"),
     ("an unknown effect", "tools:\n  - { builtin: now, effect: readonly }\n"),
     ("two tools of one name", "tools:\n  - builtin: [now]\n  - command: { name: now, run: [date] }\n"),
-    ("a tool and a delegate of one name", "tools:\n  - builtin: [now]\nagents:\n  - ./now.yaml\n"),
+    (
+        "a tool and a delegate of one name",
+        "tools:\n  - builtin: [now]\nagents:\n  - { name: now, file: ./clock.yaml }\n",
+    ),
     (
         "two servers of one name",
         "tools:\n  - mcp: { name: a, command: [x] }\n  - mcp: { name: a, command: [y] }\n",
@@ -88,6 +91,13 @@ const BAD: &[(&str, &str)] = &[
     ("a prompt file that is not there", "instructions: { file: nowhere.md }\n"),
     ("an example without an answer", "examples: [ { user: hi } ]\n"),
     ("a delegate of no kind", "agents: [ { name: x } ]\n"),
+    ("a delegate of two kinds", "agents:\n  - { name: x, file: ./x.yaml, a2a: \"http://127.0.0.1:1\" }\n"),
+    ("a delegate with another key for its file", "agents:\n  - { name: x, path: ./x.yaml }\n"),
+    ("a delegate whose file is empty", "agents:\n  - { name: x, file: \"\" }\n"),
+    ("a delegate whose name no model can call", "agents:\n  - { name: my helper, file: ./x.yaml }\n"),
+    ("headers for a file", "agents:\n  - { file: ./x.yaml, headers: { A: b } }\n"),
+    ("a remote delegate without a name", "agents:\n  - { a2a: \"http://127.0.0.1:1\" }\n"),
+    ("a delegate that is a number", "agents: [ 5 ]\n"),
     ("an output that is no schema", "output: { schema: { type: 5 } }\n"),
     (
         "a schema that leads back to itself",

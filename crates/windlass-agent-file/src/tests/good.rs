@@ -66,6 +66,25 @@ fn the_design_s_example_is_read_whole() {
 }
 
 #[test]
+fn a_delegate_of_a_file_may_have_a_name_and_a_description_of_its_own() {
+    let agent = good(
+        "agents:\n  - { name: a, file: ./x/agent.yaml, description: Finds. }\n  - { file: ./y/agent.yaml }\n  - ./z/agent.yaml",
+    );
+    let said: Vec<_> = agent
+        .agents
+        .iter()
+        .map(|entry| match entry {
+            DelegateEntry::File { path, name, description, place } => {
+                assert!(path.ends_with("agent.yaml") && path.is_absolute());
+                (name.as_deref(), description.as_deref(), place.line)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(said, [(Some("a"), Some("Finds."), 2), (None, None, 3), (None, None, 4)]);
+}
+
+#[test]
 fn a_model_with_settings_becomes_what_core_and_models_need() {
     let agent = good(DESIGN);
     let model = &agent.models[0];

@@ -19,6 +19,16 @@ use report::{End, Reporter};
 const HELP: &str = "\
 Each case runs without and with a subscriber, and both must give the same events.
 
+A case, as research.test.yaml beside the agent file research.yaml:
+  name: it counts the words
+  agent: ./research.yaml
+  real_tools: [wordcount]           # its command really runs; every other tool is scripted
+  model:                            # the replies of the model
+    - calls: [ { name: wordcount, args: { path: notes.txt } } ]
+    - text: notes.txt has 7 words.
+  input: How long are my notes?
+  expect: { status: answered, text: { contains: \"7\" } }
+
 Examples:
   windlass test examples/tests
   windlass test my-agent.test.yaml --only 'refund*'
@@ -31,7 +41,7 @@ Examples:
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 #[command(after_help = HELP)]
 pub(crate) struct TestArgs {
-    /// Files of scripted conversations, or folders that hold some (all .yaml and .yml files below them)
+    /// Files of scripted conversations, or folders that hold some (all .yaml and .yml files below them, agent files left out)
     #[arg(required = true, value_name = "FILE|FOLDER")]
     paths: Vec<PathBuf>,
     /// Run each case only without a subscriber
@@ -74,8 +84,11 @@ pub(crate) fn run(args: &TestArgs) -> Result<Exit, Failure> {
         first_seed: args.seed.unwrap_or(1),
         seeds: args.seeds.unwrap_or(u64::from(args.seed.is_some())),
     };
-    let cases: Vec<Found> =
-        files::find(&args.paths)?.into_iter().filter(|case| wanted(args, &case.name)).collect();
+    let files::All { cases, agents } = files::find(&args.paths)?;
+    if cases.is_empty() && !agents.is_empty() {
+        return Err(files::only_agents(&agents));
+    }
+    let cases: Vec<Found> = cases.into_iter().filter(|case| wanted(args, &case.name)).collect();
     if cases.is_empty() {
         return Err(none_fits(args));
     }

@@ -6,12 +6,13 @@
 //! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
 //! back until the reply is whole.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use serde_json::Value;
+use windlass_core::budget::Counters;
 use windlass_core::event::{
-    Adjusted, CallDecided, Decision, LimitReached, Rejection, RunEnded, TurnCompleted, TurnFailed,
+    Adjusted, CallDecided, Decision, LimitReached, Rejection, RunEnded, RunInput, TurnCompleted, TurnFailed,
 };
 use windlass_core::message::CallArgs;
 use windlass_core::policy::Wire;
@@ -21,7 +22,7 @@ use windlass_core::{ActionId, CallId, Event, Fact, Message, State, Status, Text}
 use windlass_runtime::Update;
 
 use super::Paper;
-use super::words::{LINE_CHARS, count, cut, limit_detail, name, outcome, span, usage};
+use super::words::{LINE_CHARS, count, cut, limit, name, outcome, span, usage};
 use crate::out::{self, Style};
 
 /// Level of detail for a run.
@@ -56,7 +57,9 @@ pub(crate) struct Plain {
     pub(super) paper: Paper,
     turn: Turn,
     calls: HashMap<CallId, (Text, CallArgs)>,
-    started_at: u64,
+    /// The branches that a hook asked for: they count against no limit on calls.
+    by_hook: HashSet<CallId>,
+    pub(super) started_at: u64,
     model_calls: u64,
     tool_calls: u64,
 }
@@ -82,6 +85,7 @@ impl Plain {
             paper: Paper::default(),
             turn: Turn::default(),
             calls: HashMap::new(),
+            by_hook: HashSet::new(),
             started_at: 0,
             model_calls: 0,
             tool_calls: 0,
@@ -91,8 +95,7 @@ impl Plain {
     /// A run that began earlier: what its open calls are called.
     pub(super) fn recall(&mut self, state: &State) {
         if !state.is_finished() {
-            self.model_calls = state.counters().model_calls;
-            self.tool_calls = state.counters().tool_calls;
+            self.count_from(state.counters());
         }
         for message in state.history().iter() {
             if let Message::Assistant(message) = &**message {
@@ -104,6 +107,11 @@ impl Plain {
                 );
             }
         }
+    }
+
+    fn count_from(&mut self, counters: &Counters) {
+        self.model_calls = counters.model_calls;
+        self.tool_calls = counters.tool_calls;
     }
 
     pub(super) fn close(mut self) -> Option<io::Error> {
@@ -185,6 +193,9 @@ impl Plain {
         match &event.fact {
             Fact::RunStarted(start) => {
                 self.started_at = event.at;
+                if let RunInput::Continue(carried) = &start.input {
+                    self.count_from(&carried.counters);
+                }
                 if !self.brief {
                     self.remark(&format!("run: {}", start.run));
                 }
@@ -235,6 +246,7 @@ impl Plain {
                 let known =
                     asked.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone())));
                 self.calls.extend(known);
+                self.by_hook.extend(asked.iter().map(|call| call.id.clone()));
                 self.remark(&format!("a hook asked for {}", count(asked.len() as u64, "branch call")));
             }
             Fact::OutputRejected(rejected) => {
@@ -242,7 +254,7 @@ impl Plain {
             }
             Fact::LimitReached(reached) => self.limit_reached(reached),
             Fact::LimitRaised(raised) => {
-                self.remark(&format!("the limit {} is now {}", raised.limit, raised.limit.show(raised.max)));
+                self.remark(&format!("the limit is now {}", raised.limit.amount(raised.max)));
             }
             Fact::CancelRequested(_) => self.warn("stopping…"),
             Fact::RunEnded(end) => self.ended(end, event.at),
@@ -335,7 +347,7 @@ impl Plain {
     }
 
     fn call_started(&mut self, call: &CallId, attempt: u32) {
-        self.tool_calls += u64::from(attempt == 1);
+        self.tool_calls += u64::from(attempt == 1 && !self.by_hook.contains(call));
         let (name, args) = match self.calls.get(call) {
             Some((called, args)) => (name(called), cut(&shown_args(args), LINE_CHARS)),
             None => (name(call.as_str()), String::new()),
@@ -360,8 +372,7 @@ impl Plain {
     }
 
     fn limit_reached(&mut self, reached: &LimitReached) {
-        let (limit, max) = (reached.limit, reached.limit.show(reached.max));
-        self.warn(&format!("limit reached: {limit} {max}{}", limit_detail(reached)));
+        self.warn(&format!("limit reached: {}", limit(reached)));
     }
 
     /// The final answer, unless it was shown as it came.

@@ -4,10 +4,14 @@ use windlass_core::event::{DeniedBy, LimitReached};
 use windlass_core::message::Content;
 use windlass_core::message::Part;
 use windlass_core::model::Usage;
+use windlass_core::policy::LimitKind;
 use windlass_core::{CallOutcome, Fact};
 
 use crate::out;
 
+/// The limits on what model calls use: a call in progress may go beyond them.
+const METERED: [LimitKind; 4] =
+    [LimitKind::Tokens, LimitKind::InputTokens, LimitKind::OutputTokens, LimitKind::CostUsd];
 /// Maximum number of characters of arguments or of a result in a line of progress.
 pub(crate) const LINE_CHARS: usize = 120;
 /// Maximum number of characters shown of a name or id.
@@ -110,18 +114,23 @@ pub(crate) fn fact(fact: &Fact) -> String {
     cut(&fact.body().unwrap_or_default(), LINE_CHARS)
 }
 
-/// The reserved part of a limit on tokens or cost, and the amount that the next call would have needed.
-pub(crate) fn limit_detail(reached: &LimitReached) -> String {
+/// A limit that was reached: its value, the usage where that differs, and the amount that the next call would have needed.
+pub(crate) fn limit(reached: &LimitReached) -> String {
     let show = |number| reached.limit.show(number);
-    let reserved = match reached.reserved {
+    let most = reached.limit.amount(reached.max);
+    let of_lost = match reached.reserved {
         0 => String::new(),
-        reserved => format!("; {} of it is reserved for lost model calls", show(reserved)),
+        reserved => format!(", {} of it reserved for lost model calls", show(reserved)),
     };
-    let used = show(reached.reached);
     match reached.needed {
-        0 => reserved,
+        0 if reached.reached > reached.max && METERED.contains(&reached.limit) => {
+            format!("{most} ({} used{of_lost})", show(reached.reached))
+        }
+        0 if of_lost.is_empty() => most,
+        0 => format!("{most} ({} used or reserved{of_lost})", show(reached.reached)),
         needed => format!(
-            "{reserved}; {used} is used or reserved, and the next model call may need {}",
+            "{most} ({} used or reserved{of_lost}; the next model call may need {})",
+            show(reached.reached),
             show(needed)
         ),
     }

@@ -112,6 +112,52 @@ fn k30_an_environment_that_lacks_something_says_what() {
 }
 
 #[test]
+fn a_delegate_of_a_file_has_the_name_and_the_description_that_it_is_given() {
+    let (home, server) = (Home::new(), lead());
+    home.write(
+        "lead.yaml",
+        &format!(
+            "{}agents: [ {{ name: sums, file: agents/other.yaml, description: Adds. }} ]\n",
+            server.agent()
+        ),
+    );
+    home.write("agents/other.yaml", &SUMS.replace("name: sums", "name: other"));
+    let end = home.windlass(["run", "lead.yaml", "Add."]);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "All done.\n"), "{end:?}");
+    let request = server.requests.recv().unwrap();
+    let tool = &request["tools"][0]["function"];
+    assert_eq!((&tool["name"], &tool["description"]), (&"sums".into(), &"Adds.".into()), "{request}");
+}
+
+#[test]
+fn what_is_wrong_with_a_delegate_is_told_at_its_entry() {
+    let home = Home::new();
+    home.write("sums.yaml", SUMS);
+    home.write("bad.yaml", "name: bad\ntols: []\n");
+    home.write("cases.yaml", "cases: [ { name: a, input: x } ]\n");
+    home.write("spaces.yaml", "name: my sums\nmodel: tour\n");
+    let mistakes = [
+        ("missing", "./smus.yaml"),
+        ("nowhere", "{ name: x, file: ./nowhere/else.yaml }"),
+        ("typo", "{ name: x, file: ./bad.yaml }"),
+        ("no-agent", "./cases.yaml"),
+        ("spaced", "./spaces.yaml"),
+        ("itself", "./itself.yaml"),
+        ("twice", "{ file: ./sums.yaml }\n  - ./sums.yaml"),
+        ("tool", "{ name: now, file: ./sums.yaml }"),
+        ("path", "{ name: x, path: ./sums.yaml }"),
+    ];
+    for (name, entry) in mistakes {
+        let text =
+            format!("name: {name}\nmodel: tour\ntools: [ {{ builtin: [now] }} ]\nagents:\n  - {entry}\n");
+        home.write(&format!("{name}.yaml"), &text);
+    }
+    let files = mistakes.map(|(name, _)| format!("{name}.yaml"));
+    let args = ["agents", "check"].into_iter().chain(files.iter().map(String::as_str));
+    assert_end!(home, end(home.command(args).output().unwrap()));
+}
+
+#[test]
 fn agents_in_a_circle_are_refused() {
     let home = Home::new();
     home.write("a.yaml", "name: a\nmodel: tour\nagents: [ ./b.yaml ]\n");

@@ -274,7 +274,7 @@ fn sigterm_ends_tool_servers_and_tools_that_are_called_by_hand() {
     until("the server has begun", || !home.read("pid").is_empty());
     send(&child, Signal::TERM);
     let end = finish(child);
-    assert_eq!((end.code, end.stderr.as_str()), (143, "error: ended by SIGTERM\n"), "{end:?}");
+    assert_eq!((end.code, end.stderr.as_str()), (143, "ended by SIGTERM\n"), "{end:?}");
     until("the server is gone", || !is_alive(&home.read("pid")));
 
     home.write("polite.yaml", POLITE);

@@ -5,7 +5,7 @@ use crate::event::{InputRequested, LimitReached, ToolChoice};
 use crate::ids::{QuestionId, Text};
 use crate::ledger::METERED;
 use crate::outcome::Status;
-use crate::policy::{AtLimit, LimitKind, Stop, Turns};
+use crate::policy::{AtLimit, LimitKind, Stop, Turns, filled};
 use crate::question::QuestionKind;
 
 impl Decision {
@@ -52,8 +52,8 @@ impl Decision {
         let noted = matches!(then, AtLimit::WrapUp)
             || matches!(then, AtLimit::ForceFinish) && policy.replies.stop != Stop::FinishTool;
         let note = (noted && max > 0).then(|| {
-            let words = limit.name().replace('_', " ");
-            fill(&policy.wording.texts.wrap_up, "{n}", &limit.show(max)).replace("{limit}", &words).into()
+            let values = [("n", &*limit.show(max)), ("limit", limit.noun(max))];
+            filled(&policy.wording.texts.wrap_up, &values).into()
         });
         let reserved = self.state.ledger.reserved().of(limit);
         LimitReached { limit, max, reached, reserved, needed: 0, then, note }
@@ -62,13 +62,15 @@ impl Decision {
     /// Applies the limit's outcome once no work is in progress.
     pub(super) fn after_limit(&mut self, reached: &LimitReached) {
         let status = Status::Limit(reached.limit);
-        let number = reached.limit.show(reached.max);
+        let told = |text: &Text| -> Text {
+            let values = [("n", &*reached.limit.show(reached.max)), ("limit", reached.limit.name())];
+            filled(text, &values).into()
+        };
         match &reached.then {
-            AtLimit::Text(text) => self.end(status, Some(fill(text, "{n}", &number).into()), None),
+            AtLimit::Text(text) => self.end(status, Some(told(text)), None),
             AtLimit::LastText(fallback) => {
                 let last = self.state.conversation.last_text.clone();
-                let text = last.or_else(|| fallback.as_ref().map(|text| fill(text, "{n}", &number).into()));
-                self.end(status, text, None);
+                self.end(status, last.or_else(|| fallback.as_ref().map(told)), None);
             }
             // A closing call goes beyond the limit, but never where the limit is 0.
             AtLimit::ForceFinish if reached.max > 0 && self.state.finish_tool().is_some() => {
@@ -85,22 +87,20 @@ impl Decision {
                 let text = self.state.conversation.last_text.clone();
                 self.end(status, text, None);
             }
-            AtLimit::Ask => self.ask_about_limit(reached, &number),
+            AtLimit::Ask => self.ask_about_limit(reached),
             AtLimit::Fail | AtLimit::None => self.end(status, None, None),
         }
     }
 
-    fn ask_about_limit(&mut self, reached: &LimitReached, number: &str) {
-        let words = reached.limit.name().replace('_', " ");
+    fn ask_about_limit(&mut self, reached: &LimitReached) {
+        let amount = reached.limit.amount(reached.max);
         let question = self.next_question();
         self.record(InputRequested {
             question,
             kind: QuestionKind::Limit(reached.limit),
             call: None,
-            text: format!(
-                "The limit of {number} {words} is reached. Conclude with a text, or raise the limit?"
-            )
-            .into(),
+            text: format!("The limit of {amount} is reached. Conclude with a text, or raise the limit?")
+                .into(),
             suggestions: vec!["Conclude with current results".into(), "Provide final answer".into()],
             child: None,
         });

@@ -102,6 +102,37 @@ impl LimitKind {
         (kept as f64 / self.scale()).to_string()
     }
 
+    /// What a kept value counts, in words that agree with its number: `model call` of 1, `model calls` of 2.
+    pub fn noun(self, kept: u64) -> &'static str {
+        let one = self.show(kept) == "1";
+        match self {
+            Self::ModelCalls if one => "model call",
+            Self::ModelCalls => "model calls",
+            Self::ToolRounds if one => "tool round",
+            Self::ToolRounds => "tool rounds",
+            Self::ToolCalls if one => "tool call",
+            Self::ToolCalls => "tool calls",
+            Self::Retries if one => "retry",
+            Self::Retries => "retries",
+            Self::Tokens if one => "token",
+            Self::Tokens => "tokens",
+            Self::InputTokens if one => "input token",
+            Self::InputTokens => "input tokens",
+            Self::OutputTokens if one => "output token",
+            Self::OutputTokens => "output tokens",
+            Self::Seconds if one => "second",
+            Self::Seconds => "seconds",
+            Self::CostUsd => "USD",
+            Self::Repetition if one => "equal call in a row",
+            Self::Repetition => "equal calls in a row",
+        }
+    }
+
+    /// A kept value in words: `1 model call`, `0.25 seconds`, `0.5 USD`.
+    pub fn amount(self, kept: u64) -> String {
+        format!("{} {}", self.show(kept), self.noun(kept))
+    }
+
     /// A value as people write it, in the kept unit. `None` if it is negative, no number, or a fraction of a count.
     pub fn keep(self, written: f64) -> Option<u64> {
         let kept = (written * self.scale()).round();
@@ -130,7 +161,7 @@ pub struct Limit {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtLimit {
-    /// This text; `{n}` is the limit.
+    /// This text; `{n}` is the limit's number, `{limit}` its name.
     Text(Text),
     /// The last text of the model in this run, else this one.
     LastText(Option<Text>),
@@ -146,11 +177,18 @@ pub enum AtLimit {
     None,
 }
 
+impl AtLimit {
+    /// The last text of the model, else a sentence that names the limit and its number.
+    pub fn last_text_or_limit() -> Self {
+        Self::LastText(Some("Stopped at the limit: {limit} = {n}.".into()))
+    }
+}
+
 #[doc(hidden)]
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AtLimitMap {
-    /// This text; `{n}` is the limit.
+    /// This text; `{n}` is the limit's number, `{limit}` its name.
     Text(Text),
     /// The last text of the model in this run, else this one.
     LastText(Option<Text>),

@@ -152,8 +152,12 @@ impl<T> Put<T> for T {
 
 impl Put<BTreeMap<LimitKind, Limit>> for LimitKeys {
     fn put(self, place: &mut BTreeMap<LimitKind, Limit>) {
-        // Keys that are not named keep their values.
-        place.extend(self.0);
+        // Keys that are not named keep their values, and a number alone keeps what follows when it is reached.
+        for (kind, Limit { max, at_limit }) in self.0 {
+            let limit = place.entry(kind).or_insert(Limit { max, at_limit: None });
+            limit.max = max;
+            limit.at_limit = at_limit.or_else(|| limit.at_limit.take());
+        }
     }
 }
 
@@ -163,6 +167,10 @@ impl LoopKeys {
         let mut policy = self.preset.map_or_else(|| usual.policy(), |preset| preset.policy());
         let counted = |limits: &LimitKeys| limits.0.contains_key(&LimitKind::ModelCalls);
         let lifted = self.limits.as_ref().is_some_and(counted);
+        if let Some(then) = &self.at_limit {
+            // It is for all limits, those that the preset has an outcome for included.
+            policy.set_at_limit(then.clone());
+        }
         self.put_into(&mut policy);
         if lifted {
             policy.bounds.turns = Turns::Many;
@@ -210,6 +218,18 @@ impl Policy {
         if kind == LimitKind::ModelCalls {
             self.bounds.turns = Turns::Many;
         }
+    }
+
+    /// Sets a limit with the outcome at it.
+    pub fn set_limit(&mut self, kind: LimitKind, limit: Limit) {
+        self.set_limit_value(kind, limit.max);
+        self.bounds.limits.insert(kind, limit);
+    }
+
+    /// Sets the outcome at all limits.
+    pub fn set_at_limit(&mut self, then: AtLimit) {
+        self.bounds.limits.values_mut().for_each(|limit| limit.at_limit = None);
+        self.bounds.at_limit = then;
     }
 
     /// Outcome at this limit.

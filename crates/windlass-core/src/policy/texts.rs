@@ -61,7 +61,7 @@ templates! {
         /// After `note_at` equal calls in a row; `{n}` is their number, `{tool}` the tool.
         repeated: "You have called `{tool}` {n} times in a row with the same arguments. \
                    The result will not change: use what you have, or do something else.",
-        /// Before the closing call of `wrap_up`; `{limit}` is the limit's name, `{n}` its value.
+        /// Before the closing call of `wrap_up`; `{n}` is the limit's number, `{limit}` what it counts (`tool rounds`).
         wrap_up: "The limit of {n} {limit} is reached. No more tools can be called. \
                   Sum up what was done and found, and give the best answer that this allows.",
         /// Request for the output as text, where a call of the finish tool cannot be forced; `{form}` is the form to fill in.

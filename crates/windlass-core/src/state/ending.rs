@@ -3,6 +3,8 @@
 use crate::event::LimitReached;
 use crate::ids::Millis;
 use crate::ledger::Beyond;
+use crate::outcome::Status;
+use crate::state::State;
 
 /// Reason for which a run is being ended.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,6 +71,14 @@ impl Ending {
     /// The ending for a run that continues this one; a cancellation is not carried over.
     pub(crate) fn carried_on(&self) -> Self {
         self.closing().map_or(Self::None, |closing| Self::Limit(Box::new(closing.clone())))
+    }
+}
+
+impl State {
+    /// The limit that cut the run, with its value and the value reached; `None` for a run that ended otherwise.
+    pub fn cut_by(&self) -> Option<&LimitReached> {
+        let cut = self.ended().is_none_or(|end| matches!(end.status, Status::Limit(_)));
+        self.ending.closing().filter(|_| cut).map(|closing| &closing.reached)
     }
 }
 

@@ -119,7 +119,34 @@ fn outcomes_of_limits() {
         assert_ne!(own.at_limit(LimitKind::ModelCalls), &at_limit);
         let all = set(&json!({ "at_limit": value }));
         assert_eq!(all.at_limit(LimitKind::ModelCalls), &at_limit);
+        assert_eq!(all.at_limit(LimitKind::Seconds), &at_limit);
+        // The outcome of one limit goes before the one for all.
+        let both =
+            set(&json!({ "at_limit": "none", "limits": { "model_calls": { "max": 2, "at_limit": value } } }));
+        assert_eq!(both.at_limit(LimitKind::ModelCalls), &at_limit);
     }
+}
+
+#[test]
+fn a_limit_in_words_agrees_with_its_number() {
+    let amount = |kind: LimitKind, written: f64| kind.amount(kind.keep(written).unwrap());
+    for (kind, one, two) in [
+        (LimitKind::ModelCalls, "1 model call", "2 model calls"),
+        (LimitKind::ToolRounds, "1 tool round", "2 tool rounds"),
+        (LimitKind::ToolCalls, "1 tool call", "2 tool calls"),
+        (LimitKind::Retries, "1 retry", "2 retries"),
+        (LimitKind::Tokens, "1 token", "2 tokens"),
+        (LimitKind::InputTokens, "1 input token", "2 input tokens"),
+        (LimitKind::OutputTokens, "1 output token", "2 output tokens"),
+        (LimitKind::Seconds, "1 second", "2 seconds"),
+        (LimitKind::CostUsd, "1 USD", "2 USD"),
+        (LimitKind::Repetition, "1 equal call in a row", "2 equal calls in a row"),
+    ] {
+        assert_eq!((amount(kind, 1.0).as_str(), amount(kind, 2.0).as_str()), (one, two));
+    }
+    assert_eq!(amount(LimitKind::Seconds, 0.25), "0.25 seconds");
+    assert_eq!(amount(LimitKind::CostUsd, 0.000_015), "0.000015 USD");
+    assert_eq!(amount(LimitKind::ModelCalls, 0.0), "0 model calls");
 }
 
 #[test]
@@ -128,7 +155,11 @@ fn e1_every_limit_takes_0_1_and_n() {
         for written in [0_u32, 1, 7] {
             let set = set(&json!({ "limits": { kind.name(): written } }));
             let max = kind.keep(f64::from(written)).unwrap();
-            assert_eq!(set.bounds.limits.get(&kind), Some(&Limit { max, at_limit: None }));
+            assert_eq!(set.limit(kind), Some(max));
+            // A number alone leaves the outcome as the preset has it.
+            let then =
+                Preset::CHAT.policy().bounds.limits.get(&kind).and_then(|limit| limit.at_limit.clone());
+            assert_eq!(set.bounds.limits.get(&kind), Some(&Limit { max, at_limit: then }));
         }
     }
 }

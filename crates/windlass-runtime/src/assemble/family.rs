@@ -7,12 +7,14 @@ use futures_core::future::BoxFuture;
 use windlass_models::resolve::Env;
 use windlass_store::Store;
 
-use super::{AssembleError, Told, alone, models, with_models};
+use super::{AssembleError, Told, alone, at, models, with_models};
 use crate::agent::Agent;
-use crate::agent_file::{AgentFile, DelegateEntry};
+use crate::agent_file::files::nearest_files;
+use crate::agent_file::{AgentFile, AgentFileError, DelegateEntry};
 use crate::branches::Branch;
 use crate::builder::AgentBuilder;
 use crate::delegates::{AgentDelegate, Delegate};
+use crate::yaml::Place;
 
 /// Maximum nesting depth of agents: bounds what a file can start.
 pub(super) const MAX_DEPTH: usize = 16;
@@ -128,25 +130,88 @@ fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// The agents of the files that an agent hands tasks to.
 fn children(file: &AgentFile, env: Env<'_>, above: &[PathBuf]) -> Result<Vec<AgentFile>, AssembleError> {
+    let mut taken: Vec<String> = file.tool_names().into_iter().map(|tool| tool.name).collect();
     let mut children = Vec::new();
     for entry in &file.agents {
-        let DelegateEntry::File { path, name, .. } = entry else { continue };
-        let shown = path.display().to_string();
-        if let Some(first) = above.iter().position(|other| *other == real(path)) {
-            let circle = above.iter().skip(first).map(|file| file.display().to_string());
-            return Err(AssembleError::Circle { files: circle.chain([shown]).collect() });
+        if let DelegateEntry::File { path, name, description, place } = entry {
+            let entry = Entry { file, path, place: Some(*place).filter(|place| *place != Place::default()) };
+            entry.stands_apart(above)?;
+            let mut child = AgentFile::read(path, env).map_err(|source| entry.unreadable(source))?;
+            child.name = name.clone().unwrap_or(child.name);
+            child.description = description.clone().unwrap_or(child.description);
+            entry.can_be_called(&child.name, &taken)?;
+            taken.push(child.name.clone());
+            children.push(child);
+        } else {
+            taken.push(entry.name());
         }
-        if above.len() >= MAX_DEPTH {
-            return Err(AssembleError::TooDeep { file: shown });
-        }
-        let mut child = AgentFile::read(path, env)?;
-        child.name = name.clone().unwrap_or(child.name);
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if child.name.is_empty() || child.name.len() > MAX_NAME || !child.name.chars().all(fits) {
-            return Err(AssembleError::DelegateName { name: child.name, file: shown });
-        }
-        children.push(child);
     }
     Ok(children)
+}
+
+/// An entry of `agents` that names a file.
+struct Entry<'a> {
+    /// The agent that it stands in.
+    file: &'a AgentFile,
+    path: &'a Path,
+    /// Position of the entry; `None`: it came from the command line.
+    place: Option<Place>,
+}
+
+impl Entry<'_> {
+    /// The start of a message about the entry.
+    fn at(&self) -> String {
+        at(&self.file.file, self.place)
+    }
+
+    /// The path of its file, from where the path of the agent's own file starts.
+    fn shown(&self) -> String {
+        let parent = Path::new(&self.file.file).parent();
+        let below = self.path.strip_prefix(&self.file.folder).ok();
+        let short = parent.zip(below).map(|(parent, below)| parent.join(below));
+        short.as_deref().unwrap_or(self.path).display().to_string()
+    }
+
+    /// Checks that its file is not among those above, and not too far below.
+    fn stands_apart(&self, above: &[PathBuf]) -> Result<(), AssembleError> {
+        if let Some(first) = above.iter().position(|other| *other == real(self.path)) {
+            let circle = above.iter().skip(first).map(|file| file.display().to_string());
+            let files = circle.chain([self.path.display().to_string()]).collect();
+            return Err(AssembleError::Circle { at: self.at(), files });
+        }
+        if above.len() >= MAX_DEPTH {
+            return Err(AssembleError::TooDeep { at: self.at(), file: self.shown() });
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self, source: AgentFileError) -> AssembleError {
+        let (at, file) = (self.at(), self.shown());
+        match source {
+            AgentFileError::Read { source, .. } => {
+                let missing = source.kind() == std::io::ErrorKind::NotFound;
+                let nearest = if missing { nearest_files(self.path) } else { Vec::new() };
+                AssembleError::NoDelegate { at, file, nearest, source }
+            }
+            source => AssembleError::Delegate { at, file, source: Box::new(source) },
+        }
+    }
+
+    /// Checks that a model can call it by its name.
+    fn can_be_called(&self, name: &str, taken: &[String]) -> Result<(), AssembleError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
+            return Err(AssembleError::DelegateName {
+                at: self.at(),
+                name: name.to_owned(),
+                file: self.shown(),
+            });
+        }
+        if taken.iter().any(|other| other == name) {
+            return Err(AssembleError::DelegateTwice { at: self.at(), name: name.to_owned() });
+        }
+        Ok(())
+    }
 }

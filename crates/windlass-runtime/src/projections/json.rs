@@ -15,6 +15,7 @@
 //! ```
 
 use serde_json::{Value, json};
+use windlass_core::event::LimitReached;
 use windlass_core::run::LogLevel;
 use windlass_core::run::OpenQuestion;
 use windlass_core::tool::Effect;
@@ -77,11 +78,18 @@ pub fn run(run: &Run) -> Value {
         "error": run.error(),
         "usage": run.usage(),
         "cost_usd": run.cost_usd(),
+        "limit": state.cut_by().map(limit),
         "overshoots": overshoots(state),
         "model_calls": counters.model_calls,
         "tool_calls": counters.tool_calls,
         "questions": run.questions().iter().map(question).collect::<Vec<_>>(),
     })
+}
+
+/// The limit that cut a run, in written units.
+fn limit(reached: &LimitReached) -> Value {
+    let written = |kept: u64| kept as f64 / reached.limit.scale();
+    json!({ "limit": reached.limit, "max": written(reached.max), "reached": written(reached.reached) })
 }
 
 /// Limits on tokens or cost that were exceeded, in written units.

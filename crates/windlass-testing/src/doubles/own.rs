@@ -83,7 +83,8 @@ impl Tool for AbsentTool {
     fn call(&self, _: ToolContext, _: Value) -> BoxFuture<'_, ToolResult> {
         let name = &self.spec.name;
         self.script.problem(format!(
-            "the tool `{name}` reaches out of the case and is not run: it needs an entry under `tools:` of the case"
+            "the tool `{name}` reaches out of the case and is not run: it needs an entry under `tools:` of the case, or its name in \
+             `real_tools`"
         ));
         Box::pin(std::future::ready(Err(ToolError::new("no case runs this tool"))))
     }

@@ -1,6 +1,8 @@
 //! The agent of a case: its file's fields, with scripted models and tools in place of real ones.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_core::ToolSpec;
 use windlass_core::model::ModelChoice;
@@ -14,9 +16,9 @@ use windlass_tools::builtin::{Now, Takes};
 use super::hook::ScriptedHook;
 use crate::crash::CrashLog;
 use crate::doubles::{
-    AbsentTool, AgentPeer, OwnTool, ScriptedNow, ScriptedPeer, ScriptedToolDouble, scripted_model,
+    AbsentTool, AgentPeer, OwnTool, RealTool, ScriptedNow, ScriptedPeer, ScriptedToolDouble, scripted_model,
 };
-use crate::fixture::{AgentSource, Case, Peer, ScriptedTool};
+use crate::fixture::{AgentSource, Case, ChildScript, Peer, RealTools, ScriptedTool};
 use crate::script::Script;
 use crate::sim::SimEnvironment;
 use windlass_runtime::in_full as refusal;
@@ -37,6 +39,8 @@ struct Part<'c> {
     name: Option<&'c str>,
     agent: &'c AgentSource,
     tools: &'c [ScriptedTool],
+    /// The tools of its file that really run.
+    real: &'c RealTools,
     peers: &'c [Peer],
     script: Script,
     /// Whether only those tools and peers are its own that its file names: a branch that has no script of its own.
@@ -50,9 +54,17 @@ pub(crate) fn build(
     environment: &SimEnvironment,
     log: Arc<CrashLog>,
 ) -> Result<Agent, String> {
-    let (tools, peers) = (&*case.tools, &*case.peers);
-    let part =
-        Part { name: None, agent: &case.agent, tools, peers, script: script.clone(), named_only: false };
+    let (tools, real, peers) = (&*case.tools, &case.real_tools, &*case.peers);
+    let script_of_root = script.clone();
+    let part = Part {
+        name: None,
+        agent: &case.agent,
+        tools,
+        real,
+        peers,
+        script: script_of_root,
+        named_only: false,
+    };
     let cast = Cast { case, environment, log };
     let mut builder = cast.begin(&part)?;
     for asked in case.hooks.iter().filter_map(|hook| hook.branch.as_ref()) {
@@ -74,7 +86,7 @@ pub(crate) fn build(
 
 impl Cast<'_> {
     fn env(&self) -> impl Fn(&str) -> Option<String> + Sync {
-        |name: &str| self.case.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        |name: &str| self.case.variable(name)
     }
 
     fn begin(&self, part: &Part<'_>) -> Result<AgentBuilder, String> {
@@ -119,6 +131,7 @@ impl Cast<'_> {
                 name: None,
                 agent: &own.agent,
                 tools: &own.tools,
+                real: &own.real_tools,
                 peers: &own.peers,
                 script: parent.script.of_peer(&file.name),
                 named_only: false,
@@ -170,8 +183,13 @@ impl Cast<'_> {
             builder = builder.model_with(choice, scripted_model(script, environment, total_ms));
         }
         let stands_in = |name: &str| part.tools.iter().any(|tool| tool.name == name);
+        if let Some(fault) =
+            part.real.faults_of(file, part.tools).into_iter().next().filter(|_| !part.named_only)
+        {
+            return Err(refusal(&fault));
+        }
         let own =
-            own_tools(file, script, environment)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
+            own_tools(file, part, environment)?.into_iter().filter(|tool| !stands_in(&tool.spec().name));
         builder = own.fold(builder, AgentBuilder::shared_tool);
         for entry in &file.tools {
             if let ToolEntry::Service(entry) = entry {
@@ -212,16 +230,17 @@ impl Cast<'_> {
         part: &Part<'_>,
         file: &AgentFile,
     ) -> Result<AgentBuilder, String> {
-        let entry_of = |peer: &Peer| file.agents.iter().find(|entry| entry.name() == peer.name());
+        let entries = self.named_entries(file);
+        let entry_of =
+            |peer: &Peer| entries.iter().find(|(name, _)| *name == peer.name()).map(|(_, entry)| *entry);
         for peer in part.peers {
             let entry = entry_of(peer);
             let branch = matches!((entry, peer), (Some(DelegateEntry::Branch { .. }), Peer::Agent { .. }));
             if !branch && (entry.is_some() || !part.named_only) {
-                builder = builder.delegate(self.peer(part, peer)?);
+                builder = builder.delegate(self.peer(part, peer, entry)?);
             }
         }
-        for entry in &file.agents {
-            let name = entry.name();
+        for (name, entry) in &entries {
             if let DelegateEntry::Branch { file, merge, .. } = entry {
                 let stands_in = |peer: &Peer| matches!(peer, Peer::Scripted { .. }) && peer.name() == name;
                 if !part.peers.iter().any(stands_in) {
@@ -231,14 +250,35 @@ impl Cast<'_> {
             }
             if !part.peers.iter().any(|peer| peer.name() == name) {
                 return Err(format!(
-                    "The agent `{name}` needs a scripted one in its place: `peers: {{ {name}: ... }}`"
+                    "The agent `{name}` needs a script: `peers: {{ {name}: {{ does: [ {{ reply: ... }} ] }} }}` gives \
+                     its answers, `peers: {{ {name}: {{ model: [ ... ] }} }}` the replies of its model"
                 ));
             }
         }
         Ok(builder)
     }
 
-    fn peer(&self, part: &Part<'_>, peer: &Peer) -> Result<Arc<dyn Delegate>, String> {
+    /// The entries of `agents` by the names that the model calls them by. A file that cannot be read goes by its own name: a
+    /// scripted peer may stand in for it.
+    fn named_entries<'f>(&self, file: &'f AgentFile) -> Vec<(String, &'f DelegateEntry)> {
+        let env = self.env();
+        let name = |entry: &DelegateEntry| {
+            if let DelegateEntry::File { path, name: None, .. } = entry
+                && let Ok(Ok(file)) = AgentSource::of_delegate(path, None).map(|agent| agent.read(&env))
+            {
+                return file.name;
+            }
+            entry.name()
+        };
+        file.agents.iter().map(|entry| (name(entry), entry)).collect()
+    }
+
+    fn peer(
+        &self,
+        part: &Part<'_>,
+        peer: &Peer,
+        entry: Option<&DelegateEntry>,
+    ) -> Result<Arc<dyn Delegate>, String> {
         let script = part.script.of_peer(peer.name());
         Ok(match peer {
             Peer::Scripted { name, description, does } => Arc::new(ScriptedPeer {
@@ -248,13 +288,31 @@ impl Cast<'_> {
                 script,
             }),
             Peer::Agent { name, script: own } => {
-                let (agent, tools, peers) = (&own.agent, &*own.tools, &*own.peers);
-                let part =
-                    Part { name: Some(name), agent, tools, peers, script: script.clone(), named_only: false };
+                let agent = agent_of(own, entry)?;
+                let part = Part {
+                    name: Some(name),
+                    agent: &agent,
+                    tools: &own.tools,
+                    real: &own.real_tools,
+                    peers: &own.peers,
+                    script: script.clone(),
+                    named_only: false,
+                };
                 let agent = self.begin(&part)?.build().map_err(|error| refusal(&error))?;
                 Arc::new(AgentPeer { agent: AgentDelegate::new(agent), script })
             }
         })
+    }
+}
+
+/// The agent of a peer: the case's, or that of the file that its parent names.
+fn agent_of<'c>(own: &'c ChildScript, entry: Option<&DelegateEntry>) -> Result<Cow<'c, AgentSource>, String> {
+    match entry {
+        Some(DelegateEntry::File { path, description, .. }) if own.agent.is_absent() => {
+            let agent = AgentSource::of_delegate(path, description.as_deref());
+            agent.map(Cow::Owned).map_err(|error| refusal(&error))
+        }
+        _ => Ok(Cow::Borrowed(&own.agent)),
     }
 }
 
@@ -269,27 +327,28 @@ fn names(file: &AgentFile, tool: &str) -> bool {
 }
 
 /// The agent's own tools with its file's settings: built-in ones without dependencies really run, `now` by the case's clock;
-/// tools that use files, the network or a program are only offered.
+/// tools that use files, the network or a program are only offered, unless the case lists them under `real_tools`.
 fn own_tools(
     file: &AgentFile,
-    script: &Script,
+    part: &Part<'_>,
     environment: &SimEnvironment,
 ) -> Result<Vec<Arc<dyn Tool>>, String> {
+    let script = &part.script;
     let local = |entry: &&ToolEntry| matches!(entry, ToolEntry::Builtin(_) | ToolEntry::Command(_));
     let tools = local_tools(file).map_err(|error| refusal(&error))?;
     let own = tools.into_iter().zip(file.tools.iter().filter(local)).map(|(tool, entry)| {
-        if let ToolEntry::Builtin(entry) = entry {
-            match entry.tool.takes {
-                Takes::Nothing if entry.tool == Now::BUILTIN => {
-                    let now = ScriptedNow { now: Now::new(), environment: environment.clone() };
-                    counted(entry.overrides.apply(Arc::new(now)), script)
-                }
-                Takes::Nothing => counted(tool, script),
-                Takes::Folders | Takes::Hosts => absent(&*tool, script),
-            }
-        } else {
-            absent(&*tool, script)
+        if let ToolEntry::Builtin(entry) = entry
+            && entry.tool.takes == Takes::Nothing
+        {
+            let is_now = entry.tool == Now::BUILTIN;
+            let now = ScriptedNow { now: Now::new(), environment: environment.clone() };
+            return counted(if is_now { entry.overrides.apply(Arc::new(now)) } else { tool }, script);
         }
+        if part.real.cover(&tool.spec().name) {
+            let tool_ms = tool.spec().timeout_ms.unwrap_or(file.tool_ms());
+            return Arc::new(RealTool::new(tool, script.clone(), Duration::from_millis(tool_ms)));
+        }
+        absent(&*tool, script)
     });
     Ok(own.collect())
 }

@@ -37,101 +37,107 @@ impl From<Mismatch> for Shortfall {
     }
 }
 
-/// Everything that the case expects of a pass.
-pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Result<(), Shortfall> {
+/// What a pass lacks of everything that the case expects, in the order of the run.
+pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Vec<Shortfall> {
     if case.expect.refused.is_some() {
-        let miss = Mismatch::new("the agent or input is refused", "it was accepted");
-        return Err(miss.under("refused").into());
+        let miss = Mismatch::new("the agent or its input to be refused", "it was accepted");
+        return vec![miss.under("refused").into()];
     }
+    let mut found = runs(case, pass, outcome);
     if let Some(problem) = &outcome.problem {
-        return Err(Mismatch::new("what the script has", problem.clone()).under("script").into());
+        // Whatever else differs may follow from it.
+        found.insert(0, Mismatch::new("no error", problem.clone()).under("script").into());
     }
-    runs(case, pass, outcome)
+    found
 }
 
 /// Checks the case's expectations of the runs.
-fn runs(case: &Case, pass: Pass, outcome: &Outcome) -> Result<(), Shortfall> {
+fn runs(case: &Case, pass: Pass, outcome: &Outcome) -> Vec<Shortfall> {
     let last = case.runs.len().saturating_sub(1);
+    let mut all = Vec::new();
     for (place, run) in outcome.runs.iter().enumerate() {
-        super::sound::run(run)?;
+        if let Err(unsound) = super::sound::run(run) {
+            all.push(unsound.into());
+            return all;
+        }
         if pass.restarts() > 0 && !pass.scripted && record::cut_by_reservation(&run.batches) {
             // What the lost calls may have cost was too much: without the restart the run would have gone on.
-            return Ok(());
+            return all;
         }
         let own = case.runs.get(place).and_then(|run| run.expect.as_ref());
-        for expect in own.into_iter().chain((place == last).then_some(&case.expect)) {
-            if let Some(first) = check(pass, expect, place, outcome).into_iter().min_by_key(Shortfall::order)
-            {
-                let miss = match case.runs.len() {
-                    1 => first.miss,
-                    _ => first.miss.under(&format!("run {}", place + 1)),
-                };
-                return Err(Shortfall { miss, ..first });
-            }
+        let expected = own.into_iter().chain((place == last).then_some(&case.expect));
+        let mut found: Vec<Shortfall> =
+            expected.flat_map(|expect| check(pass, expect, place, outcome)).collect();
+        found.sort_by_key(Shortfall::order);
+        if case.runs.len() > 1 {
+            let run = format!("run {}", place + 1);
+            found = found.into_iter().map(|one| Shortfall { miss: one.miss.under(&run), ..one }).collect();
         }
+        all.extend(found);
     }
-    Ok(())
+    all
 }
 
 /// The pass was stopped: whether that was expected. What fell short in a run before it comes first.
-pub(crate) fn stopped(case: &Case, pass: Pass, stop: &Stop) -> Result<(), Shortfall> {
-    let miss = match (&case.expect.refused, &stop.why) {
+pub(crate) fn stopped(case: &Case, pass: Pass, stop: &Stop) -> Vec<Shortfall> {
+    let (mut found, miss) = match (&case.expect.refused, &stop.why) {
         (Some(wanted), _) => {
-            return wanted.check(&stop.message).map_err(|miss| miss.under("refused").into());
+            let miss = wanted.check(&stop.message).err();
+            return miss.map(|miss| miss.under("refused").into()).into_iter().collect();
         }
-        (None, Some(miss)) => {
-            runs(case, pass, &stop.before)?;
-            miss.clone()
-        }
+        (None, Some(miss)) => (runs(case, pass, &stop.before), miss.clone()),
         (None, None) => {
-            Mismatch::new("the agent and its input are accepted", stop.message.as_str()).under("refused")
+            let miss = Mismatch::new("the agent and its input to be accepted", stop.message.as_str());
+            (Vec::new(), miss.under("refused"))
         }
     };
-    Err(Shortfall { request: stop.request, ..miss.into() })
+    found.push(Shortfall { request: stop.request, ..miss.into() });
+    found
 }
 
 /// Checks the requests to a peer: the root's own peer of that name, else one further down.
-fn peer(name: &str, wanted: &[(u32, RequestMatch)], outcome: &Outcome) -> Checked {
+fn peer(name: &str, wanted: &[(u32, RequestMatch)], outcome: &Outcome) -> Vec<Mismatch> {
     let deeper = || outcome.peers.iter().find(|(path, _)| last_step(path) == name).map(|(_, sent)| sent);
     let sent = outcome.peers.get(name).or_else(deeper).map(Vec::as_slice).unwrap_or_default();
-    wanted.iter().try_for_each(|(number, wanted)| wanted.check(*number, sent))
+    wanted.iter().flat_map(|(number, wanted)| wanted.misses(*number, sent)).collect()
 }
 
 /// All differences of a run, in the order in which they are looked for.
 fn check(pass: Pass, expect: &Expect, place: usize, outcome: &Outcome) -> Vec<Shortfall> {
     let Some(run) = outcome.runs.get(place) else { return Vec::new() };
-    let mut found: Vec<Shortfall> = Vec::new();
-    let mut note = |checked: Checked| found.extend(checked.err().map(Shortfall::from));
     let end = run.state.ended();
     let (text, output) = end.map_or((None, None), |end| (end.text.as_deref(), end.output.as_ref()));
-    note(expect.check_end(end.map(|end| end.status), text, output));
-    note(numbers(expect, pass, run));
-    note(executions(pass, expect, run, outcome));
+    let mut misses = expect.end_misses(end.map(|end| end.status), text, output);
+    misses.extend(numbers(expect, pass, run));
+    misses.extend(executions(pass, expect, run, outcome));
     for (name, wanted) in &expect.peers {
-        note(peer(name, wanted, outcome).map_err(|miss| miss.under(name).under("peers")));
+        let of_peer = peer(name, wanted, outcome).into_iter();
+        misses.extend(of_peer.map(|miss| miss.under(name).under("peers")));
     }
+    let mut note = |checked: Checked, key: &str| misses.extend(checked.err().map(|miss| miss.under(key)));
     if let Some(wanted) = &expect.asked {
-        note(wanted.check(&run.asked).map_err(|miss| miss.under("asked")));
+        note(wanted.check(&run.asked), "asked");
     }
     if let Some(wanted) =
         expect.updates.as_ref().filter(|_| pass.mode == Mode::Streaming && pass.restarts() == 0)
     {
-        note(wanted.check(&run.updates).map_err(|miss| miss.under("updates")));
+        note(wanted.check(&run.updates), "updates");
     }
     if let Some(wanted) = &expect.log_lines {
-        let lines = run.log_lines.iter().map(String::as_str);
-        note(wanted.check(lines).map_err(|miss| miss.under("log_lines")));
+        note(wanted.check(run.log_lines.iter().map(String::as_str)), "log_lines");
     }
-    found.extend(expect.requests.iter().filter_map(|(number, wanted)| request(*number, wanted, outcome)));
+    let mut found: Vec<Shortfall> = misses.into_iter().map(Shortfall::from).collect();
+    found.extend(expect.requests.iter().flat_map(|(number, wanted)| request(*number, wanted, outcome)));
     found.extend(events(expect, place, outcome));
     found
 }
 
-fn request(number: u32, wanted: &RequestMatch, outcome: &Outcome) -> Option<Shortfall> {
-    let miss = wanted.check(number, &outcome.requests).err()?.under("requests");
+fn request(number: u32, wanted: &RequestMatch, outcome: &Outcome) -> Vec<Shortfall> {
     // One that was never sent is missed at the end.
     let request = (number as usize <= outcome.requests.len()).then_some(number);
-    Some(Shortfall { miss, lines: request.and_then(|number| outcome.lines_to_request(number)), request })
+    let lines = request.and_then(|number| outcome.lines_to_request(number));
+    let misses = wanted.misses(number, &outcome.requests).into_iter();
+    misses.map(|miss| Shortfall { miss: miss.under("requests"), lines, request }).collect()
 }
 
 fn events(expect: &Expect, place: usize, outcome: &Outcome) -> Option<Shortfall> {
@@ -148,7 +154,7 @@ fn events(expect: &Expect, place: usize, outcome: &Outcome) -> Option<Shortfall>
     Some(Shortfall { miss: miss.under("events"), lines, request })
 }
 
-fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Checked {
+fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Vec<Mismatch> {
     let turns = run.events.iter().filter(|event| event.fact.kind() == "TurnCompleted").count() as u64;
     // A restart takes time limits anew, and spares the grace of what died with the process: only a case that crashes by
     // itself can say how long it takes.
@@ -158,33 +164,33 @@ fn numbers(expect: &Expect, pass: Pass, run: &RunRecord) -> Checked {
         ("turns", expect.turns, turns),
         ("virtual_ms", length, run.virtual_ms),
     ];
-    for (key, wanted, found) in counts {
-        if let Some(wanted) = wanted {
-            wanted.check_count(found).map_err(|miss| miss.under(key))?;
-        }
-    }
+    let counted = counts
+        .into_iter()
+        .filter_map(|(key, wanted, found)| Some(wanted?.check_count(found).err()?.under(key)));
+    let mut misses: Vec<Mismatch> = counted.collect();
     // What a crash and a stop together cost nobody can know: then there is only an estimate, or a reservation.
     let guessed = pass.restarts() > 0 && (run.state.usage().estimated || run.lost_for_good);
     if let Some(wanted) = expect.usage.as_ref().filter(|_| !guessed) {
         let cost = run.state.cost().map(|pico| pico as f64 / 1e12);
-        wanted.check(run.state.usage(), cost).map_err(|miss| miss.under("usage"))?;
+        misses.extend(wanted.misses(run.state.usage(), cost).into_iter().map(|miss| miss.under("usage")));
     }
-    Ok(())
+    misses
 }
 
 /// Checks the number of executions: exact, except for tools that may run again after a restart.
-fn executions(pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Outcome) -> Checked {
+fn executions(pass: Pass, expect: &Expect, run: &RunRecord, outcome: &Outcome) -> Vec<Mismatch> {
     let once = |name: &str| outcome.once.iter().any(|key| last_step(key) == name);
     let ran = |name: &str| run.executed.get(name).map(Vec::as_slice).unwrap_or_default();
-    for (name, wanted) in &expect.executions {
+    let counted = expect.executions.iter().filter_map(|(name, wanted)| {
         let wanted = if pass.restarts() > 0 && !once(name) { wanted.at_least() } else { *wanted };
-        wanted.check_count(ran(name).len() as u64).map_err(|miss| miss.under(name).under("executions"))?;
-    }
-    for (name, wanted) in &expect.executed {
-        // Where a tool may have run again, the list need not be exact; and who was asked twice may answer in any order.
-        if pass.restarts() == 0 || once(name) && pass.restarts() == 1 {
-            wanted.check(ran(name)).map_err(|miss: Mismatch| miss.under(name).under("executed"))?;
-        }
-    }
-    Ok(())
+        let miss = wanted.check_count(ran(name).len() as u64).err()?;
+        Some(miss.under(name).under("executions"))
+    });
+    // Where a tool may have run again, the list need not be exact; and who was asked twice may answer in any order.
+    let exact = |name: &str| pass.restarts() == 0 || once(name) && pass.restarts() == 1;
+    let listed = expect.executed.iter().filter(|(name, _)| exact(name)).filter_map(|(name, wanted)| {
+        let miss: Mismatch = wanted.check(ran(name)).err()?;
+        Some(miss.under(name).under("executed"))
+    });
+    counted.chain(listed).collect()
 }

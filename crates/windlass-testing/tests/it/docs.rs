@@ -1,37 +1,70 @@
 //! The YAML in the guides and the README is what it says it is.
+//!
+//! A block whose first line is a comment with a path (`# tests/lead.yaml`) is a file of that name: the files of a page lie in one
+//! folder, and their cases run from there.
 
 use std::path::Path;
 
 use windlass_runtime::agent_file::{AgentFile, ModelNames};
-use windlass_runtime::yaml;
+use windlass_runtime::check_delegates;
 use windlass_testing::fixture::FixtureFile;
 use windlass_testing::{RunnerOptions, run_case};
+
+const GUIDES: [&str; 7] =
+    ["agent-file", "delegation", "limits", "testing", "coming-from-kaos", "coming-from-acorn", "security"];
+
+/// The blocks of a page with the names of their files.
+fn blocks(text: &str) -> Vec<(&str, &str)> {
+    let blocks = text.split("```yaml\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    blocks
+        .map(|block| {
+            let first = block.lines().next().unwrap_or_default();
+            let name = first.strip_prefix("# ").filter(|name| name.ends_with(".yaml"));
+            (name.unwrap_or("example.yaml"), block)
+        })
+        .collect()
+}
+
+fn holds(page: &str, block: &str, file: &Path) {
+    for case in FixtureFile::parse(block, file).unwrap().cases {
+        let case = case.unwrap_or_else(|error| panic!("{page}: {:?}", error.errors));
+        assert!(case.faults().is_empty(), "{page}: {:?}", case.faults());
+        let report = run_case(&case, RunnerOptions { crash: true, ..Default::default() });
+        assert!(report.passed(), "{page}: {:?}", report.failures);
+    }
+}
 
 #[test]
 fn the_yaml_of_the_guides_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut blocks = 0;
+    let mut count = 0;
     // The guides read keys from the environment.
     let set = |name: &str| Some(format!("the value of {name}"));
-    let guides = ["agent-file", "limits", "testing", "coming-from-kaos", "coming-from-acorn", "security"]
-        .map(|page| format!("docs/{page}.md"));
+    let guides = GUIDES.map(|page| format!("docs/{page}.md"));
     for page in guides.into_iter().chain(["README.md".to_owned()]) {
         let text = std::fs::read_to_string(root.join(&page)).unwrap();
-        for block in text.split("```yaml\n").skip(1).map(|rest| rest.split("\n```").next().unwrap()) {
-            blocks += 1;
-            let file = root.join("docs").join("example.yaml");
+        let folder = tempfile::tempdir().unwrap();
+        let blocks = blocks(&text);
+        for (name, block) in &blocks {
+            let file = folder.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, block).unwrap();
+        }
+        for (name, block) in blocks {
+            count += 1;
+            let file = folder.path().join(name);
             if block.contains("expect:") {
-                for case in FixtureFile::parse(block, &file).unwrap().cases {
-                    let report =
-                        run_case(&case.unwrap(), RunnerOptions { crash: true, ..Default::default() });
-                    assert!(report.passed(), "{page}: {:?}", report.failures);
-                }
+                holds(&page, block, &file);
             } else {
-                let node = yaml::parse(block).unwrap();
+                let node = windlass_runtime::yaml::parse(block).unwrap();
                 let agent = AgentFile::from_node(&node, &file, &set, ModelNames::Full).unwrap();
                 agent.check_available().unwrap();
+                // Where a page shows one file of several, the others are left to the reader.
+                if name != "example.yaml" {
+                    check_delegates(&agent, &set).unwrap();
+                }
             }
         }
     }
-    assert_eq!(blocks, 17);
+    assert_eq!(count, 24);
 }

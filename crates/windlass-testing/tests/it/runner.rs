@@ -173,6 +173,54 @@ fn a_command_is_offered_and_a_call_of_it_says_what_the_case_lacks() {
     ));
 }
 
+/// A command that tells its key and its argument, beside another, which really run in a case with these lines.
+fn real(lines: &str) -> String {
+    format!(
+        "name: c\nagent: {{ tools: [ {{ command: {{ name: say, run: [ echo, said, '{{word}}' ], effect: read_only }} }}, \
+         {{ command: {{ name: once, run: [ printenv, WINDLASS_IDEMPOTENCY_KEY ] }} }} ] }}\n\
+         real_tools: [ say, once ]\ninput: Hi\n{lines}"
+    )
+}
+
+#[test]
+fn real_tools_take_no_time_and_end_in_the_order_of_their_calls() {
+    holds(&real(
+        "model: [ { calls: [ { name: say, args: { word: a }, id: c1 }, { name: say, args: { word: b }, id: c2 } ] }, { text: p } ]\n\
+         expect: { status: answered, virtual_ms: 0, executed: { say: [ { word: a }, { word: b } ] }, \
+         requests: { 2: { messages: { contains: [ { role: tool, text: said a }, { role: tool, text: said b } ] } } } }",
+    ));
+}
+
+#[test]
+fn a_real_call_that_happens_once_is_not_repeated_and_keeps_its_key() {
+    holds(&real(
+        "model: [ { calls: [ { name: once, args: {} } ] }, { text: p } ]\n\
+         expect: { status: answered, executions: { once: 1 }, requests: { 2: { last: { role: tool, text: { matches: '.+' } } } } }",
+    ));
+}
+
+#[test]
+fn a_real_call_that_is_cancelled_does_not_begin() {
+    let report = report(
+        &real(
+            "model: [ { calls: [ { name: say, args: { word: a } } ] } ]\ncancel: { during: tool }\n\
+             expect: { status: cancelled, virtual_ms: 0, executions: { say: 1 } }",
+        ),
+        RunnerOptions { crash: true, seeds: 20, ..Default::default() },
+    );
+    assert!(report.passed(), "{:?}", report.failures);
+    assert!(!report.log.join("\n").contains("said a"), "{:#?}", report.log);
+}
+
+#[test]
+fn a_real_tool_that_cannot_be_started_says_so_to_the_model() {
+    holds(
+        "name: c\nagent: { tools: [ { command: { name: gone, run: [ ./no-such-program ], effect: read_only } } ] }\n\
+         real_tools: ['g*']\ninput: Hi\nmodel: [ { calls: [ { name: gone, args: {} } ] }, { text: p } ]\n\
+         expect: { status: answered, requests: { 2: { last: { role: tool, text: { contains: cannot run } } } } }",
+    );
+}
+
 /// Three model calls with a tool between them, and what is expected of it.
 fn three_calls(expect: &str) -> String {
     shown(&format!(
@@ -186,6 +234,9 @@ fn three_calls(expect: &str) -> String {
 fn a_difference_in_a_request_shows_that_request_and_the_log_up_to_it() {
     insta::assert_snapshot!(three_calls("text: q, requests: { 2: { last: { text: Ho } }, 3: { last: { text: Ho } } }"), @r#"
 blocking: requests.2.last.text: expected "Ho", found "x"
+blocking: requests.3.last.text: expected "Ho", found "x"
+blocking: text: expected "q", found "p"
+  the events up to the first difference:
        0 ms  RunStarted agent agent
        0 ms  TurnStarted turn 1 attempt 1
        0 ms  TurnCompleted t({}) call_1_1
@@ -211,6 +262,8 @@ fn a_difference_in_the_events_shows_the_log_up_to_the_first_that_differs() {
 blocking: events.3: 
   expected RunEnded
   found    CallStarted in [RunStarted, TurnStarted, TurnCompleted, CallStarted, CallFinished, TurnStarted, TurnCompleted, CallStarted, CallFinished, TurnStarted, TurnCompleted, RunEnded]
+blocking: text: expected "q", found "p"
+  the events up to the first difference:
        0 ms  RunStarted agent agent
        0 ms  TurnStarted turn 1 attempt 1
        0 ms  TurnCompleted t({}) call_1_1

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 use crate::view::differences;
-use crate::view::words::{LINE_CHARS, count, cut, outcome, usage};
+use crate::view::words::{LINE_CHARS, count, cut, limit, outcome, usage};
 
 const HELP: &str = "\
 Shows what two runs have in common (a shared base, or equal events from the start; times do not count), where they \
@@ -142,7 +142,7 @@ fn step(event: &Event, names: &Names<'_>) -> Option<String> {
         Fact::InputRequested(asked) => Some(format!("asked: {}", cut(&asked.text, LINE_CHARS))),
         Fact::InputReceived(received) => Some(format!("answered: {}", received.answer.name())),
         Fact::Steered(steered) => Some(format!("told: {}", cut(&steered.text, LINE_CHARS))),
-        Fact::LimitReached(reached) => Some(format!("the limit {} is reached", reached.limit)),
+        Fact::LimitReached(reached) => Some(format!("limit reached: {}", limit(reached))),
         Fact::CancelRequested(_) => Some("cancelled".to_owned()),
         Fact::RunEnded(end) => {
             let text = end.text.as_deref().or(end.error.as_deref()).unwrap_or_default();

@@ -68,7 +68,8 @@ pub(super) async fn run(args: ResumeArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let state = load(&*log, run).await?;
     match (state.ended().map(|end| end.status), args.limits.is_empty()) {
         (Some(Status::Limit(limit)), true) => {
-            return Err(Failure::new(Exit::Usage, format!("run {run} stopped at its limit {limit}")).hint(
+            let most = state.cut_by().map_or_else(|| limit.to_string(), |cut| limit.amount(cut.max));
+            return Err(Failure::new(Exit::Usage, format!("run {run} stopped at its limit of {most}")).hint(
                 format!("raise it: `windlass runs resume{} {run} --limit {limit}=N`", log_args.words()),
             ));
         }

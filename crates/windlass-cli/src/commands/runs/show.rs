@@ -125,12 +125,12 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::i
     let calls =
         [count(counters.model_calls, "model call"), count(counters.tool_calls, "tool call")].join(", ");
     field("usage", &format!("{calls}, {}", words::usage(run.usage(), run.cost_usd())))?;
+    if let Some(reached) = run.state().cut_by() {
+        field("limit", &words::limit(reached))?;
+    }
     for (kind, max, used) in run.state().overshoots() {
-        let (used, max) = (kind.show(used), kind.show(max));
-        field(
-            "over",
-            &format!("{used} {} of {max} are used: a running call went beyond the limit", kind.name()),
-        )?;
+        let (used, max) = (kind.amount(used), kind.show(max));
+        field("over", &format!("{used} of {max} are used: a running call went beyond the limit"))?;
     }
     field("events", &summary.version.to_string())
 }

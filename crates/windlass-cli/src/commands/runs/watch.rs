@@ -3,8 +3,8 @@
 use clap::Args;
 use futures_util::StreamExt;
 use windlass_core::Fact;
-use windlass_runtime::{load, numbered};
-use windlass_store::Log;
+use windlass_runtime::{load_until, numbered};
+use windlass_store::{Index, Log};
 
 use super::find;
 use crate::failure::{Exit, Failure};
@@ -31,7 +31,8 @@ pub(super) struct WatchArgs {
 pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open(log, &args.run).await?;
     let mut view = View::new(args.view);
-    view.watch(&load(&*log, run).await?);
+    // What was before: a fork begins with the counts of its base.
+    view.watch(&load_until(&*log, run, (args.from - 1).max(1)).await?, log.summary(run).await?.started_at);
     let mut batches = log.follow(run, args.from);
     while let Some(batch) = batches.next().await {
         let batch = batch?;

@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_testing::fixture::{Case, FixtureError, FixtureFile};
+use windlass_runtime::agent_file::files;
+use windlass_runtime::yaml::{self, YamlError};
+use windlass_testing::fixture::{Case, FileKind, FixtureError, FixtureFile};
 
 use crate::failure::{Exit, Failure};
 
 /// Maximum nesting depth of folders.
 const DEEPEST_FOLDER: usize = 32;
+/// Maximum number of agent files named in a message.
+const MOST_NAMED: usize = 5;
 
 /// A case, or what is wrong with it.
 #[derive(Debug)]
@@ -18,30 +22,85 @@ pub(super) struct Found {
     pub(super) case: Result<Case, Broken>,
 }
 
-/// Error in a case or its file.
+/// The errors of a case or its file, at least one.
+pub(super) type Broken = Vec<Fault>;
+
+/// An error in a case or its file.
 #[derive(Clone, Debug)]
-pub(super) struct Broken {
+pub(super) struct Fault {
+    /// The line in the case's file.
     pub(super) line: Option<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
 }
 
+impl Fault {
+    fn of(file: &Path, error: &YamlError) -> Self {
+        let own = error.file.is_empty() || Path::new(&error.file) == file;
+        Self { line: own.then_some(error.line), message: error.to_string(), help: error.help() }
+    }
+}
+
+/// All cases of the given files and folders.
+#[derive(Debug, Default)]
+pub(super) struct All {
+    pub(super) cases: Vec<Found>,
+    /// The agent files in the folders, which hold no cases.
+    pub(super) agents: Vec<PathBuf>,
+}
+
 /// All cases of these files and folders, in order.
-pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Failure> {
-    let mut cases = Vec::new();
+pub(super) fn find(paths: &[PathBuf]) -> Result<All, Failure> {
+    let mut all = All::default();
     for path in paths {
         let kind = std::fs::metadata(path).map_err(|error| missing(path, &error))?;
         if kind.is_dir() {
             let mut files = Vec::new();
             walk(path, DEEPEST_FOLDER, &mut files)?;
             for file in files {
-                read(&file, &mut cases);
+                if is_agent(&file) {
+                    all.agents.push(file);
+                } else {
+                    read(&file, &mut all.cases);
+                }
             }
+        } else if is_agent(path) {
+            return Err(agent_given(path));
         } else {
-            read(path, &mut cases);
+            read(path, &mut all.cases);
         }
     }
-    Ok(cases)
+    Ok(all)
+}
+
+/// Whether a file is an agent file by its keys. One that cannot be read is not.
+fn is_agent(path: &Path) -> bool {
+    let text = files::read(path, yaml::MAX_BYTES as u64).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let document = text.and_then(|text| yaml::parse(&text).ok());
+    document.is_some_and(|document| FileKind::of(&document) == FileKind::Agent)
+}
+
+fn agent_given(path: &Path) -> Failure {
+    Failure::new(Exit::BadFile, format!("{} is an agent file and holds no test cases", path.display()))
+        .hint(format!("write a case that names it, in a file of its own: {}", first_case(path)))
+        .hint("`windlass test --help` shows a case, docs/testing.md has all keys")
+}
+
+/// The error for folders that hold agent files and no cases.
+pub(super) fn only_agents(agents: &[PathBuf]) -> Failure {
+    let shown: Vec<String> = agents.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    let more = agents.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let first = agents.first().map(|path| first_case(path)).unwrap_or_default();
+    Failure::new(Exit::BadFile, format!("no cases found, only agent files: {}{more}", shown.join(", ")))
+        .hint(format!("write a case that names one of them, in a file of its own: {first}"))
+        .hint("`windlass test --help` shows a case, docs/testing.md has all keys")
+}
+
+/// The start of a case for an agent file.
+fn first_case(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    format!("`agent: ./{name}`, `model: [ ... ]`, `input: ...`, `expect: {{ ... }}`")
 }
 
 fn missing(path: &Path, error: &std::io::Error) -> Failure {
@@ -76,16 +135,28 @@ fn walk(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) -> Result<(), Fail
 }
 
 fn read(path: &Path, cases: &mut Vec<Found>) {
+    let file = path.to_owned();
     match FixtureFile::read(path) {
-        Ok(file) => cases.extend(file.cases.into_iter().map(|case| match case {
-            Ok(case) => Found { file: path.to_owned(), name: case.name.clone(), case: Ok(case) },
-            Err(error) => {
-                let (line, help) = (Some(error.line()), error.help());
-                let broken = Broken { line, message: error.error.to_string(), help };
-                Found { file: path.to_owned(), name: error.name, case: Err(broken) }
-            }
+        Ok(found) => cases.extend(found.cases.into_iter().map(|case| {
+            let (name, case) = match case {
+                Ok(case) => (case.name.clone(), sound(&file, case)),
+                Err(error) => {
+                    (error.name, Err(error.errors.iter().map(|error| Fault::of(&file, error)).collect()))
+                }
+            };
+            Found { file: file.clone(), name, case }
         })),
         Err(error) => cases.push(unreadable(path, &error)),
+    }
+}
+
+/// A case whose agents can be read.
+fn sound(file: &Path, case: Case) -> Result<Case, Broken> {
+    let faults = case.faults();
+    if faults.is_empty() {
+        Ok(case)
+    } else {
+        Err(faults.iter().map(|fault| Fault::of(file, fault)).collect())
     }
 }
 
@@ -99,5 +170,5 @@ fn unreadable(path: &Path, error: &FixtureError) -> Found {
         source = cause.source();
     }
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Found { file: path.to_owned(), name, case: Err(Broken { line, message, help: error.help() }) }
+    Found { file: path.to_owned(), name, case: Err(vec![Fault { line, message, help: error.help() }]) }
 }

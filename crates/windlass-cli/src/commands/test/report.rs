@@ -72,11 +72,9 @@ impl Reporter {
 
     fn as_text(&self, case: &Found, end: &End, passed: bool) -> std::io::Result<()> {
         let word = if passed { "ok    " } else { "FAILED" };
-        let line = if let End::Broken(Broken { line: Some(line), .. }) = end {
-            format!(":{line}")
-        } else {
-            String::new()
-        };
+        let line =
+            if let End::Broken(faults) = end { faults.first().and_then(|fault| fault.line) } else { None };
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
         out::line(format_args!("{word} {}{line}: {}", case.file.display(), cut(&case.name, LINE_CHARS)))?;
         match end {
             End::Ran(report) => {
@@ -93,10 +91,14 @@ impl Reporter {
                     }
                 }
             }
-            End::Broken(broken) => {
-                out::line(format_args!("  {}", broken.message.replace('\n', "\n  ")))?;
-                if let Some(help) = &broken.help {
-                    out::line(format_args!("  hint: {help}"))?;
+            End::Broken(faults) => {
+                for (place, fault) in faults.iter().enumerate() {
+                    out::line(format_args!("  {}", fault.message.replace('\n', "\n  ")))?;
+                    let next = faults.get(place + 1).and_then(|next| next.help.as_ref());
+                    // Equal hints are shown once, after the last of their errors.
+                    if let Some(help) = fault.help.as_ref().filter(|help| next != Some(help)) {
+                        out::line(format_args!("  hint: {help}"))?;
+                    }
                 }
             }
             End::Panicked(words) => out::line(format_args!("  the runner panicked: {words}"))?,
@@ -114,14 +116,23 @@ impl Reporter {
                     .map(|failure| {
                         let again = failure.seed.map(|seed| self.command(case, seed));
                         json!({ "pass": failure.pass, "seed": failure.seed, "again": again,
-                            "difference": failure.difference, "log": failure.log, "request": failure.request })
+                            "difference": failure.differences.first(), "differences": failure.differences, "log": failure.log, "request": failure.request })
                     })
                     .collect();
                 let log = self.logs.then_some(&report.log);
                 json!({ "passes": report.passes, "failures": failures, "log": log })
             }
-            End::Broken(Broken { line, message, help }) => {
-                json!({ "line": line, "error": message, "help": help })
+            End::Broken(faults) => {
+                let errors: Vec<_> = faults
+                    .iter()
+                    .map(|fault| json!({ "line": fault.line, "error": fault.message, "help": fault.help }))
+                    .collect();
+                // The first one also stands beside the name.
+                let mut fields = errors.first().cloned().unwrap_or_default();
+                if let Some(fields) = fields.as_object_mut() {
+                    fields.insert("errors".to_owned(), errors.into());
+                }
+                fields
             }
             End::Panicked(words) => json!({ "error": format!("the runner panicked: {words}") }),
         };
@@ -139,7 +150,7 @@ fn together(failures: &[CaseFailure]) -> Vec<(&CaseFailure, String)> {
         let same = |group: &&mut Vec<&CaseFailure>| {
             group
                 .first()
-                .is_some_and(|first| first.difference == failure.difference && first.log == failure.log)
+                .is_some_and(|first| first.differences == failure.differences && first.log == failure.log)
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.push(failure),

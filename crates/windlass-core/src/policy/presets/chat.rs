@@ -1,7 +1,7 @@
 //! `chat`: until a reply without calls (SwiftAgentKit's adapter).
 
 use super::Preset;
-use crate::policy::{AtLimit, LimitKind};
+use crate::policy::{AtLimit, Limit, LimitKind};
 
 impl Preset {
     /// Until a reply without calls.
@@ -12,9 +12,10 @@ impl Preset {
         total_ms: 600_000,
         replies_variable: None,
         values: |policy| {
-            policy.set_limit_value(LimitKind::ModelCalls, 10);
             let words = "Maximum iterations reached. Unable to complete the task.";
-            policy.bounds.at_limit = AtLimit::LastText(Some(words.into()));
+            let then = AtLimit::LastText(Some(words.into()));
+            policy.set_limit(LimitKind::ModelCalls, Limit { max: 10, at_limit: Some(then) });
+            policy.bounds.at_limit = AtLimit::last_text_or_limit();
         },
     };
 }

@@ -124,7 +124,7 @@ impl Policy {
         policy.request.wire = Wire::Native;
         policy.request.purpose = Purpose::Merge;
         policy.request.temperature = Some(0.3);
-        policy.bounds.at_limit = super::AtLimit::None;
+        policy.set_at_limit(super::AtLimit::None);
         policy.wording.log = LogTexts::silent();
         policy
     }

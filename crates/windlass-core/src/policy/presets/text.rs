@@ -2,7 +2,8 @@
 
 use super::Preset;
 use crate::policy::{
-    AtLimit, Batch, CallersSystem, LimitKind, LogTexts, Memory, MemoryBounds, Repetition, Results, Wire,
+    AtLimit, Batch, CallersSystem, Limit, LimitKind, LogTexts, Memory, MemoryBounds, Repetition, Results,
+    Wire,
 };
 
 impl Preset {
@@ -19,8 +20,9 @@ impl Preset {
             policy.calls.batch = Batch::First;
             policy.calls.repetition = Repetition::Off;
             policy.calls.tool_ms = 60_000;
-            policy.set_limit_value(LimitKind::ModelCalls, 5);
-            policy.bounds.at_limit = AtLimit::Text("Reached maximum reasoning steps ({n})".into());
+            let then = AtLimit::Text("Reached maximum reasoning steps ({n})".into());
+            policy.set_limit(LimitKind::ModelCalls, Limit { max: 5, at_limit: Some(then) });
+            policy.bounds.at_limit = AtLimit::last_text_or_limit();
             policy.past.memory = Memory::Bounded(MemoryBounds::default());
             policy.wording.results = results();
             policy.wording.log = LogTexts::silent();
