@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::State;
 use windlass_core::policy::LimitKind;
-use windlass_runtime::agent_file::{AgentFile, AgentFileError};
+use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{AssembleError, Error};
 
 use crate::failure::{Exit, Failure};
@@ -86,9 +86,11 @@ pub(super) fn gone(state: &State, path: &Path, again: &Again) -> Failure {
 
 /// The failure of an agent whose file is there and cannot be used: that of a delegate, say, is gone.
 pub(super) fn unusable(error: AssembleError, path: &Path, overrides: &Overrides, again: &Again) -> Failure {
-    let AssembleError::File(AgentFileError::Read { path: missing, .. }) = &error else { return error.into() };
+    let AssembleError::NoDelegate { file: missing, nearest, .. } = &error else { return error.into() };
     let failure = Failure::of(Exit::BadFile, &error);
-    if let Some((name, _)) = overrides.agents.iter().find(|(_, file)| file == missing) {
+    let failure = if nearest.is_empty() { failure } else { failure.maybe_hint(error.help()) };
+    if let Some((name, _)) = overrides.agents.iter().find(|(_, file)| file.display().to_string() == *missing)
+    {
         return failure.hint(format!(
             "put the file back; or `{} --agent {}=FILE{}` goes on with its new place",
             again.before,
