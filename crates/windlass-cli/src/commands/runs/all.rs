@@ -170,7 +170,7 @@ impl AgentSource for Agents {
         let found = agents::of_run(state, &wanted, &self.log, &mut self.interrupts).await?;
         // The supervisor does not know the file's name.
         if let Err(error @ Error::AgentChanged { .. }) = found.resume(run).check().await {
-            return Err(changed(error, &found, &wanted.again));
+            return Err(changed(error, &found.path, &wanted.again));
         }
         self.known.insert(key, found.agent.clone());
         Ok(found.agent)
