@@ -10,7 +10,7 @@ use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{RunId, RunState, State};
 use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
 use windlass_runtime::{Agent, Error, ListPages, Lost, Run};
-use windlass_store::{RunFilter, SqliteLog};
+use windlass_store::{RunFilter, RunStatus, SqliteLog};
 
 use crate::agents::{self, Again, Wanted, changed};
 use crate::failure::{Exit, Failure};
@@ -74,7 +74,7 @@ pub(super) async fn run(
 /// Says what is waited for.
 async fn waiting(log: &SqliteLog) -> Result<(), Failure> {
     let (mut answers, mut timers) = (0, 0);
-    let filter = RunFilter { status: Some("suspended".into()), ..RunFilter::default() };
+    let filter = RunFilter { status: Some(RunStatus::Suspended), ..RunFilter::default() };
     let mut pages = ListPages::new(log, filter);
     while let Some(page) = pages.next().await? {
         for line in page.iter().filter(|line| line.parent.is_none()) {
