@@ -21,6 +21,7 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
         (QuestionKind::Clarify, "") => Err("the answer is empty".to_owned()),
         (QuestionKind::Clarify, _) => Ok(Answer::Text(words.join(" ").into())),
         (QuestionKind::Approval, "approve") => alone(Answer::Approve),
+        (QuestionKind::Approval, "always") => alone(Answer::Always),
         (QuestionKind::Approval, "deny") => Ok(Answer::Deny { reason: (!rest.is_empty()).then(rest_text) }),
         (QuestionKind::Approval, "args") => arguments(&filled("the arguments as a JSON object")?),
         (QuestionKind::Outcome, "result") => Ok(Answer::Result(filled("the call's result")?)),
@@ -35,7 +36,7 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
     }
 }
 
-fn arguments(text: &str) -> Result<Answer, String> {
+pub(crate) fn arguments(text: &str) -> Result<Answer, String> {
     match serde_json::from_str(text) {
         Ok(args @ serde_json::Value::Object(_)) => Ok(Answer::ApproveWith { args }),
         Ok(_) => Err(format!("the arguments are not a JSON object: {text}")),
@@ -46,7 +47,7 @@ fn arguments(text: &str) -> Result<Answer, String> {
 /// The forms of an answer, as one types them.
 pub(crate) fn forms(kind: QuestionKind) -> &'static [&'static str] {
     match kind {
-        QuestionKind::Approval => &["approve", "deny [REASON]", "args JSON"],
+        QuestionKind::Approval => &["approve", "always", "deny [REASON]", "args JSON"],
         QuestionKind::Clarify => &["TEXT..."],
         QuestionKind::Outcome => &["result TEXT", "run_again", "unknown"],
         QuestionKind::Limit(_) => &["conclude TEXT", "raise N"],

@@ -1,6 +1,13 @@
 //! The person at the terminal.
 
+mod changes;
+mod editor;
+mod page;
+mod subject;
+mod typed;
+
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,10 +17,26 @@ use windlass_core::event::QuestionKind;
 use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, State};
 use windlass_runtime::People;
+use windlass_store::Log;
 
-use crate::answers;
 use crate::out::{self, Stream, Style};
 use crate::stdin::{self, Stdin};
+use editor::Draft;
+use page::Page;
+use subject::Subject;
+use typed::{Typed, typed};
+
+/// Ctrl-C came while a prompt stood.
+static LEFT: Notify = Notify::const_new();
+
+/// Leaves the prompt that stands, if one does: Ctrl-C there is no word to the run.
+pub(crate) fn leave_prompt() -> bool {
+    let stands = out::is_prompting();
+    if stands {
+        LEFT.notify_waiters();
+    }
+    stands
+}
 
 /// An interactive terminal, where the user is asked one question at a time.
 #[derive(Debug)]
@@ -22,29 +45,49 @@ pub(crate) struct Terminal {
     /// A question is waiting: a listener must release the terminal.
     wanted: Notify,
     left: AtomicBool,
+    /// Whether the user wants to leave the conversation, too.
+    quits: AtomicBool,
+    place: Place,
 }
 
-/// Meaning of a typed line.
-enum Typed {
-    Answer(Answer),
-    /// Not now: the run is suspended.
-    Later,
-    /// Invalid; holds what was expected.
-    Unclear(String),
+/// Surroundings of the questions.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The log that the runs of delegates are in.
+    pub(crate) log: Arc<dyn Log>,
+    /// The folder of the agent's file: relative paths among arguments begin there.
+    pub(crate) folder: PathBuf,
+    /// Whether there is a conversation to leave.
+    pub(crate) chat: bool,
+}
+
+/// A question that is being put.
+struct Put<'q> {
+    question: &'q OpenQuestion,
+    subject: Option<Subject>,
+    choices: String,
+    /// The arguments as they were edited last.
+    draft: Option<Draft>,
 }
 
 impl Terminal {
     /// The terminal, if it is interactive.
-    pub(crate) fn open() -> Option<Arc<Self>> {
+    pub(crate) fn open(place: Place) -> Option<Arc<Self>> {
         stdin::somebody().then(|| {
-            let (stdin, wanted, left) = (Mutex::new(Stdin::new()), Notify::new(), AtomicBool::new(false));
-            Arc::new(Self { stdin, wanted, left })
+            let (stdin, wanted) = (Mutex::new(Stdin::new()), Notify::new());
+            let (left, quits) = (AtomicBool::new(false), AtomicBool::new(false));
+            Arc::new(Self { stdin, wanted, left, quits, place })
         })
     }
 
     /// Resets the state after the user left a question open: the next run may ask again.
     pub(crate) fn come_back(&self) {
         self.left.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the user left a question with `/quit`.
+    pub(crate) fn quits(&self) -> bool {
+        self.quits.load(Ordering::Relaxed)
     }
 
     /// The next line typed while no question is asked; `None` at the end of input. Cancel-safe.
@@ -59,7 +102,7 @@ impl Terminal {
         }
     }
 
-    async fn put(&self, question: &OpenQuestion) -> Option<Answer> {
+    async fn put(&self, state: &State, question: &OpenQuestion) -> Option<Answer> {
         // What happened before is shown first.
         tokio::task::yield_now().await;
         self.wanted.notify_one();
@@ -67,22 +110,101 @@ impl Terminal {
         if self.left.load(Ordering::Relaxed) {
             return None;
         }
+        let subject = Subject::of(state, question, &*self.place.log).await;
         // A question that cannot be seen is not put.
         out::room(Stream::Out).await;
         out::room(Stream::Err).await;
         stdin.forget();
-        show(question);
+        let _prompting = out::Prompting::begin();
+        let mut put = Put { question, subject, choices: String::new(), draft: None };
+        self.show(&mut put, false);
         loop {
-            // A terminal that cannot be read counts as not interactive.
-            let Some(line) = line_after("> ", &mut stdin).await.unwrap_or(None) else { break };
-            match typed(question, line.trim(), &mut stdin).await {
-                Ok(Typed::Answer(answer)) => return Some(answer),
-                Ok(Typed::Unclear(expected)) => out::say(expected),
-                Ok(Typed::Later) | Err(_) => break,
+            let line = tokio::select! {
+                biased;
+                () = LEFT.notified() => None,
+                // A terminal that cannot be read counts as not interactive.
+                line = line_after("> ", &mut stdin) => line.unwrap_or(None),
+            };
+            let Some(line) = line else { break };
+            match typed(&put, line.trim()) {
+                Typed::Answer(answer) => return Some(answer),
+                Typed::Unclear(expected) => out::say(expected),
+                Typed::All => self.show(&mut put, true),
+                Typed::Edit => match put.edit(&mut stdin).await {
+                    Ok(Some(answer)) => return Some(answer),
+                    Ok(None) => break,
+                    Err(why) => {
+                        out::say(why);
+                        out::say(&put.choices);
+                    }
+                },
+                Typed::Later => break,
+                Typed::Quit => {
+                    self.quits.store(true, Ordering::Relaxed);
+                    break;
+                }
             }
         }
         self.left.store(true, Ordering::Relaxed);
         None
+    }
+
+    fn show(&self, put: &mut Put<'_>, whole: bool) {
+        if out::within_line() {
+            // As above: stdout has no reader.
+            let _unseen = out::answer("\n");
+        }
+        let question = put.question;
+        let approved = put.subject.as_ref().filter(|_| question.kind == QuestionKind::Approval);
+        let apart = approved.and_then(|subject| Some((subject, subject.lead(&question.text)?)));
+        let (id, text) = (question.id.as_str(), apart.as_ref().map_or(&*question.text, |(_, lead)| lead));
+        // The question says what is to run, wherever it comes from: its call may be one of an agent below.
+        out::say_styled(&[(Style::Bold, id), (Style::Plain, ": "), (Style::Plain, text.trim_end())]);
+        let mut cut = false;
+        if let Some((subject, _)) = apart {
+            let folder = (!subject.below).then_some(&*self.place.folder);
+            let write = changes::written(subject, folder);
+            let page = Page::of(&subject.args, write.as_ref(), whole);
+            page.show();
+            cut = page.is_cut();
+        }
+        for (place, suggestion) in (1..).zip(&question.suggestions) {
+            out::say(format_args!("  {place}. {suggestion}"));
+        }
+        put.choices = typed::choices(question.kind, cut, self.place.chat);
+        out::say_styled(&[(Style::Dim, &put.choices)]);
+    }
+}
+
+impl Put<'_> {
+    /// The answer with other arguments, from the user's editor or from a line. `None`: the user left.
+    ///
+    /// # Errors
+    /// Why there is none; the question is still open.
+    async fn edit(&mut self, stdin: &mut Stdin) -> Result<Option<Answer>, String> {
+        if let (Some(editor), Some(subject)) = (editor::command(), &self.subject) {
+            let draft = self.draft.get_or_insert_with(|| Draft::new(&subject.args));
+            let args = draft.edit(&editor, subject).await;
+            // Keys of the editor are no answer.
+            stdin.forget();
+            return args.map(|args| Some(Answer::ApproveWith { args }));
+        }
+        out::say("`EDITOR` is not set: type the arguments as JSON, on one line");
+        let line = tokio::select! {
+            biased;
+            () = LEFT.notified() => None,
+            line = line_after("arguments (JSON): ", stdin) => line.unwrap_or(None),
+        };
+        let Some(line) = line else { return Ok(None) };
+        self.read_args(&line).map(Some)
+    }
+
+    /// The answer with the arguments that were typed.
+    fn read_args(&self, line: &str) -> Result<Answer, String> {
+        match &self.subject {
+            Some(subject) => editor::checked(line, subject).map(|args| Answer::ApproveWith { args }),
+            None => crate::answers::arguments(line),
+        }
     }
 }
 
@@ -91,9 +213,9 @@ impl People for Terminal {
         !self.left.load(Ordering::Relaxed)
     }
 
-    fn ask<'p>(&'p self, _state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {
+    fn ask<'p>(&'p self, state: &'p State, question: &'p OpenQuestion) -> BoxFuture<'p, Answer> {
         Box::pin(async {
-            match self.put(question).await {
+            match self.put(state, question).await {
                 Some(answer) => answer,
                 None => std::future::pending().await,
             }
@@ -102,25 +224,11 @@ impl People for Terminal {
 
     fn ask_or_leave<'p>(
         &'p self,
-        _state: &'p State,
+        state: &'p State,
         question: &'p OpenQuestion,
     ) -> BoxFuture<'p, Option<Answer>> {
-        Box::pin(self.put(question))
+        Box::pin(self.put(state, question))
     }
-}
-
-fn show(question: &OpenQuestion) {
-    if out::within_line() {
-        // As above: stdout has no reader.
-        let _unseen = out::answer("\n");
-    }
-    // The question says what is to run, wherever it comes from: its call may be one of an agent below.
-    let (id, text) = (question.id.as_str(), &*question.text);
-    out::say_styled(&[(Style::Bold, id), (Style::Plain, ": "), (Style::Plain, text)]);
-    for (place, suggestion) in (1..).zip(&question.suggestions) {
-        out::say(format_args!("  {place}. {suggestion}"));
-    }
-    out::say_styled(&[(Style::Dim, choices(question.kind))]);
 }
 
 /// The line of a prompt that has not been ended yet.
@@ -142,46 +250,4 @@ async fn line_after(prompt: &str, stdin: &mut Stdin) -> io::Result<Option<String
     let line = stdin.line().await;
     unanswered.0 = !matches!(line, Ok(Some(_)));
     line
-}
-
-fn choices(kind: QuestionKind) -> &'static str {
-    match kind {
-        QuestionKind::Approval => "[y]es, [n]o, [n]o REASON, [e]dit the arguments, [l]ater",
-        QuestionKind::Clarify => "type the answer, or the number of a suggestion; Ctrl-D: later",
-        QuestionKind::Outcome => "[r]esult TEXT, [a]gain, [u]nknown, [l]ater",
-        QuestionKind::Limit(_) => "[c]onclude TEXT, [r]aise N, [l]ater",
-    }
-}
-
-async fn typed(question: &OpenQuestion, line: &str, stdin: &mut Stdin) -> io::Result<Typed> {
-    let (word, rest) =
-        line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
-    let words = match (question.kind, word) {
-        (QuestionKind::Clarify, _) => return Ok(clarified(question, line)),
-        (_, "l" | "later") => return Ok(Typed::Later),
-        (QuestionKind::Approval, "y" | "yes" | "approve") => "approve".to_owned(),
-        (QuestionKind::Approval, "n" | "no" | "deny") => format!("deny {rest}"),
-        (QuestionKind::Approval, "e" | "edit" | "args") if rest.is_empty() => {
-            let Some(args) = line_after("arguments (JSON): ", stdin).await? else { return Ok(Typed::Later) };
-            format!("args {args}")
-        }
-        (QuestionKind::Approval, "e" | "edit" | "args") => format!("args {rest}"),
-        (QuestionKind::Outcome, "r" | "result") => format!("result {rest}"),
-        (QuestionKind::Outcome, "a" | "again" | "run_again") => "run_again".to_owned(),
-        (QuestionKind::Outcome, "u" | "unknown") => "unknown".to_owned(),
-        (QuestionKind::Limit(_), "c" | "conclude") => format!("conclude {rest}"),
-        (QuestionKind::Limit(_), "r" | "raise") => format!("raise {rest}"),
-        _ => return Ok(Typed::Unclear(choices(question.kind).to_owned())),
-    };
-    let words: Vec<String> = words.trim().split(' ').map(str::to_owned).collect();
-    Ok(answers::read(question.kind, &words).map_or_else(Typed::Unclear, Typed::Answer))
-}
-
-fn clarified(question: &OpenQuestion, line: &str) -> Typed {
-    let chosen = line.parse::<usize>().ok().and_then(|place| question.suggestions.get(place.checked_sub(1)?));
-    match chosen {
-        Some(suggestion) => Typed::Answer(Answer::Text(suggestion.clone())),
-        None if line.is_empty() => Typed::Unclear(choices(question.kind).to_owned()),
-        None => Typed::Answer(Answer::Text(line.into())),
-    }
 }

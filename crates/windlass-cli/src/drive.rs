@@ -11,13 +11,14 @@ use windlass_core::{Message, RunId, RunState, Status};
 use windlass_runtime::{Prepared, Run, RunHandle, Updates};
 
 use crate::answers;
-use crate::asking::Terminal;
+use crate::asking::{Terminal, leave_prompt};
 use crate::assistant;
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
+use crate::waiting::Withdrawn;
 
 /// The arguments needed to suggest a command that continues a run.
 #[derive(Clone, Debug, Default)]
@@ -56,8 +57,8 @@ impl Words {
     }
 }
 
-/// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it; SIGTERM, SIGHUP and SIGQUIT lay it down, to
-/// be resumed. A second signal leaves it at its last durable event.
+/// Drives the run until it has ended or is suspended. The first Ctrl-C cancels it, unless somebody is asked something; SIGTERM,
+/// SIGHUP and SIGQUIT lay it down, to be resumed. A second signal leaves it at its last durable event.
 pub(crate) async fn drive(
     prepared: Prepared,
     view: &mut View,
@@ -111,7 +112,8 @@ pub(crate) async fn drive(
 
 /// Shows updates as fast as the reader takes them. All facts are shown; streamed pieces may be dropped.
 async fn shown(mut updates: Updates, view: &mut View) {
-    while let Some(update) = updates.next().await {
+    let _at_last = Withdrawn::default();
+    while let Some(update) = view.waiting(updates.next()).await {
         out::room(Stream::Out).await;
         view.update(&update);
     }
@@ -157,7 +159,13 @@ async fn stop(
     interrupts: &mut Interrupts,
     stopped: &Cell<Option<Interrupt>>,
 ) -> Interrupt {
-    let interrupt = interrupts.next().await;
+    let interrupt = loop {
+        match interrupts.next().await {
+            // It leaves the question open and cancels nothing.
+            Interrupt::Cancel if leave_prompt() => {}
+            interrupt => break interrupt,
+        }
+    };
     stopped.set(Some(interrupt));
     out::hurry();
     let again = pin!(interrupts.next());

@@ -30,6 +30,7 @@ mod starting;
 mod stdin;
 mod telemetry;
 mod view;
+mod waiting;
 
 use std::process::ExitCode;
 

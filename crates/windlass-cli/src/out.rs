@@ -8,6 +8,7 @@
 mod closing;
 mod plain;
 mod printer;
+mod waiting;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -23,6 +24,7 @@ pub(crate) use plain::plain;
 use plain::{in_json, on_one_line};
 pub(crate) use printer::{Stream, left_out, never_wait};
 use printer::{Weight, is_live, printer};
+pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiting};
 
 /// Time to wait for a panic's message to be written: a tenth of a second.
 const PANIC_WAIT: Duration = Duration::from_millis(100);
@@ -43,7 +45,7 @@ pub(crate) fn answer(text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
-    WITHIN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
+    WITHIN_LINE.store(!text.ends_with('\n'), Ordering::SeqCst);
     let text = if stdout_is_terminal() { plain(text) } else { Cow::Borrowed(text) };
     whole(Stream::Out, &text)
 }
@@ -99,6 +101,11 @@ pub(crate) fn leave_editor() {
     let _unseen = whole(Stream::Out, "\x1b[?2026l\x1b[?2004l\n");
 }
 
+/// Leaves the second screen that an editor may have been on when it was killed.
+pub(crate) fn leave_screen() {
+    let _unseen = whole(Stream::Err, "\x1b[?1049l\r");
+}
+
 fn whole(stream: Stream, text: &str) -> io::Result<()> {
     printer().put(stream, text.as_bytes(), Weight::Whole)
 }
@@ -111,6 +118,22 @@ pub(crate) fn has_room(stream: Stream) -> bool {
 /// Waits until the stream takes more. A process that drives a run waits here before it shows more of the run.
 pub(crate) async fn room(stream: Stream) {
     printer().room(stream).await;
+}
+
+/// Shows nothing until the guard is dropped: another program has the terminal. What is printed meanwhile is queued.
+pub(crate) fn pause() -> Paused {
+    printer().pause(true);
+    Paused(())
+}
+
+/// See [`pause`].
+#[derive(Debug)]
+pub(crate) struct Paused(());
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        printer().pause(false);
+    }
 }
 
 /// Waits until everything is written: needed before other code writes to the terminal.
@@ -160,6 +183,10 @@ pub(crate) enum Style {
     Error,
     /// Advice.
     Hint,
+    /// A line that is added.
+    Added,
+    /// A line that is removed.
+    Removed,
 }
 
 impl Style {
@@ -170,6 +197,8 @@ impl Style {
             Self::Bold => Some("1"),
             Self::Error => Some("1;31"),
             Self::Hint => Some("1;36"),
+            Self::Added => Some("32"),
+            Self::Removed => Some("31"),
         }
     }
 }

@@ -1,48 +1,61 @@
 //! Progress of a slow start: at a terminal, a line that says which tool servers are being waited for.
 
 use std::future::Future;
-use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
-use windlass_runtime::Waits;
+use windlass_core::event::Millis;
+use windlass_runtime::{Environment, SystemEnvironment, WaitedFor, Waits};
 
 use crate::out;
 use crate::view::words::{name, span};
+use crate::waiting::{QUIET_MS, Wait, Withdrawn, shown_while};
 
-/// Time without a word.
-const QUIET: Duration = Duration::from_secs(1);
-/// Time between two lines about the same servers.
-const AGAIN: Duration = Duration::from_secs(10);
+/// Time between two lines about the same servers, on a terminal that cannot take a line back.
+const AGAIN_MS: Millis = 10_000;
 /// Time between two looks at the servers.
-const LOOK: Duration = Duration::from_millis(250);
+const LOOK_MS: Millis = 250;
 
 /// Awaits the work, and reports what it waits for once that takes more than a second.
 pub(crate) async fn watched<T>(work: impl Future<Output = T>, waits: &Waits) -> T {
-    if !out::stderr_is_terminal() {
+    let environment = SystemEnvironment;
+    if out::can_wait() {
+        let since = environment.now();
+        let wait = || {
+            let servers = waits.now();
+            (!servers.is_empty()).then(|| Wait { what: words(&servers), since })
+        };
+        let _at_last = Withdrawn::default();
+        return shown_while(&environment, wait, work).await;
+    }
+    if out::is_calm() || !out::stderr_is_terminal() {
         return work.await;
     }
     tokio::select! {
         biased;
         done = work => done,
-        never = report(waits) => match never {},
+        never = report(&environment, waits) => match never {},
     }
 }
 
-async fn report(waits: &Waits) -> std::convert::Infallible {
-    let begun = Instant::now();
+/// The servers in words.
+fn words(servers: &[WaitedFor]) -> String {
+    let each = servers.iter().map(|one| format!("`{}` (limit {})", name(&one.server), span(one.start_ms)));
+    let each: Vec<String> = each.collect();
+    let noun = if each.len() == 1 { "tool server" } else { "tool servers" };
+    format!("{noun} {} to start", each.join(", "))
+}
+
+/// The same in lines of their own.
+async fn report(environment: &dyn Environment, waits: &Waits) -> std::convert::Infallible {
+    let begun = environment.now();
     let (mut said, mut at) = (Vec::new(), begun);
-    sleep(QUIET).await;
+    environment.sleep_until(begun + QUIET_MS).await;
     loop {
-        let servers = waits.now();
-        if !servers.is_empty() && (servers != said || at.elapsed() >= AGAIN) {
-            let each =
-                servers.iter().map(|one| format!("`{}` (limit {})", name(&one.server), span(one.start_ms)));
-            let each: Vec<String> = each.collect();
-            let noun = if each.len() == 1 { "tool server" } else { "tool servers" };
-            let elapsed = begun.elapsed().as_secs();
-            out::note(format_args!("waiting for {noun} {} to start: {elapsed} s", each.join(", ")));
-            (said, at) = (servers, Instant::now());
+        let (servers, now) = (waits.now(), environment.now());
+        if !servers.is_empty() && (servers != said || now.saturating_sub(at) >= AGAIN_MS) {
+            let elapsed = now.saturating_sub(begun) / 1_000;
+            out::note(format_args!("waiting for {}: {elapsed} s", words(&servers)));
+            (said, at) = (servers, now);
         }
-        sleep(LOOK).await;
+        environment.sleep_until(now.saturating_add(LOOK_MS)).await;
     }
 }

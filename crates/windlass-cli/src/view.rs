@@ -4,19 +4,22 @@ pub(crate) mod differences;
 pub(crate) mod json;
 mod plain;
 pub(crate) mod table;
+mod waits;
 pub(crate) mod warnings;
 pub(crate) mod words;
 
+use std::future::Future;
 use std::io;
 
 use clap::Args;
 use windlass_core::{Event, State, Status};
 use windlass_runtime::agent_file::UnmatchedPattern;
-use windlass_runtime::{Run, Update, numbered};
+use windlass_runtime::{Environment as _, Run, SystemEnvironment, Update, numbered};
 use windlass_tools::ToolWarning;
 
 use crate::failure::{Exit, Failure};
 use crate::out;
+use crate::waiting::shown_while;
 
 pub(crate) use plain::{Detail, Plain};
 
@@ -35,6 +38,11 @@ pub(crate) struct ViewArgs {
 }
 
 impl ViewArgs {
+    /// No progress is shown from here on, if these options say so.
+    pub(crate) fn calm(self) {
+        out::calm(self.json || self.quiet);
+    }
+
     fn detail(self) -> Detail {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -53,6 +61,7 @@ pub(crate) enum View {
 
 impl View {
     pub(crate) fn new(args: ViewArgs) -> Self {
+        args.calm();
         if args.json {
             Self::Json(json::Writer::default())
         } else {
@@ -62,7 +71,10 @@ impl View {
 
     pub(crate) fn update(&mut self, update: &Update) {
         match self {
-            Self::Plain(plain) => plain.update(update),
+            Self::Plain(plain) => {
+                plain.waits.update(update);
+                plain.update(update);
+            }
             Self::Json(writer) => writer.update(update),
         }
     }
@@ -123,6 +135,13 @@ impl View {
             plain.questions = true;
             plain.started_at = started_at;
         }
+    }
+
+    /// Awaits more of the run, and shows at a terminal what the run waits for.
+    pub(crate) async fn waiting<T>(&self, work: impl Future<Output = T>) -> T {
+        let environment = SystemEnvironment;
+        let wait = || if let Self::Plain(plain) = self { plain.waits.now(environment.now()) } else { None };
+        shown_while(&environment, wait, work).await
     }
 
     /// Whether stdout has been closed by its reader.

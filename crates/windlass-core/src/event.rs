@@ -15,7 +15,7 @@ mod calls;
 
 pub use calls::{
     CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted, Decision, DelegationFinished,
-    DelegationStarted, StepBranched, TaskOrder,
+    DelegationStarted, StepBranched, TaskOrder, ToolAllowed,
 };
 
 use serde::{Deserialize, Serialize};
@@ -125,6 +125,8 @@ facts! {
     CallHeld(CallHeld),
     /// A call was allowed or denied.
     CallDecided(CallDecided),
+    /// A person allowed all calls of a tool for the rest of the session.
+    ToolAllowed(ToolAllowed),
     /// A call may run from here on: durable before done.
     CallStarted(CallStarted),
     /// A try of a call failed and another one follows.

@@ -47,6 +47,7 @@ impl State {
             Fact::TurnFailed(turn) => self.turn_failed(turn, seq),
             Fact::CallHeld(held) => self.call_held(held),
             Fact::CallDecided(decided) => self.call_decided(decided),
+            Fact::ToolAllowed(allowed) => self.tool_allowed(allowed),
             Fact::CallStarted(started) => {
                 if started.attempt == 1 {
                     self.count_call();
@@ -289,7 +290,7 @@ impl State {
     fn call_decided(&mut self, decided: &CallDecided) {
         let Some(call) = self.call_mut(&decided.call) else { return };
         match &decided.decision {
-            Decision::Approved => {}
+            Decision::Approved | Decision::Allowed => {}
             Decision::Edited { args } => call.edited = Some(args.clone()),
             Decision::Denied { .. } | Decision::Forbidden { .. } => return,
         }
@@ -305,6 +306,10 @@ impl State {
         };
         if let Some(call) = self.call_mut(&decided.call) {
             call.allowed = allowed;
+        }
+        if decided.decision == Decision::Allowed {
+            // A question that was put before the rule was made needs no answer.
+            self.questions.open.retain(|open| open.call.as_ref() != Some(&decided.call));
         }
     }
 

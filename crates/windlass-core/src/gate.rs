@@ -38,6 +38,22 @@ impl State {
     /// The gate that an approval of the call would be bound to now. It excludes timeouts and the availability of agents,
     /// because neither changes what the call does.
     pub(crate) fn gate(&self, open: &OpenCall) -> Gate {
+        let parts = self.gate_parts(open, Some(open.args()));
+        Gate { digest: digest_of(&parts), parts }
+    }
+
+    /// The digest of the gate without the arguments: what a rule of the session is bound to. The agent and the tool that reaches
+    /// another one belong to it.
+    pub(crate) fn tool_gate(&self, open: &OpenCall) -> Text {
+        let agent = self.agent().map_or("", |agent| &*agent.name);
+        let own = [("agent", agent), ("called by", &*open.call.name)];
+        let mut parts = own.map(|(name, value)| (name.into(), digest([value.as_bytes()]))).to_vec();
+        parts.extend(self.gate_parts(open, None));
+        digest_of(&parts)
+    }
+
+    /// A digest of each part of a call's gate, by the part's name.
+    fn gate_parts(&self, open: &OpenCall, args: Option<&str>) -> Vec<(Text, Text)> {
         let mut parts: Vec<(Text, Text)> = Vec::new();
         let mut part = |name: &str, value: &[u8]| parts.push((name.into(), digest([value])));
         part("name", open.target_name().as_bytes());
@@ -47,13 +63,18 @@ impl State {
             let kept = json!([tool.effect, tool.kind, tool.has_check, tool.retries]);
             part("effect and retries", kept.to_string().as_bytes());
         }
-        part("arguments", open.args().as_bytes());
+        if let Some(args) = args {
+            part("arguments", args.as_bytes());
+        }
         let policy = json!([self.setup.policy.tools.approve, self.setup.policy.tools.deny]);
         part("lists of tools to approve and deny", policy.to_string().as_bytes());
         for (name, sealed) in self.sealed_parts(open).into_iter().flatten() {
             parts.push((name.clone(), sealed.clone()));
         }
-        let all = parts.iter().flat_map(|(name, digest)| [name.as_bytes(), digest.as_bytes()]);
-        Gate { digest: digest(all), parts }
+        parts
     }
+}
+
+fn digest_of(parts: &[(Text, Text)]) -> Text {
+    digest(parts.iter().flat_map(|(name, digest)| [name.as_bytes(), digest.as_bytes()]))
 }

@@ -102,6 +102,7 @@ impl Fact {
             | Self::TurnStarted(_)
             | Self::CallHeld(_)
             | Self::CallDecided(_)
+            | Self::ToolAllowed(_)
             | Self::CallStarted(_)
             | Self::CallDoubted(_)
             | Self::DelegationStarted(_)
@@ -141,7 +142,7 @@ fn of_answer(answer: &Answer) -> u64 {
         Answer::Text(text) | Answer::Result(text) | Answer::Conclude(text) => text.len() as u64,
         Answer::ApproveWith { args } => of_value(args),
         Answer::Deny { reason } => reason.as_ref().map_or(0, |reason| reason.len() as u64),
-        Answer::Approve | Answer::RunAgain | Answer::Unknown | Answer::Raise(_) => 0,
+        Answer::Approve | Answer::Always | Answer::RunAgain | Answer::Unknown | Answer::Raise(_) => 0,
     }
 }
 

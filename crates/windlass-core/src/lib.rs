@@ -135,6 +135,7 @@ mod reach;
 mod rebuild;
 mod reply;
 mod results;
+mod rules;
 mod said;
 pub mod schema;
 mod seals;

@@ -12,7 +12,7 @@ use crate::policy::LimitKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
-    /// May this call run? Answers: [`Answer::Approve`], [`Answer::ApproveWith`], [`Answer::Deny`].
+    /// May this call run? Answers: [`Answer::Approve`], [`Answer::ApproveWith`], [`Answer::Always`], [`Answer::Deny`].
     Approval,
     /// A question that the agent asks with the tool `ask`. Answer: [`Answer::Text`].
     Clarify,
@@ -36,7 +36,9 @@ impl QuestionKind {
     /// The answers that fit, in words.
     pub fn expects(self) -> &'static str {
         match self {
-            Self::Approval => "approve, deny (with or without a reason) or approve with other arguments",
+            Self::Approval => {
+                "approve, always, deny (with or without a reason) or approve with other arguments"
+            }
             Self::Clarify => "a text",
             Self::Outcome => "the call's result, run_again or unknown",
             Self::Limit(_) => "conclude with a text, or raise the limit to a number",
@@ -61,6 +63,9 @@ pub enum Answer {
         /// The arguments: an object that fits the tool's schema.
         args: Value,
     },
+    /// The call may run as it is, and so may all later calls of its tool in this session (without a session: in this run), as
+    /// long as the tool stays as it is.
+    Always,
     /// The call must not run.
     Deny {
         /// Why; the model is told.
@@ -86,7 +91,7 @@ impl Answer {
     pub fn fits(&self, kind: QuestionKind) -> bool {
         match kind {
             QuestionKind::Approval => {
-                matches!(self, Self::Approve | Self::ApproveWith { .. } | Self::Deny { .. })
+                matches!(self, Self::Approve | Self::ApproveWith { .. } | Self::Always | Self::Deny { .. })
             }
             QuestionKind::Clarify => matches!(self, Self::Text(_)),
             QuestionKind::Outcome => matches!(self, Self::Result(_) | Self::RunAgain | Self::Unknown),
@@ -99,6 +104,7 @@ impl Answer {
         match self {
             Self::Approve => "approve",
             Self::ApproveWith { .. } => "approve with other arguments",
+            Self::Always => "always",
             Self::Deny { .. } => "deny",
             Self::Text(_) => "a text",
             Self::Result(_) => "a result",

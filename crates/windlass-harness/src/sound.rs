@@ -117,6 +117,7 @@ fn step(calls: &mut BTreeMap<CallId, Told>, fact: &Fact) -> Result<(), String> {
         | Fact::TurnFailed(_)
         | Fact::CallHeld(_)
         | Fact::CallDecided(_)
+        | Fact::ToolAllowed(_)
         | Fact::CallRetried(_)
         | Fact::DelegationStarted(_)
         | Fact::DelegationFinished(_)

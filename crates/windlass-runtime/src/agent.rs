@@ -369,7 +369,7 @@ impl Agent {
             models: self.known_models(base),
             policy: self.inner.policy.clone(),
             output: self.inner.output.clone(),
-            seals: self.seals(None),
+            seals: self.seals(base.and_then(salt_of_rules)),
             trace: None,
         })
     }
@@ -421,6 +421,12 @@ impl Agent {
         messages.extend(self.inner.examples.iter().cloned());
         Ok(Arc::new(messages))
     }
+}
+
+/// The salt under which the rules of a session were made, which the next run takes over: its tools can then be compared with them.
+fn salt_of_rules(base: &State) -> Option<&Text> {
+    let mut rules = base.allowed_tools();
+    rules.next().and(base.seals()).map(|seals| &seals.salt)
 }
 
 /// The tools' descriptions, followed by those offered beside them.

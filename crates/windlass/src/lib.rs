@@ -71,7 +71,7 @@ pub mod event {
         Adjusted, AgentRef, Base, CallDecided, CallDoubted, CallFinished, CallHeld, CallRetried, CallStarted,
         CancelRequested, Decision, DelegationFinished, DelegationStarted, HistoryEdited, InputReceived,
         InputRequested, LimitRaised, LimitReached, Millis, OutputRejected, RunEnded, RunInput, RunResumed,
-        RunStarted, Steered, StepBranched, TurnCompleted, TurnFailed, TurnStarted,
+        RunStarted, Steered, StepBranched, ToolAllowed, TurnCompleted, TurnFailed, TurnStarted,
     };
     pub use windlass_core::{ActionId, CallId, CallOutcome, Event, Fact, QuestionId, RunId, SessionId, Text};
 }

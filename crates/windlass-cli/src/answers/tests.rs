@@ -14,6 +14,7 @@ fn each_kind_takes_its_own_words() {
     let limit = QuestionKind::Limit(LimitKind::ModelCalls);
     let cases = [
         (QuestionKind::Approval, "approve", Answer::Approve),
+        (QuestionKind::Approval, "always", Answer::Always),
         (QuestionKind::Approval, "deny", Answer::Deny { reason: None }),
         (QuestionKind::Approval, "deny not now", Answer::Deny { reason: Some("not now".into()) }),
         (QuestionKind::Approval, r#"args {"a":1}"#, Answer::ApproveWith { args: json!({ "a": 1 }) }),
@@ -32,9 +33,10 @@ fn each_kind_takes_its_own_words() {
 #[test]
 fn e28_words_that_do_not_fit_say_what_was_expected() {
     let error = read(QuestionKind::Approval, &words("yes please")).unwrap_err();
-    assert_eq!(error, r#"found "yes please", expected approve or deny [REASON] or args JSON"#);
+    assert_eq!(error, r#"found "yes please", expected approve or always or deny [REASON] or args JSON"#);
     for (kind, text) in [
         (QuestionKind::Approval, "approve now"),
+        (QuestionKind::Approval, "always now"),
         (QuestionKind::Approval, "args"),
         (QuestionKind::Approval, "args 3"),
         (QuestionKind::Approval, "args {"),

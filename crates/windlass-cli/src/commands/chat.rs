@@ -13,9 +13,9 @@ use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
 use windlass_store::RunFilter;
 
 use crate::agents::{self, Again, changed};
-use crate::asking::Terminal;
+use crate::asking::{Place, Terminal};
 use crate::assistant;
-use crate::commands::run::new_session;
+use crate::commands::run::{folder_of, new_session};
 use crate::drive::{Words, drive, drive_and_listen, verdict};
 use crate::failure::{Exit, Failure};
 use crate::home::{LogArgs, quoted};
@@ -32,7 +32,7 @@ In the conversation:
   /usage         tokens and cost so far
   /steer TEXT    say something to the agent while it works (any line typed meanwhile does)
   /quit          leave; so does Ctrl-D
-  Ctrl-C         stops the agent's turn; the conversation goes on
+  Ctrl-C         stops the agent's turn; the conversation goes on. At a question it leaves the question for later
 
 Without a terminal each line of stdin is a turn.
 
@@ -92,13 +92,14 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let words = Words { log: args.log.words(), file: Some(path.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
     args.session.check(&file, &log, &mut view, &words).await?;
+    let place = Place { log: log.clone(), folder: folder_of(&path), chat: true };
     let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
     let named = args.session.name.is_some();
     let session = args.session.name.map_or_else(new_session, SessionId::from);
-    let terminal = if args.view.json { None } else { Terminal::open() };
+    let terminal = if args.view.json { None } else { Terminal::open(place) };
     if terminal.is_some() {
         view.remark(&format!("session: {session} (/help lists the commands)"));
     }
@@ -107,6 +108,10 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
         Chat { agent: assembly.agent, session, view: args.view, words, terminal, interrupts, total };
     if named {
         Box::pin(chat.unfinished()).await?;
+        if chat.quits() {
+            chat.goodbye();
+            return Ok(Exit::Suspended);
+        }
     }
     Box::pin(chat.talk(Prompt::open())).await
 }
@@ -117,6 +122,8 @@ impl Chat {
         loop {
             match prompt.line(&mut self.interrupts).await? {
                 Line::Said(text) => match Box::pin(self.line(text.trim())).await {
+                    // A question was left with `/quit`.
+                    done if self.quits() => return Ok(self.quit(done.err().as_ref())),
                     Ok(true) => {}
                     Ok(false) => return Ok(Exit::Good),
                     // The process is to end, not only this turn.
@@ -142,6 +149,20 @@ impl Chat {
             return Ok(Exit::Good);
         }
         last
+    }
+
+    fn quits(&self) -> bool {
+        self.terminal.as_ref().is_some_and(|terminal| terminal.quits())
+    }
+
+    /// The end of a conversation that was left at a question.
+    fn quit(&self, failure: Option<&Failure>) -> Exit {
+        let exit = failure.map_or(Exit::Suspended, |failure| failure.exit);
+        if let Some(failure) = failure {
+            failure.show();
+        }
+        self.goodbye();
+        exit
     }
 
     fn goodbye(&self) {
@@ -188,6 +209,9 @@ impl Chat {
             // A question that was left for later is put again first.
             Err(Error::SessionBusy { .. }) if self.terminal.is_some() => {
                 Box::pin(self.unfinished()).await?;
+                if self.quits() {
+                    return Ok(());
+                }
                 self.agent.prepare(text, self.options()).await?
             }
             prepared => prepared?,

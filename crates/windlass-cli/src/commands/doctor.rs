@@ -13,6 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
+use crate::waiting::awaited;
 
 pub(crate) use models::providers;
 
@@ -97,7 +98,8 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Exit, Failure> {
         findings.extend(programs::look());
         findings
     };
-    let findings = interrupts.or(look).await?;
+    out::calm(args.json);
+    let findings = interrupts.or(awaited("the providers and the log", look)).await?;
     for finding in &findings {
         finding.show(args.json)?;
     }

@@ -14,6 +14,7 @@ use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::words::{cut, span, usage};
+use crate::waiting::awaited;
 
 /// Maximum number of characters shown of a model's reply.
 const REPLY_CHARS: usize = 80;
@@ -60,10 +61,12 @@ pub(crate) async fn run(args: ModelsArgs) -> Result<Exit, Failure> {
 }
 
 async fn carry_out(args: ModelsArgs) -> Result<Exit, Failure> {
+    let (ModelsCommand::List { json, .. } | ModelsCommand::Check { json, .. }) = &args.command;
+    out::calm(*json);
     match args.command {
         ModelsCommand::List { provider: Some(provider), json } => names(&provider, json).await,
         ModelsCommand::List { provider: None, json } => {
-            for finding in providers().await {
+            for finding in awaited("the providers", providers()).await {
                 finding.show(json)?;
             }
             Ok(Exit::Good)
@@ -96,7 +99,9 @@ async fn names(name: &str, json: bool) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, format!("unknown model provider `{name}`"))
             .hint(format!("did you mean {near}?")));
     }
-    for name in list_models(&ModelSettings::named(name), &home::env).await? {
+    let settings = ModelSettings::named(name);
+    let listed = awaited(format!("the models of {name}"), list_models(&settings, &home::env)).await?;
+    for name in listed {
         if json {
             out::json(&json!({ "type": "model", "name": name }))?;
         } else {
@@ -116,7 +121,7 @@ async fn ask(name: &str, json: bool) -> Result<Exit, Failure> {
         name => (name.to_owned(), resolve(&ModelSettings::named(name), &home::env)?),
     };
     let begun = now();
-    let reply = check(&*model, &name).await?;
+    let reply = awaited(format!("model {name}"), check(&*model, &name)).await?;
     let took = now().saturating_sub(begun);
     let text = reply.text.as_deref().unwrap_or_default();
     if json {

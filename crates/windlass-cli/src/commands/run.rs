@@ -7,9 +7,10 @@ use clap::Args;
 use windlass_core::SessionId;
 use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{DriveOptions, People};
+use windlass_store::SqliteLog;
 
 use crate::agents;
-use crate::asking::Terminal;
+use crate::asking::{Place, Terminal};
 use crate::attachments::AttachArgs;
 use crate::drive::{Words, drive, verdict};
 use crate::failure::{Exit, Failure};
@@ -30,7 +31,8 @@ Examples:
   windlass run lead.yaml --agent researcher=researcher.yaml \"...\"
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
-Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. \
+Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. At a question \
+Ctrl-C leaves the question open for later. \
 The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer, 124 limit, \
 130 cancelled.";
 
@@ -111,11 +113,11 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let log = log_args.open()?;
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
     session.check(&file, &log, &mut view, &words).await?;
+    let people = if view_args.json { None } else { people(log.clone(), &path) };
     let assembly = agents::start(&path, &file, &overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
-    let people = if view_args.json { None } else { people() };
     let named = session.name.is_some();
     let session = Some(session.name.map_or_else(new_session, SessionId::from));
     let options = DriveOptions { people, session, ..DriveOptions::default() };
@@ -150,7 +152,14 @@ pub(crate) fn new_session() -> SessionId {
     SessionId::from(uuid::Uuid::now_v7().simple().to_string())
 }
 
-/// The user at the terminal, who answers questions.
-pub(crate) fn people() -> Option<Arc<dyn People>> {
-    Terminal::open().map(|terminal| terminal as Arc<dyn People>)
+/// The user at the terminal, who answers questions of an agent from that file.
+pub(crate) fn people(log: Arc<SqliteLog>, file: &Path) -> Option<Arc<dyn People>> {
+    let place = Place { log, folder: folder_of(file), chat: false };
+    Terminal::open(place).map(|terminal| terminal as Arc<dyn People>)
+}
+
+/// The folder of an agent file.
+pub(crate) fn folder_of(file: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    std::path::absolute(folder).or_else(|_| std::env::current_dir()).unwrap_or_else(|_| folder.to_owned())
 }

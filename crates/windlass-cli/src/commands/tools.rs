@@ -31,6 +31,7 @@ use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
 use crate::view::words::{cut, name, span};
+use crate::waiting::awaited;
 use gate::Gate;
 
 /// Maximum number of characters shown of a description.
@@ -84,12 +85,14 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     match args.command {
         ToolsCommand::List { file, json } => {
+            out::calm(json);
             let found = interrupts.or(tools_of(&file)).await??;
             let health = interrupts.or(found.health()).await?;
             list(&found, json)?;
             told(&health)
         }
         ToolsCommand::Call { file, tool, args, json } => {
+            out::calm(json);
             let found = interrupts.or(tools_of(&file)).await??;
             let tool = found.tools.get(&tool).ok_or_else(|| unknown(&tool, &found.tools))?.clone();
             let used = interrupts.or(found.begin(&tool)).await??;
@@ -277,13 +280,19 @@ async fn call(
     };
     let limit = spec.timeout_ms.unwrap_or_else(|| file.tool_ms());
     let mut running = tool.call(context, args);
-    let failure = tokio::select! {
-        biased;
-        result = &mut running => return result_of(spec, result),
-        () = tokio::time::sleep(Duration::from_millis(limit)) => {
-            Failure::new(Exit::Failed, format!("`{}` timed out after {}", spec.name, span(limit)))
+    let ended = async {
+        tokio::select! {
+            biased;
+            result = &mut running => Ok(result_of(spec, result)),
+            () = tokio::time::sleep(Duration::from_millis(limit)) => {
+                Err(Failure::new(Exit::Failed, format!("`{}` timed out after {}", spec.name, span(limit))))
+            }
+            interrupt = interrupts.next() => Err(interrupt.failure()),
         }
-        interrupt = interrupts.next() => interrupt.failure(),
+    };
+    let failure = match awaited(format!("tool `{}`", name(&spec.name)), ended).await {
+        Ok(result) => return result,
+        Err(failure) => failure,
     };
     cancelled.cancel();
     // Its late result no longer counts, and a second signal ends at once.

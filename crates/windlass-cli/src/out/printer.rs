@@ -16,6 +16,8 @@ use tokio::sync::Notify;
 pub(super) const QUEUE_BYTES: usize = 256 * 1024;
 /// The most bytes that go out in one write: 64 KiB.
 const WRITE_BYTES: usize = 64 * 1024;
+/// Clears the cursor's line and goes to its beginning (ECMA-48: CR, EL).
+const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +116,23 @@ impl Printer {
         }
     }
 
+    /// Shows a line of that width on stderr which the next text replaces, unless something is `taken` or still being written.
+    pub(super) fn show_waiting(&self, text: &str, width: usize, taken: fn() -> bool) {
+        self.err.show_waiting(text, width, taken);
+    }
+
+    /// Takes that line back.
+    pub(super) fn withdraw(&self) {
+        // A stream that is broken shows nothing any more.
+        let _gone = self.err.put(Stream::Err, b"", Weight::Whole, false);
+    }
+
+    /// Writes nothing of what is queued, or goes on with it.
+    pub(super) fn pause(&self, paused: bool) {
+        self.out.pause(paused);
+        self.err.pause(paused);
+    }
+
     /// Whether that stream takes more now.
     pub(super) fn has_room(&self, stream: Stream) -> bool {
         self.queue(stream).has_room()
@@ -163,6 +182,10 @@ struct Waiting {
     bytes: usize,
     broken_out: Option<Broken>,
     broken_err: Option<Broken>,
+    /// The width of the waiting line that stands at the end of what was queued.
+    line: Option<usize>,
+    /// Whether nothing is written now.
+    paused: bool,
 }
 
 /// An [`io::Error`] that can be told more than once.
@@ -252,17 +275,44 @@ impl Queue {
                 return Err(error);
             }
         }
+        if waiting.line.take().is_some() {
+            waiting.push(Stream::Err, CLEAR_LINE.as_bytes());
+        }
         waiting.push(stream, text);
         drop(waiting);
         self.changed.notify_all();
         Ok(())
     }
 
+    fn pause(&self, paused: bool) {
+        self.lock().paused = paused;
+        self.changed.notify_all();
+    }
+
+    /// Shows a line that the next text replaces. It is left out while something is being written: it never fills the queue.
+    fn show_waiting(&self, text: &str, width: usize, taken: fn() -> bool) {
+        let mut waiting = self.lock();
+        let idle = waiting.is_drained() && !waiting.paused && waiting.broken(Stream::Err).is_none();
+        if !idle || !self.threaded.load(Ordering::Relaxed) || taken() {
+            return;
+        }
+        let shown = if waiting.line == Some(width) {
+            // Keys that were typed after it stay, and so does the cursor (DEC: save and restore).
+            format!("\x1b7\r{text}\x1b8")
+        } else {
+            format!("{CLEAR_LINE}{text}")
+        };
+        waiting.line = Some(width);
+        waiting.push(Stream::Err, shown.as_bytes());
+        drop(waiting);
+        self.changed.notify_all();
+    }
+
     /// Writes what is queued, for ever.
     fn write_all(&self) {
         loop {
             let mut waiting = self.lock();
-            while waiting.texts.is_empty() {
+            while waiting.texts.is_empty() || waiting.paused {
                 waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
             let Some((stream, text)) = waiting.texts.pop_front() else { continue };

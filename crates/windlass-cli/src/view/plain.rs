@@ -22,6 +22,7 @@ use windlass_core::{ActionId, CallId, Event, Fact, Message, State, Status, Text}
 use windlass_runtime::Update;
 
 use super::Paper;
+use super::waits::Waits;
 use super::words::{LINE_CHARS, count, cut, limit, name, outcome, span, usage};
 use crate::out::{self, Style};
 
@@ -55,6 +56,8 @@ pub(crate) struct Plain {
     /// Whether the run's id is left out.
     pub(super) brief: bool,
     pub(super) paper: Paper,
+    /// What the run waits for.
+    pub(super) waits: Waits,
     turn: Turn,
     calls: HashMap<CallId, (Text, CallArgs)>,
     /// The branches that a hook asked for: they count against no limit on calls.
@@ -83,6 +86,7 @@ impl Plain {
             questions: false,
             brief: false,
             paper: Paper::default(),
+            waits: Waits::default(),
             turn: Turn::default(),
             calls: HashMap::new(),
             by_hook: HashSet::new(),
@@ -94,6 +98,7 @@ impl Plain {
 
     /// A run that began earlier: what its open calls are called.
     pub(super) fn recall(&mut self, state: &State) {
+        self.waits.recall(state);
         if !state.is_finished() {
             self.count_from(state.counters());
         }
@@ -190,6 +195,7 @@ impl Plain {
     }
 
     pub(super) fn event(&mut self, event: &Event) {
+        self.waits.event(event);
         match &event.fact {
             Fact::RunStarted(start) => {
                 self.started_at = event.at;
@@ -214,6 +220,7 @@ impl Plain {
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
             Fact::Adjusted(adjusted) => self.adjusted(adjusted),
             Fact::CallDecided(decided) => self.decided(decided),
+            Fact::ToolAllowed(allowed) => self.tool_allowed(&allowed.tool),
             Fact::CallStarted(started) => self.call_started(&started.call, started.attempt),
             Fact::DelegationStarted(started) => {
                 self.call_started(&started.call, started.attempt);
@@ -341,9 +348,14 @@ impl Plain {
                 }
                 self.remark(&format!("approved: {name}, with changed arguments"));
             }
+            Decision::Allowed => self.remark(&format!("approved for the session: {name}")),
             Decision::Denied { .. } => {}
             Decision::Forbidden { pattern } => self.warn(&format!("forbidden: {name} (deny: {pattern})")),
         }
+    }
+
+    fn tool_allowed(&mut self, tool: &str) {
+        self.remark(&format!("{} needs no further approval in this session", name(tool)));
     }
 
     fn call_started(&mut self, call: &CallId, attempt: u32) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kit::{ASKING, End, Home, PLAIN, assert_end};
-use crate::terminal::Seat;
+use crate::seat::Seat;
 
 /// A home with two named conversations and a run without a name.
 fn home() -> Home {

@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod approving;
 mod ask;
 mod changed;
 mod chat;
@@ -35,6 +36,7 @@ mod people;
 mod reach;
 mod run;
 mod scripted;
+mod seat;
 mod secrets;
 mod server;
 mod sessions;
@@ -47,4 +49,5 @@ mod tool_server;
 mod tools;
 mod unread;
 mod upkeep;
+mod waiting;
 mod wires;

@@ -1,98 +1,11 @@
 //! At a terminal: a pseudo-terminal stands in for one.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Termios, tcgetattr};
 
 use crate::hostile::steering;
 use crate::kit::{Home, PLAIN, until};
+use crate::seat::Seat;
 use crate::server::{Reply, Server};
-
-/// A command at a terminal, and everything that the terminal has shown.
-pub(crate) struct Seat {
-    child: Child,
-    keys: File,
-    seen: Arc<Mutex<String>>,
-}
-
-impl Seat {
-    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        let mut command = home.command(args);
-        command.env("TERM", "xterm").env("NO_COLOR", "1");
-        command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
-        let child = command.spawn().unwrap();
-        drop(command);
-        let keys = File::from(rustix::io::dup(&master).unwrap());
-        let seen = Arc::new(Mutex::new(String::new()));
-        let shown = seen.clone();
-        std::thread::spawn(move || read(master, &shown));
-        Self { child, keys, seen }
-    }
-
-    pub(crate) fn seen(&self) -> String {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Waits until the terminal has shown that.
-    pub(crate) fn expect(&self, text: &str) {
-        until(text, || self.seen().contains(text));
-    }
-
-    /// Waits until there is a prompt after that: keys before it would belong to the turn that is going on.
-    fn prompted_after(&self, text: &str) {
-        until(text, || self.seen().rsplit_once(text).is_some_and(|(_, rest)| rest.contains("> ")));
-    }
-
-    pub(crate) fn keys(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-    }
-
-    pub(crate) fn code(mut self) -> i32 {
-        self.ended()
-    }
-
-    fn ended(&mut self) -> i32 {
-        self.child.wait().unwrap().code().unwrap_or(-1)
-    }
-
-    /// How the terminal is set.
-    fn modes(&self) -> Termios {
-        tcgetattr(&self.keys).unwrap()
-    }
-
-    /// Whether each key goes to the command at once, and nobody shows it.
-    fn is_raw(&self) -> bool {
-        !self.modes().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
-    }
-
-    /// Whether the terminal was told that last: `h` turns a mode on, `l` turns it off.
-    fn is_on(&self, mode: &str) -> bool {
-        let seen = self.seen();
-        let last = |turn: char| seen.rfind(&format!("\u{1b}[?{mode}{turn}"));
-        last('h') > last('l')
-    }
-}
-
-/// The terminal's end comes when the last process has closed it.
-fn read(master: OwnedFd, shown: &Mutex<String>) {
-    let mut master = File::from(master);
-    let mut bytes = [0; 1024];
-    while let Ok(count @ 1..) = master.read(&mut bytes) {
-        let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-        shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
-    }
-}
 
 fn asking(home: &Home) {
     home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
@@ -111,7 +24,7 @@ fn a_slow_start_of_a_tool_server_says_what_it_waits_for() {
     home.write("agent.yaml", SLOW_SERVER);
     for args in [&["run", "agent.yaml", "hello"][..], &["tools", "list", "agent.yaml"]] {
         let seat = Seat::start(&home, args);
-        seat.expect("waiting for tool server `files` (limit 50.0 s) to start: 1 s");
+        seat.waits_for("waiting for tool server `files` (limit 50.0 s) to start: 1 s");
         home.write("go", "");
         seat.expect("exit code 3");
         assert_eq!(seat.code(), 69);
@@ -124,13 +37,12 @@ fn a_question_is_asked_and_answered() {
     let home = Home::new();
     asking(&home);
     let mut seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
-    seat.expect("q1: May `calculate` run with ");
+    seat.expect("q1: May `calculate` run? (call call_1_1)\r\n  expression: 2 + 3\r\n[y]es, ");
     seat.expect("> ");
     seat.keys("what?\n");
-    until("the choices are said again", || seat.seen().matches("[y]es, [n]o").count() == 2);
+    until("the choices are said again", || seat.seen().matches("[y]es, [a]lways").count() == 2);
     seat.keys("e {\"expression\": 5}\n");
     seat.expect("is not of type");
-    until("it is asked again", || seat.seen().matches("q1: May `calculate` run with ").count() == 2);
     until("there is a prompt", || seat.seen().ends_with("> "));
     seat.keys("y\n");
     seat.expect("2 + 3 is 5.");
@@ -180,18 +92,18 @@ fn a_question_that_was_left_is_put_again_before_the_next_turn() {
     let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
     seat.expect("> ");
     seat.keys("What is 2 + 3?\r");
-    seat.expect("[l]ater\r\n> ");
+    seat.expect("/quit\r\n> ");
     seat.keys("l\n");
     seat.expect("is suspended: it waits for an answer");
     seat.expect("why not'");
     seat.prompted_after("why not'");
     seat.keys("What is 4 + 4?\r");
     until("it is put again", || {
-        seat.seen().matches("{\"expression\":\"2 + 3\"}? (call call_1_1)\r\n[y]es").count() == 2
+        seat.seen().matches("(call call_1_1)\r\n  expression: 2 + 3\r\n[y]es").count() == 2
     });
     seat.keys("y\n");
     seat.expect("2 + 3 is 5.");
-    until("the next turn's question is put", || seat.seen().contains("{\"expression\":\"4 + 4\"}? (call "));
+    until("the next turn's question is put", || seat.seen().contains("  expression: 4 + 4\r\n[y]es"));
     seat.keys("y\n");
     seat.expect("4 + 4 is 8.");
     seat.prompted_after("4 + 4 is 8.");
@@ -318,7 +230,7 @@ fn sigterm_at_a_question_in_a_chat_ends_the_chat() {
     let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
     seat.expect("> ");
     seat.keys("What is 2 + 3?\r");
-    seat.expect("[l]ater\r\n> ");
+    seat.expect("/quit\r\n> ");
     kill_process(Pid::from_child(&seat.child), Signal::TERM).unwrap();
     assert_eq!(seat.ended(), 143, "{:?}", seat.seen());
     assert!(!seat.is_raw() && !seat.is_on("2004"), "{:?}", seat.seen());

@@ -160,11 +160,16 @@ impl Decision {
             return true;
         }
         // Else it stays queued, and starts as soon as there is room.
-        let held = !matches!(kind, ToolKind::Finish(_)) && (approve || policy.wants_approval(name));
-        if held {
+        if matches!(kind, ToolKind::Finish(_)) || !(approve || policy.wants_approval(name)) {
+            return true;
+        }
+        let allowed = self.state.allows(open);
+        if allowed {
+            self.record(CallDecided { call: id, decision: Verdict::Allowed });
+        } else {
             self.hold(open);
         }
-        !held
+        allowed
     }
 
     /// Skips a call that was repeated too often, whatever its fate would be. Returns whether it did.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Decided, Decision};
 use crate::args::check_args;
 use crate::event::{CallDecided, Decision as Verdict, InputReceived, LimitRaised};
-use crate::ids::QuestionId;
+use crate::ids::{CallId, QuestionId};
 use crate::invalid_input::InvalidInput;
 use crate::message::Content;
 use crate::open_call::{OpenCall, Stage};
@@ -54,11 +54,18 @@ impl Decision {
         let id = call.call.id.clone();
         match answer {
             // What was allowed must still be what would run: an approval is bound to a digest (E24).
-            Answer::Approve | Answer::ApproveWith { .. } if self.has_changed(call) => self.hold(call),
+            Answer::Approve | Answer::ApproveWith { .. } | Answer::Always if self.has_changed(call) => {
+                self.hold(call);
+            }
             Answer::Approve => self.record(CallDecided { call: id, decision: Verdict::Approved }),
             Answer::ApproveWith { args } => {
                 let args = args.to_string().into();
                 self.record(CallDecided { call: id, decision: Verdict::Edited { args } });
+            }
+            Answer::Always => {
+                self.record(self.state.rule(call));
+                self.record(CallDecided { call: id, decision: Verdict::Approved });
+                self.allow_held();
             }
             Answer::Deny { reason } => {
                 let decision = Verdict::Denied { reason: reason.clone() };
@@ -73,6 +80,18 @@ impl Decision {
             Answer::Conclude(_) | Answer::Raise(_) => {}
         }
         Ok(())
+    }
+
+    /// Lets the calls run that wait for an answer which a new rule of the session has given.
+    fn allow_held(&mut self) {
+        let held = |open: &&OpenCall| {
+            matches!(open.stage, Stage::Held { .. }) && self.state.allows(open) && !self.has_changed(open)
+        };
+        let held: Vec<CallId> =
+            self.state.open_calls().filter(held).map(|open| open.call.id.clone()).collect();
+        for call in held {
+            self.record(CallDecided { call, decision: Verdict::Allowed });
+        }
     }
 
     fn check_edited(&self, call: &OpenCall, args: &Value) -> Decided {

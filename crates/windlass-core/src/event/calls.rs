@@ -38,6 +38,8 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
     },
+    /// A rule of the session allowed it: see [`Fact::ToolAllowed`](crate::Fact::ToolAllowed).
+    Allowed,
     /// The policy's `deny` list forbids it.
     Forbidden {
         /// The pattern that did.
@@ -52,6 +54,18 @@ pub struct CallDecided {
     pub call: CallId,
     /// The decision.
     pub decision: Decision,
+}
+
+/// See [`Fact::ToolAllowed`](crate::Fact::ToolAllowed).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolAllowed {
+    /// The call that the person was asked about.
+    pub call: CallId,
+    /// The tool.
+    pub tool: Text,
+    /// Digest that the rule is bound to: as of [`CallHeld`], without the arguments, and with the agent's name and the tool through
+    /// which it is called.
+    pub digest: Text,
 }
 
 /// See [`Fact::CallStarted`](crate::Fact::CallStarted).

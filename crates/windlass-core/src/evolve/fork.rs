@@ -31,7 +31,7 @@ struct NewBeginning {
 }
 
 impl State {
-    /// Copies the base's state except its questions, decisions and cancellation.
+    /// Copies the base's state except its questions, decisions, rules and cancellation.
     pub(super) fn forked(&mut self, base: &Self, fork: &Fork, at: Millis, seq: u64) {
         // No event of the fork made its deadline: it is the base's.
         self.clock.deadline_seq = 0;
@@ -55,6 +55,7 @@ impl State {
     /// call passes the gate of the new one.
     pub(super) fn adopted(&mut self, policy: &Policy, at: Millis, seq: u64) {
         self.questions.open.clear();
+        self.questions.rules.clear();
         // A run is adopted only by a person.
         self.ledger.lost = 0;
         self.go_on_anew(

@@ -24,6 +24,9 @@ impl State {
         self.setup.output.clone_from(&start.output);
         self.phase = Phase::Between;
         let below = self.below.take();
+        if let Some(base) = &below {
+            self.inherit_rules(start, base);
+        }
         match &start.input {
             RunInput::Fork(fork) => {
                 if let Phase::Stepping { seq: asked } = &mut self.phase {

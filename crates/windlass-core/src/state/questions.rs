@@ -1,15 +1,18 @@
-//! Questions to people.
+//! Questions to people, and the rules that answers have made.
 
 use crate::ids::{CallId, QuestionId, Text};
 use crate::question::QuestionKind;
+use crate::rules::Rule;
 
-/// The questions of a run.
+/// The questions of a run, and what answers have settled for the calls to come.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Questions {
     /// Open questions, in the order in which they were asked.
     pub(crate) open: Vec<OpenQuestion>,
     /// Number of questions asked so far.
     pub(crate) asked: u32,
+    /// What answers have allowed for the rest of the session.
+    pub(crate) rules: Vec<Rule>,
 }
 
 /// A question that waits for its answer.

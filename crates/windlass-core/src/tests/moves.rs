@@ -21,6 +21,8 @@ pub(super) struct Left {
     pub(super) tool_failures: u8,
     pub(super) tool_changes: u8,
     pub(super) raises: u8,
+    /// Answers that allow a tool for the rest of the session.
+    pub(super) rules: u8,
     /// Questions of delegates.
     pub(super) questions: u8,
     /// Number of hooks that ask for branches.
@@ -139,8 +141,9 @@ impl Moves<'_> {
                 let open = self.node.state.questions.open.iter().find(|open| open.id == *question);
                 for answer in open.map(|open| self.answers(open.kind)).unwrap_or_default() {
                     let raises = left.raises - u8::from(matches!(answer, Answer::Raise(_)));
+                    let rules = left.rules - u8::from(answer == Answer::Always);
                     let what = InputKind::Answered { question: question.clone(), answer };
-                    self.add(what, Left { raises, ..left });
+                    self.add(what, Left { raises, rules, ..left });
                 }
             }
             ActionKind::SetTimer { at } => {
@@ -193,11 +196,15 @@ impl Moves<'_> {
 
     fn answers(&self, kind: QuestionKind) -> Vec<Answer> {
         match kind {
-            QuestionKind::Approval => vec![
-                Answer::Approve,
-                Answer::ApproveWith { args: serde_json::json!({ "n": 2 }) },
-                Answer::Deny { reason: None },
-            ],
+            QuestionKind::Approval => {
+                let mut answers = vec![
+                    Answer::Approve,
+                    Answer::ApproveWith { args: serde_json::json!({ "n": 2 }) },
+                    Answer::Deny { reason: None },
+                ];
+                answers.extend((self.node.left.rules > 0).then_some(Answer::Always));
+                answers
+            }
             QuestionKind::Clarify => vec![Answer::Text("blue".into())],
             QuestionKind::Outcome => {
                 vec![Answer::Result("paid".into()), Answer::RunAgain, Answer::Unknown]

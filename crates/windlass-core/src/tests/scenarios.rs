@@ -256,6 +256,26 @@ fn people(depth: Depth) -> Vec<Scenario> {
             });
         }
     }
+    found.push(Scenario {
+        name: "people who allow a tool for good".into(),
+        policy: policy(|policy| {
+            policy.bounds.limits.insert(LimitKind::Seconds, Limit { max: 1_000, at_limit: None });
+        }),
+        tools: changing_tools(),
+        replies: vec![
+            vec![calls(Some("Let me."), &["book", "book"])],
+            vec![calls(None, &["book"])],
+            vec![text("done")],
+        ],
+        edits: Vec::new(),
+        left: Left {
+            crashes: 1,
+            adoptions: u8::from(deep),
+            tool_changes: u8::from(deep),
+            rules: 1,
+            ..Left::default()
+        },
+    });
     found
 }
 

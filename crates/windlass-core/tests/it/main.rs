@@ -26,6 +26,7 @@ mod narrate;
 mod prices;
 mod purse;
 mod replaying;
+mod rules;
 mod settings;
 mod sharing;
 mod shown;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::{CallStarted, Decision, QuestionKind, TaskOrder};
+use windlass_core::event::{CallDecided, CallStarted, Decision, QuestionKind, TaskOrder};
 use windlass_core::model::Usage;
 use windlass_core::policy::{AtLimit, LimitKind, Stop};
 use windlass_core::run::Found;
@@ -48,6 +48,8 @@ pub(crate) struct Monitor {
     begun: BTreeSet<CallId>,
     /// Those that a person has allowed.
     allowed: BTreeSet<CallId>,
+    /// The tools that a person has allowed for the rest of the session.
+    rules: BTreeSet<String>,
     /// Those begun of which it is known that they did not happen.
     settled: BTreeSet<CallId>,
     cancelled: bool,
@@ -134,16 +136,11 @@ impl Monitor {
             Fact::CallHeld(held) => {
                 self.held(input, &held.call, fact)?;
             }
-            Fact::CallDecided(decided) => {
-                let allowed = matches!(decided.decision, Decision::Approved | Decision::Edited { .. });
-                let by_person = !matches!(decided.decision, Decision::Forbidden { .. });
-                let next = if allowed { Seen::Allowed } else { Seen::Forbidden };
-                if allowed {
-                    self.allowed.insert(decided.call.clone());
-                }
-                self.step(&decided.call, next, fact, |seen| {
-                    if by_person { *seen == Seen::Held } else { *seen == Seen::Wanted }
-                })?;
+            Fact::CallDecided(decided) => self.decided(decided, fact)?,
+            Fact::ToolAllowed(allowed) => {
+                let always = matches!(input, InputKind::Answered { answer: Answer::Always, .. });
+                hold!(always, "only a person makes a rule");
+                self.rules.extend(self.calls.get(&allowed.call).map(|(name, _)| name.clone()));
             }
             Fact::CallStarted(started) => self.started(input, started, state)?,
             Fact::CallRetried(retried) => {
@@ -232,12 +229,33 @@ impl Monitor {
         self.calls.get(call).map_or("", |(name, _)| name)
     }
 
+    /// A call is decided on once: by a person whom it was put to, by a rule that a person made, or by the policy.
+    fn decided(&mut self, decided: &CallDecided, fact: &Fact) -> Held {
+        let by_rule = decided.decision == Decision::Allowed;
+        let allowed = by_rule || matches!(decided.decision, Decision::Approved | Decision::Edited { .. });
+        let by_person = !by_rule && !matches!(decided.decision, Decision::Forbidden { .. });
+        if by_rule {
+            let name = self.calls.get(&decided.call).map_or("", |(name, _)| name);
+            hold!(self.rules.contains(name), "a rule that nobody made allows {name}");
+        }
+        let next = if allowed { Seen::Allowed } else { Seen::Forbidden };
+        if allowed {
+            self.allowed.insert(decided.call.clone());
+        }
+        self.step(&decided.call, next, fact, |seen| match (by_person, by_rule) {
+            (true, _) => *seen == Seen::Held,
+            (false, true) => matches!(seen, Seen::Wanted | Seen::Held),
+            (false, false) => *seen == Seen::Wanted,
+        })
+    }
+
     /// Another agent goes on: nothing counts that anybody has decided elsewhere, each open call is at the gate.
     fn adopted(&mut self, input: &InputKind, state: &State) {
         if !matches!(input, InputKind::Adopted { .. }) {
             return;
         }
         self.allowed.clear();
+        self.rules.clear();
         self.settled.clear();
         for (call, (_, seen)) in &mut self.calls {
             if *seen == Seen::Dropped || *seen == Seen::Done {

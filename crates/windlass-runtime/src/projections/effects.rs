@@ -176,6 +176,7 @@ impl Ledger {
             | Fact::TurnFailed(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
+            | Fact::ToolAllowed(_)
             | Fact::DelegationStarted(_)
             | Fact::DelegationFinished(_)
             | Fact::Steered(_)

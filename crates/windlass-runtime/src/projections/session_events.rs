@@ -130,6 +130,7 @@ impl Teller {
             | Fact::TurnFailed(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
+            | Fact::ToolAllowed(_)
             | Fact::CallStarted(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)

@@ -105,6 +105,29 @@ fn e23_answers_from_several_tasks_at_once_each_reach_their_own_call() {
 }
 
 #[test]
+fn always_answers_every_waiting_call_and_counts_in_the_sessions_next_run() {
+    let ground = Ground::new();
+    let trip = || DriveOptions { session: Some("trip".into()), ..DriveOptions::default() };
+    let agent = three(&ground);
+    let prepared = ground.wait(agent.prepare("Go.", trip())).unwrap();
+    let asked = ground.wait(prepared.drive()).unwrap();
+    assert_eq!(asked.questions().len(), 3);
+    ground.wait(agent.answer(asked.id(), "q2", Answer::Always)).unwrap();
+    let run = resumed(&ground, &agent, asked.id());
+    assert_eq!(results(&run), ["pay is done"; 3]);
+    // Another process: its agent knows of the rule by the log alone.
+    let prepared = ground.wait(three(&ground).prepare("Again.", trip())).unwrap();
+    let next = ground.wait(prepared.drive()).unwrap();
+    assert_eq!(next.status(), Some(Status::Answered), "{:?}", next.questions());
+    let asks =
+        |run: RunId| ground.facts(run).iter().filter(|fact| matches!(fact, Fact::InputRequested(_))).count();
+    assert_eq!((asks(asked.id()), asks(next.id())), (3, 0));
+    assert_sound(&ground, &next);
+    let elsewhere = ground.wait(three(&ground).prepare("Go.", DriveOptions::default())).unwrap();
+    assert_eq!(ground.wait(elsewhere.drive()).unwrap().status(), None);
+}
+
+#[test]
 fn e23_an_approved_call_runs_while_others_wait() {
     let ground = Ground::new();
     let agent = three(&ground);

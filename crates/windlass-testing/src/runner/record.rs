@@ -65,6 +65,7 @@ pub(crate) fn without_restarts(batches: &[Batch], by_runner: &[QuestionId]) -> V
             | Fact::TurnFailed(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
+            | Fact::ToolAllowed(_)
             | Fact::DelegationFinished(_)
             | Fact::Steered(_)
             | Fact::Adjusted(_)

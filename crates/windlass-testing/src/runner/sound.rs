@@ -148,6 +148,7 @@ fn all_usage(state: &State, events: &[Event]) -> Checked {
             | Fact::TurnStarted(_)
             | Fact::CallHeld(_)
             | Fact::CallDecided(_)
+            | Fact::ToolAllowed(_)
             | Fact::CallStarted(_)
             | Fact::CallRetried(_)
             | Fact::CallDoubted(_)

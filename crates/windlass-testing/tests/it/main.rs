@@ -82,6 +82,7 @@ files! {
     chat_endings => "chat/endings",
     chat_sessions => "chat/sessions",
     chat_text_forms => "chat/text_forms",
+    edges_always => "edges/always",
     edges_at_limit => "edges/at_limit",
     edges_delegation => "edges/delegation",
     edges_bad_calls => "edges/bad_calls",

@@ -36,6 +36,7 @@ pub(super) async fn run(
     wait: bool,
     interrupts: Interrupts,
 ) -> Result<Exit, Failure> {
+    view.calm();
     let Some(log) = log_args.open_existing()? else {
         out::note("no runs");
         return Ok(Exit::Good);

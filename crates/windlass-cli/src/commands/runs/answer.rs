@@ -20,7 +20,7 @@ use crate::view::ViewArgs;
 
 const HELP: &str = "\
 Answers by kind of question (`windlass runs show RUN` lists the open ones):
-  approval   approve | deny [REASON] | args JSON
+  approval   approve | always (all calls of the tool in this session) | deny [REASON] | args JSON
   clarify    TEXT...
   outcome    result TEXT | run_again | unknown
   limit      conclude TEXT | raise N

@@ -15,6 +15,8 @@ struct Approval {
     call: CallId,
     question: Option<QuestionId>,
     decision: Decision,
+    /// Whether it allows all later calls of the tool in the session.
+    always: bool,
 }
 
 /// The decisions of people in one run, in order.
@@ -42,7 +44,9 @@ impl Approvals {
     pub(super) fn args(&self, call: &CallId) -> Option<&str> {
         self.on(call).rev().find_map(|approval| match &approval.decision {
             Decision::Edited { args } => Some(&**args),
-            Decision::Approved | Decision::Denied { .. } | Decision::Forbidden { .. } => None,
+            Decision::Approved | Decision::Allowed | Decision::Denied { .. } | Decision::Forbidden { .. } => {
+                None
+            }
         })
     }
 
@@ -51,7 +55,11 @@ impl Approvals {
         let line = |approval: &Approval| {
             let to = approval.question.as_ref().map(|question| format!(" ({question})")).unwrap_or_default();
             match &approval.decision {
+                Decision::Approved if approval.always => {
+                    format!("approved{to}, with all later calls of the tool in this session")
+                }
                 Decision::Approved => format!("approved{to}"),
+                Decision::Allowed => "approved for the session by an earlier answer".to_owned(),
                 Decision::Edited { .. } => {
                     format!("approved{to} with changed arguments; the model's were {}", shown_args(asked))
                 }
@@ -64,17 +72,19 @@ impl Approvals {
 
     /// The decisions as data.
     pub(super) fn json(&self) -> Value {
-        let one = |approval: &Approval| json!({ "call": approval.call, "question": approval.question, "decision": approval.decision });
+        let one = |approval: &Approval| json!({ "call": approval.call, "question": approval.question, "decision": approval.decision, "always": approval.always });
         self.0.iter().map(one).collect()
     }
 }
 
 /// Adds the decisions of an append. The answer that a decision follows from stands before it in the same append.
 fn decided(batch: &Batch, all: &mut Vec<Approval>) {
-    let mut answered = None;
+    let (mut answered, mut always) = (None, false);
     for event in batch.events.iter() {
         if let Fact::InputReceived(received) = &event.fact {
             answered = Some(received.question.clone());
+        } else if matches!(event.fact, Fact::ToolAllowed(_)) {
+            always = true;
         } else if let Fact::CallDecided(decided) = &event.fact
             && by_person(&decided.decision)
         {
@@ -82,6 +92,7 @@ fn decided(batch: &Batch, all: &mut Vec<Approval>) {
                 call: decided.call.clone(),
                 question: answered.take(),
                 decision: decided.decision.clone(),
+                always: std::mem::take(&mut always),
             });
         }
     }
@@ -89,7 +100,7 @@ fn decided(batch: &Batch, all: &mut Vec<Approval>) {
 
 fn by_person(decision: &Decision) -> bool {
     match decision {
-        Decision::Approved | Decision::Edited { .. } | Decision::Denied { .. } => true,
+        Decision::Approved | Decision::Edited { .. } | Decision::Allowed | Decision::Denied { .. } => true,
         Decision::Forbidden { .. } => false,
     }
 }

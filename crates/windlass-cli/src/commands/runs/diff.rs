@@ -153,6 +153,7 @@ fn step(event: &Event, names: &Names<'_>) -> Option<String> {
         | Fact::TurnStarted(_)
         | Fact::CallHeld(_)
         | Fact::CallDecided(_)
+        | Fact::ToolAllowed(_)
         | Fact::CallStarted(_)
         | Fact::CallRetried(_)
         | Fact::CallDoubted(_)

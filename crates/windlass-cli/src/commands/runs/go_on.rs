@@ -28,6 +28,7 @@ pub(super) struct GoOn<'a> {
 impl GoOn<'_> {
     /// The agent that can go on with the run.
     pub(super) async fn agent(&mut self, state: &State, wanted: &Wanted<'_>) -> Result<Found, Failure> {
+        self.view.calm();
         agents::of_run(state, wanted, &self.log, &mut self.interrupts).await
     }
 
@@ -39,7 +40,7 @@ impl GoOn<'_> {
         limits: &[(LimitKind, f64)],
         again: &Again,
     ) -> Result<Exit, Failure> {
-        let people = if self.view.json { None } else { people() };
+        let people = if self.view.json { None } else { people(self.log.clone(), &found.path) };
         let options = DriveOptions { people, resumed_by: ResumedBy::Person, ..DriveOptions::default() };
         let prepared = match limits {
             [] => found.resume(state.run()).options(options).prepare().await,

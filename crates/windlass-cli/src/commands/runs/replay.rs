@@ -41,6 +41,7 @@ pub(super) struct ReplayArgs {
 }
 
 pub(super) async fn run(args: ReplayArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    out::calm(args.json);
     let (log, run) = find::open(log_args, &args.run).await?;
     let replayed = match &args.agent {
         Some(path) => {

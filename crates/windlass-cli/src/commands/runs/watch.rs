@@ -10,6 +10,7 @@ use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::view::{View, ViewArgs};
+use crate::waiting::Withdrawn;
 
 const HELP: &str = "\
 Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it. \
@@ -34,7 +35,8 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
     // What was before: a fork begins with the counts of its base.
     view.watch(&load_until(&*log, run, (args.from - 1).max(1)).await?, log.summary(run).await?.started_at);
     let mut batches = log.follow(run, args.from);
-    while let Some(batch) = batches.next().await {
+    let _at_last = Withdrawn::default();
+    while let Some(batch) = view.waiting(batches.next()).await {
         let batch = batch?;
         for (number, event) in numbered(&batch) {
             view.event(number, event);

@@ -1,0 +1,208 @@
+//! Arguments as people read them: a field on a line, texts of several lines as blocks, writes to files as differences.
+
+use serde_json::{Map, Value};
+use windlass_core::text::{shown_name, shown_value};
+
+use super::changes::{self, Side, Write};
+use crate::out::{self, Style};
+use crate::view::words::count;
+
+/// Maximum number of lines shown of a text or a difference, unless all of it is wanted.
+const LINES: usize = 60;
+/// Maximum number of characters shown of a line, unless all of it is wanted.
+const CHARS: usize = 400;
+/// Maximum number of characters of a list or an object on one line.
+const ONE_LINE: usize = 100;
+/// Spaces before the arguments, and before each level within them.
+const INDENT: usize = 2;
+
+/// What is shown of a call's arguments.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    lines: Vec<(Style, String)>,
+    /// Whether all is shown, however long.
+    whole: bool,
+    cut: bool,
+}
+
+impl Page {
+    /// The arguments of a call; `write`: the change that it makes to a file.
+    pub(super) fn of(args: &Value, write: Option<&Write>, whole: bool) -> Self {
+        let mut page = Self { whole, ..Self::default() };
+        match args {
+            Value::Object(fields) if fields.is_empty() => page.line(INDENT, "(no arguments)"),
+            Value::Object(fields) => page.object(INDENT, fields, write),
+            other => page.value(INDENT, "", other),
+        }
+        page
+    }
+
+    /// Whether something was left out.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Shows it.
+    pub(super) fn show(&self) {
+        for (style, line) in &self.lines {
+            out::say_styled(&[(*style, line)]);
+        }
+    }
+
+    fn styled(&mut self, style: Style, indent: usize, text: &str) {
+        self.lines.push((style, format!("{:indent$}{text}", "")));
+    }
+
+    fn line(&mut self, indent: usize, text: &str) {
+        self.styled(Style::Plain, indent, text);
+    }
+
+    fn object(&mut self, indent: usize, fields: &Map<String, Value>, write: Option<&Write>) {
+        let pairs = changes::pairs(fields);
+        for (key, value) in fields {
+            let label = format!("{}:", shown_name(key));
+            if let Some(pair) = pairs.iter().find(|pair| pair.new == key) {
+                let label = format!("{} -> {}:", shown_name(pair.old), shown_name(pair.new));
+                self.line(indent, &label);
+                self.sides(indent + INDENT, &changes::between(pair.before, pair.after));
+            } else if pairs.iter().any(|pair| pair.old == key) {
+                // It stands beside the text that replaces it.
+            } else if let Some(write) = write.filter(|write| write.field == *key) {
+                self.write(indent, &label, write, value);
+            } else {
+                self.value(indent, &label, value);
+            }
+        }
+    }
+
+    fn write(&mut self, indent: usize, label: &str, write: &Write, value: &Value) {
+        let path = write.path.display();
+        match &write.change {
+            Ok(sides) if sides.is_empty() => {
+                self.line(indent, &format!("{label} the same as in {path}"));
+            }
+            Ok(sides) => {
+                self.line(
+                    indent,
+                    &format!("{label} as a change of {path}, if the tool replaces the whole file"),
+                );
+                self.sides(indent + INDENT, sides);
+            }
+            Err(why) => {
+                self.value(indent, label, value);
+                self.styled(Style::Dim, indent, &format!("({path}: {why})"));
+            }
+        }
+    }
+
+    fn value(&mut self, indent: usize, label: &str, value: &Value) {
+        match value {
+            Value::String(text) if text.contains('\n') => {
+                self.line(indent, label);
+                let lines: Vec<&str> = text.split('\n').collect();
+                let shown = if self.whole { lines.len() } else { LINES };
+                for line in lines.iter().take(shown) {
+                    let line = self.shortened(line);
+                    self.line(indent + INDENT, &format!("| {line}"));
+                }
+                self.more(indent + INDENT, lines.len().saturating_sub(shown));
+            }
+            Value::String(text) => {
+                let text = if is_bare(text) { self.shortened(text) } else { self.shortened(&shown(value)) };
+                self.line(indent, format!("{label} {text}").trim_start());
+            }
+            Value::Object(fields) if !fits(value) => {
+                self.line(indent, label);
+                self.object(indent + INDENT, fields, None);
+            }
+            Value::Array(items) if !fits(value) => {
+                self.line(indent, label);
+                for item in items {
+                    self.item(indent + INDENT, item);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Array(_) => {
+                self.line(indent, format!("{label} {}", shown(value)).trim_start());
+            }
+        }
+    }
+
+    /// An item of a list: its fields stand below a dash.
+    fn item(&mut self, indent: usize, item: &Value) {
+        match item {
+            Value::Object(fields) if !fits(item) => {
+                self.line(indent, "-");
+                self.object(indent + INDENT, fields, None);
+            }
+            item => self.value(indent, "-", item),
+        }
+    }
+
+    fn sides(&mut self, indent: usize, sides: &[Side]) {
+        let shown = if self.whole { sides.len() } else { LINES };
+        for side in sides.iter().take(shown) {
+            let (style, sign, text) = match side {
+                Side::Place(text) => (Style::Dim, "", text),
+                Side::Same(text) => (Style::Plain, " ", text),
+                Side::Added(text) => (Style::Added, "+", text),
+                Side::Removed(text) => (Style::Removed, "-", text),
+            };
+            let text = self.shortened(text);
+            self.styled(style, indent, &format!("{sign}{text}"));
+        }
+        self.more(indent, sides.len().saturating_sub(shown));
+    }
+
+    fn more(&mut self, indent: usize, lines: usize) {
+        if lines > 0 {
+            self.cut = true;
+            let lines = count(lines as u64, "more line");
+            self.styled(Style::Dim, indent, &format!("… {lines}: [s]how all"));
+        }
+    }
+
+    /// A line, or its beginning.
+    fn shortened(&mut self, line: &str) -> String {
+        match line.char_indices().nth(CHARS).filter(|_| !self.whole) {
+            Some((end, _)) => {
+                self.cut = true;
+                let more = line.get(end..).unwrap_or_default().chars().count();
+                let more = count(more as u64, "more character");
+                format!("{}… ({more}: [s]how all)", line.get(..end).unwrap_or_default())
+            }
+            None => line.to_owned(),
+        }
+    }
+}
+
+/// Whether a text is read as itself without quotes: not as a number, a list or nothing, and without gaps that could move what
+/// follows to a line of its own.
+fn is_bare(text: &str) -> bool {
+    let edges = text.trim() != text || text.is_empty();
+    let gaps =
+        text.chars().zip(text.chars().skip(1)).any(|(one, next)| one.is_whitespace() && next.is_whitespace());
+    !edges && !gaps && !text.starts_with(['"', '|', '-']) && serde_json::from_str::<Value>(text).is_err()
+}
+
+/// Whether a list or an object stands on one line.
+fn fits(value: &Value) -> bool {
+    is_flat(value) && value.to_string().chars().count() <= ONE_LINE
+}
+
+fn is_flat(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.contains('\n'),
+        Value::Array(items) => items.iter().all(is_flat),
+        Value::Object(fields) => changes::pairs(fields).is_empty() && fields.values().all(is_flat),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+/// A value as JSON on one line, however long.
+fn shown(value: &Value) -> String {
+    let short = value.to_string();
+    if short.chars().count() <= ONE_LINE { shown_value(value) } else { short }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! The call that a question is about, in the run that would carry it out.
+
+use serde_json::Value;
+use windlass_core::run::{OpenCall, OpenQuestion};
+use windlass_core::text::{shown_name, shown_value};
+use windlass_core::{State, Text, ToolSpec};
+use windlass_runtime::load;
+use windlass_store::Log;
+
+/// Maximum number of agents between a question and its call.
+const MAX_DEPTH: usize = 32;
+
+/// A call as a person judges it.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) tool: Text,
+    pub(super) args: Value,
+    /// The tool's description; `None`: the run no longer has it.
+    pub(super) spec: Option<ToolSpec>,
+    /// Whether another agent makes the call, whose folder may be another one.
+    pub(super) below: bool,
+}
+
+impl Subject {
+    /// The call of that question. `None`: the question is about no call, or the call cannot be read.
+    pub(super) async fn of(state: &State, question: &OpenQuestion, log: &dyn Log) -> Option<Self> {
+        let open = state.open_call(question.call.as_ref()?)?;
+        let Some((mut run, asked)) = open.asks() else { return Some(Self::new(state, open)) };
+        let mut asked = asked.clone();
+        for _ in 0..MAX_DEPTH {
+            let child = load(log, run).await.ok()?;
+            let question = child.questions().iter().find(|question| question.id == asked)?;
+            let open = child.open_call(question.call.as_ref()?)?;
+            match open.asks() {
+                None => return Some(Self { below: true, ..Self::new(&child, open) }),
+                Some((below, question)) => (run, asked) = (below, question.clone()),
+            }
+        }
+        None
+    }
+
+    fn new(state: &State, open: &OpenCall) -> Self {
+        let (tool, spec) = (open.target_name().clone(), state.target(open).cloned());
+        Self { tool, args: open.value(), spec, below: false }
+    }
+
+    /// The question without the arguments, which stand below it. `None`: its text is another one.
+    pub(super) fn lead(&self, text: &str) -> Option<String> {
+        let tool = shown_name(&self.tool);
+        let whole = format!("May `{tool}` run with {}? ", shown_value(&self.args));
+        let place = text.find(&whole)?;
+        let (before, after) = (text.get(..place)?, text.get(place + whole.len()..)?);
+        Some(format!("{before}May `{tool}` run? {after}"))
+    }
+}

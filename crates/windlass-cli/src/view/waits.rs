@@ -1,0 +1,276 @@
+//! What a run waits for, read from its events and updates.
+
+use std::collections::HashMap;
+
+use windlass_core::event::{Millis, TurnFailed, TurnStarted};
+use windlass_core::model::FailureKind;
+use windlass_core::{CallId, Event, Fact, Message, QuestionId, RunState, State, Text};
+use windlass_runtime::Update;
+
+use super::words::{count, name, span};
+use crate::waiting::Wait;
+
+/// Maximum number of names in the line.
+const NAMES: usize = 3;
+
+/// Everything that a run waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    models: Vec<Text>,
+    calls: HashMap<CallId, Text>,
+    open: Vec<Open>,
+}
+
+/// One wait.
+#[derive(Debug)]
+struct Open {
+    who: Who,
+    since: Millis,
+}
+
+/// The other side of a wait.
+#[derive(Debug)]
+enum Who {
+    Model {
+        name: Text,
+        doing: Doing,
+    },
+    /// A model is called again at that time.
+    Retry {
+        name: Text,
+        kind: FailureKind,
+        at: Millis,
+    },
+    Tool(CallId),
+    /// A tool is asked whether a lost call happened.
+    Check(CallId),
+    /// A tool is called again at that time.
+    ToolRetry {
+        call: CallId,
+        at: Millis,
+    },
+    Agent {
+        call: CallId,
+        name: Text,
+    },
+    Person {
+        question: QuestionId,
+        call: Option<CallId>,
+    },
+}
+
+/// What a model does, as far as its reply shows.
+#[derive(Debug, PartialEq)]
+enum Doing {
+    /// Nothing has come yet.
+    Asked,
+    Reasoning,
+    Writing,
+    Calling(Text),
+}
+
+impl Who {
+    fn is_about(&self, id: &CallId) -> bool {
+        match self {
+            Self::Tool(call)
+            | Self::Check(call)
+            | Self::ToolRetry { call, .. }
+            | Self::Agent { call, .. } => call == id,
+            Self::Person { call, .. } => call.as_ref() == Some(id),
+            Self::Model { .. } | Self::Retry { .. } => false,
+        }
+    }
+
+    fn is_model(&self) -> bool {
+        matches!(self, Self::Model { .. } | Self::Retry { .. })
+    }
+}
+
+impl Waits {
+    /// A run that began earlier: the names of its models and calls, and its open questions.
+    pub(super) fn recall(&mut self, state: &State) {
+        self.models = state.models().iter().map(|model| model.name.clone()).collect();
+        for message in state.history().iter() {
+            if let Message::Assistant(message) = &**message {
+                self.calls.extend(message.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+            }
+        }
+        if state.run_state() == RunState::Suspended {
+            let person = |id: &QuestionId, call: &Option<CallId>| Who::Person {
+                question: id.clone(),
+                call: call.clone(),
+            };
+            let asked = state.questions().iter().map(|open| person(&open.id, &open.call));
+            self.open = asked.map(|who| Open { who, since: state.clock() }).collect();
+        }
+    }
+
+    /// The wait that is going on.
+    pub(crate) fn now(&self, now: Millis) -> Option<Wait> {
+        let since = self.open.iter().map(|open| open.since).min()?;
+        let tools: Vec<String> = self.open.iter().filter_map(|open| self.tool(open)).collect();
+        let mut words: Vec<String> = self.open.iter().filter_map(|open| self.words(open, now)).collect();
+        if !tools.is_empty() {
+            let more = tools.len().saturating_sub(NAMES);
+            let noun = if tools.len() == 1 { "tool" } else { "tools" };
+            let more = if more > 0 { format!(" and {}", count(more as u64, "more")) } else { String::new() };
+            let names: Vec<String> = tools.into_iter().take(NAMES).collect();
+            words.push(format!("{noun} {}{more}", names.join(", ")));
+        }
+        Some(Wait { what: words.join("; "), since })
+    }
+
+    /// The name of a tool that is running.
+    fn tool(&self, open: &Open) -> Option<String> {
+        if let Who::Tool(call) = &open.who { Some(self.called(call)) } else { None }
+    }
+
+    /// Everything else in words.
+    fn words(&self, open: &Open, now: Millis) -> Option<String> {
+        let next = |at: Millis| format!("next try in {}", span(at.saturating_sub(now) / 1_000 * 1_000));
+        Some(match &open.who {
+            Who::Tool(_) => return None,
+            Who::Model { name: model, doing } => {
+                let doing = match doing {
+                    Doing::Asked => String::new(),
+                    Doing::Reasoning => " (reasoning)".to_owned(),
+                    Doing::Writing => " (writing)".to_owned(),
+                    Doing::Calling(tool) => format!(" (writing a call of `{}`)", name(tool)),
+                };
+                format!("model {}{doing}", name(model))
+            }
+            Who::Retry { name: model, kind: FailureKind::RateLimited, at } => {
+                format!("the quota of model {} ({})", name(model), next(*at))
+            }
+            Who::Retry { name: model, at, .. } => format!("model {} ({})", name(model), next(*at)),
+            Who::Check(call) => format!("the check of tool {}", self.called(call)),
+            Who::ToolRetry { call, at } => format!("tool {} ({})", self.called(call), next(*at)),
+            Who::Agent { name: agent, .. } => format!("agent `{}`", name(agent)),
+            Who::Person { question, .. } => format!("an answer to {question}"),
+        })
+    }
+
+    fn called(&self, call: &CallId) -> String {
+        format!("`{}`", name(self.calls.get(call).map_or(call.as_str(), |called| called)))
+    }
+
+    /// A piece of a reply.
+    pub(super) fn update(&mut self, update: &Update) {
+        let now = match update {
+            Update::Text { .. } => Doing::Writing,
+            Update::Reasoning { .. } => Doing::Reasoning,
+            Update::Call { name: Some(name), .. } => Doing::Calling(name.as_ref().into()),
+            Update::Void { .. } => Doing::Asked,
+            Update::Call { .. }
+            | Update::Partial { .. }
+            | Update::Events(_)
+            | Update::Log(_)
+            | Update::Refused { .. } => return,
+        };
+        if let Some(Who::Model { doing, .. }) =
+            self.open.iter_mut().map(|open| &mut open.who).find(|who| matches!(who, Who::Model { .. }))
+        {
+            *doing = now;
+        }
+    }
+
+    fn begin(&mut self, who: Who, since: Millis) {
+        self.open.push(Open { who, since });
+    }
+
+    fn end(&mut self, over: impl Fn(&Who) -> bool) {
+        self.open.retain(|open| !over(&open.who));
+    }
+
+    fn end_call(&mut self, call: &CallId) {
+        self.end(|who| who.is_about(call));
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        let at = event.at;
+        match &event.fact {
+            Fact::RunStarted(start) => {
+                self.models = start.models.iter().map(|model| model.name.clone()).collect();
+            }
+            Fact::Adjusted(adjusted) => {
+                if let Some(models) = &adjusted.models {
+                    self.models = models.iter().map(|model| model.name.clone()).collect();
+                }
+            }
+            // Its holder begins the lost work again; questions stay open.
+            Fact::RunResumed(_) => self.end(|who| !matches!(who, Who::Person { .. })),
+            Fact::TurnStarted(turn) => self.turn_started(turn, at),
+            Fact::TurnCompleted(turn) => {
+                self.end(Who::is_model);
+                self.calls.extend(turn.calls.iter().map(|call| (call.id.clone(), call.name.clone())));
+            }
+            Fact::TurnFailed(failed) => self.turn_failed(failed, at),
+            Fact::StepBranched(branched) => {
+                let asked = branched.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
+                self.calls.extend(asked);
+            }
+            Fact::CallStarted(started) => {
+                self.end_call(&started.call);
+                self.begin(Who::Tool(started.call.clone()), at);
+            }
+            Fact::CallRetried(retried) => {
+                self.end_call(&retried.call);
+                self.begin(Who::ToolRetry { call: retried.call.clone(), at: retried.retry_at }, at);
+            }
+            Fact::CallDoubted(doubted) => {
+                self.end_call(&doubted.call);
+                self.begin(Who::Check(doubted.call.clone()), at);
+            }
+            Fact::DelegationStarted(started) => {
+                self.end_call(&started.call);
+                self.begin(Who::Agent { call: started.call.clone(), name: started.agent.clone() }, at);
+            }
+            Fact::CallFinished(finished) => self.end_call(&finished.call),
+            Fact::DelegationFinished(finished) => self.end_call(&finished.call),
+            Fact::InputRequested(asked) => {
+                if let Some(call) = &asked.call {
+                    self.end_call(call);
+                }
+                self.begin(Who::Person { question: asked.question.clone(), call: asked.call.clone() }, at);
+            }
+            // A rule answers a question that was put before it was made.
+            Fact::CallDecided(decided) => self.end_call(&decided.call),
+            Fact::InputReceived(received) => {
+                self.end(|who| matches!(who, Who::Person { question, .. } if *question == received.question));
+            }
+            // What waited for its next try is given up.
+            Fact::LimitReached(_) | Fact::CancelRequested(_) => {
+                self.end(|who| matches!(who, Who::Retry { .. } | Who::ToolRetry { .. } | Who::Person { .. }));
+            }
+            Fact::RunEnded(_) => self.open.clear(),
+            Fact::CallHeld(_)
+            | Fact::ToolAllowed(_)
+            | Fact::Steered(_)
+            | Fact::HistoryEdited(_)
+            | Fact::OutputRejected(_)
+            | Fact::LimitRaised(_) => {}
+        }
+    }
+
+    fn model(&self, place: u32) -> Text {
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        self.models.get(place).cloned().unwrap_or_else(|| "?".into())
+    }
+
+    fn turn_started(&mut self, turn: &TurnStarted, at: Millis) {
+        self.end(Who::is_model);
+        self.begin(Who::Model { name: self.model(turn.model), doing: Doing::Asked }, at);
+    }
+
+    fn turn_failed(&mut self, failed: &TurnFailed, at: Millis) {
+        self.end(Who::is_model);
+        if let Some(retry_at) = failed.retry_at {
+            let name =
+                failed.next_model.map_or_else(|| failed.failure.model.clone(), |place| self.model(place));
+            self.begin(Who::Retry { name, kind: failed.failure.kind, at: retry_at }, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! A seat at a pseudo-terminal, which stands in for a real one.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Termios, tcgetattr};
+
+use crate::kit::{Home, until};
+
+/// Clears the last line.
+pub(crate) const CLEAR: &str = "\r\u{1b}[K";
+/// Around a waiting line that replaces the one before it.
+const AGAIN: (&str, &str) = ("7\r", "\u{1b}8");
+/// The pictures of the spinner, with which a waiting line begins.
+const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
+
+/// What is shown without the waiting lines, which hold no control characters of others.
+fn without_waits(raw: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = raw;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        if let Some((_, after)) = after.strip_prefix(AGAIN.0).and_then(|after| after.split_once(AGAIN.1)) {
+            kept.push_str(before);
+            rest = after;
+        } else if let (Some(before), Some(after)) = (before.strip_suffix('\r'), after.strip_prefix("[K")) {
+            kept.push_str(before);
+            rest = match after.chars().next() {
+                Some(first) if SPINNER.contains(first) => {
+                    after.find(['\r', '\u{1b}']).map_or("", |end| &after[end..])
+                }
+                _ => after,
+            };
+        } else {
+            kept.push_str(before);
+            kept.push('\u{1b}');
+            rest = after;
+        }
+    }
+    kept + rest
+}
+
+/// A command at a terminal, and everything that the terminal has shown.
+pub(crate) struct Seat {
+    pub(crate) child: Child,
+    keys: File,
+    seen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Seat {
+    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
+        Self::start_with(home, args, "xterm")
+    }
+
+    /// With more variables in its environment.
+    pub(crate) fn start_with_env(home: &Home, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::seated(home, args, &[&[("TERM", "xterm")], variables].concat())
+    }
+
+    /// At a terminal of that kind.
+    pub(crate) fn start_with(home: &Home, args: &[&str], term: &str) -> Self {
+        Self::seated(home, args, &[("TERM", term)])
+    }
+
+    fn seated(home: &Home, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let mut command = home.command(args);
+        command.envs(variables.iter().copied()).env("NO_COLOR", "1");
+        command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
+        let child = command.spawn().unwrap();
+        drop(command);
+        let keys = File::from(rustix::io::dup(&master).unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let shown = seen.clone();
+        std::thread::spawn(move || read(master, &shown));
+        Self { child, keys, seen }
+    }
+
+    /// Everything that the terminal has shown but the waiting lines, which a slow machine shows in any test.
+    pub(crate) fn seen(&self) -> String {
+        without_waits(&self.raw())
+    }
+
+    /// Everything that the terminal has shown.
+    pub(crate) fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+
+    /// Waits until the terminal's last line is a waiting line with that in it.
+    pub(crate) fn waits_for(&self, text: &str) {
+        until(text, || self.raw().rsplit_once(CLEAR).is_some_and(|(_, last)| last.contains(text)));
+    }
+
+    /// Waits until the terminal has shown that.
+    pub(crate) fn expect(&self, text: &str) {
+        until(text, || self.seen().contains(text));
+    }
+
+    /// Waits until there is a prompt after that: keys before it would belong to the turn that is going on.
+    pub(crate) fn prompted_after(&self, text: &str) {
+        until(text, || self.seen().rsplit_once(text).is_some_and(|(_, rest)| rest.contains("> ")));
+    }
+
+    pub(crate) fn keys(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn code(mut self) -> i32 {
+        self.ended()
+    }
+
+    pub(crate) fn ended(&mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    /// How the terminal is set.
+    pub(crate) fn modes(&self) -> Termios {
+        tcgetattr(&self.keys).unwrap()
+    }
+
+    /// Whether each key goes to the command at once, and nobody shows it.
+    pub(crate) fn is_raw(&self) -> bool {
+        !self.modes().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Whether the terminal was told that last: `h` turns a mode on, `l` turns it off.
+    pub(crate) fn is_on(&self, mode: &str) -> bool {
+        let seen = self.seen();
+        let last = |turn: char| seen.rfind(&format!("\u{1b}[?{mode}{turn}"));
+        last('h') > last('l')
+    }
+}
+
+/// The terminal's end comes when the last process has closed it.
+fn read(master: OwnedFd, shown: &Mutex<Vec<u8>>) {
+    let mut master = File::from(master);
+    let mut bytes = [0; 1024];
+    while let Ok(count @ 1..) = master.read(&mut bytes) {
+        shown.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&bytes[..count]);
+    }
+}

@@ -1,0 +1,156 @@
+//! What is being waited for shows at a terminal, and nowhere else.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::{Home, PLAIN, SLOW, finish, lines, until};
+use crate::seat::{CLEAR, Seat};
+use crate::server::{Reply, Server};
+
+const SUM: &str = "What is 2 + 5?";
+
+/// Waits until the slow sum has begun.
+fn begun(home: &Home) {
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+}
+
+#[test]
+fn a_tool_is_waited_for_with_its_name_and_time_and_nothing_of_it_is_left() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let seat = Seat::start(&home, &["run", "agent.yaml", SUM]);
+    for seconds in 1..3 {
+        seat.waits_for(&format!("waiting for tool `calculate`: {seconds} s"));
+    }
+    home.write("go", "");
+    seat.expect("answered: ");
+    let raw = seat.raw();
+    assert!(raw.contains(&format!("{CLEAR}<- calculate: 7")), "{raw:?}");
+    assert!(!seat.seen().contains("waiting for"), "{raw:?}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_call_by_hand_is_waited_for() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let call = ["tools", "call", "agent.yaml", "calculate", r#"{"expression":"2"}"#];
+    let seat = Seat::start(&home, &call);
+    seat.waits_for("waiting for tool `calculate`: 1 s");
+    home.write("go", "");
+    seat.expect("7\r\n");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_model_that_is_checked_is_waited_for() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["", "Here."])]);
+    let check = ["models", "check", "openai/m"];
+    let seat =
+        Seat::start_with_env(&home, &check, &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", &server.url)]);
+    seat.waits_for("waiting for model openai/m: 1 s");
+    server.go.send(()).unwrap();
+    seat.expect("openai/m answers: Here.");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_model_is_waited_for_until_its_text_comes() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["", "It is", " seven."])]);
+    home.write("agent.yaml", &server.agent());
+    let seat = Seat::start(&home, &["run", "agent.yaml", SUM]);
+    seat.waits_for("waiting for model openai/m: 1 s");
+    server.go.send(()).unwrap();
+    until("the text", || seat.raw().ends_with(&format!("{CLEAR}It is")));
+    server.go.send(()).unwrap();
+    seat.expect("It is seven.\r\nanswered: ");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_providers_quota_is_waited_for_with_the_time_of_the_next_try() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Status(429, "retry-after: 50\r\n")]);
+    home.write("agent.yaml", &server.agent().replace("max_wait_ms: 2", "max_wait_ms: 60000"));
+    let seat = Seat::start(&home, &["run", "agent.yaml", SUM]);
+    seat.waits_for("waiting for the quota of model openai/m (next try in 4");
+    kill_process(Pid::from_child(&seat.child), Signal::INT).unwrap();
+    seat.expect("was cancelled");
+    assert_eq!(seat.code(), 130);
+}
+
+#[test]
+fn nothing_is_said_of_waiting_elsewhere_than_at_a_terminal_or_where_progress_is_not_wanted() {
+    let homes: Vec<Home> = std::iter::repeat_with(Home::new).take(5).collect();
+    for home in &homes {
+        home.write("agent.yaml", SLOW);
+    }
+    let run = ["run", "agent.yaml", SUM];
+    let seats = [
+        Seat::start(&homes[0], &["run", "--quiet", "agent.yaml", SUM]),
+        Seat::start(&homes[1], &["run", "--json", "agent.yaml", SUM]),
+        Seat::start_with(&homes[2], &run, "dumb"),
+    ];
+    let piped = homes[3].start(run);
+    homes.iter().take(4).for_each(begun);
+    // One that begins later, at a terminal, says how long the others have been waiting.
+    let seat = Seat::start(&homes[4], &run);
+    seat.waits_for("waiting for tool `calculate`: 2 s");
+    for home in &homes {
+        home.write("go", "");
+    }
+    for seat in seats {
+        seat.expect("7");
+        let raw = seat.raw();
+        assert!(!raw.contains('\u{1b}') && !raw.contains("waiting for"), "{raw:?}");
+        assert_eq!(seat.code(), 0);
+    }
+    let end = finish(piped);
+    assert!(end.code == 0 && !end.stderr.contains("waiting for"), "{end:?}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn no_waiting_line_stands_where_somebody_types() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{SLOW}loop: {{ approve: [list_files] }}\n"));
+    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    seat.prompted_after("session: ");
+    seat.keys("What is 2 + 5, and which files are here?\r");
+    // The sum goes on while the question is asked.
+    seat.expect("/quit\r\n> ");
+    begun(&home);
+    seat.keys("y\n");
+    seat.waits_for("waiting for tool `calculate`");
+    // What is typed to steer the agent stays while the time goes on.
+    seat.keys("be brief");
+    until("the keys", || seat.raw().contains("be brief"));
+    let later = || seat.raw().rsplit_once("be brief").is_some_and(|(_, rest)| rest.contains("\u{1b}7\r"));
+    until("the time goes on", later);
+    let (before, after) =
+        seat.raw().rsplit_once("be brief").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert!(!after.contains(CLEAR), "{after:?}");
+    let (_, question) = before.split_once("/quit\r\n> ").unwrap();
+    assert!(question.starts_with("y\r\n"), "{question:?}");
+    seat.keys("\n");
+    seat.expect("steered: be brief");
+    home.write("go", "");
+    seat.expect("notes.txt");
+    seat.prompted_after("answered: ");
+    seat.keys("/quit\r");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn who_watches_sees_that_a_person_is_waited_for() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    assert_eq!(home.windlass(["run", "agent.yaml", SUM]).code, 75);
+    let seat = Seat::start(&home, &["runs", "watch", "last"]);
+    seat.waits_for("waiting for an answer to q1: ");
+    assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).code, 0);
+    seat.expect("answered: ");
+    assert!(seat.raw().contains(CLEAR));
+    assert_eq!(seat.code(), 0);
+}
