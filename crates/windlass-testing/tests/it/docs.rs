@@ -71,3 +71,15 @@ fn the_yaml_of_the_guides_works() {
     }
     assert_eq!(count, 24);
 }
+
+#[test]
+fn the_reference_of_a_case_is_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/testing.md")).unwrap();
+    let (_, reference) = text.split_once("```yaml reference\n").unwrap();
+    let (reference, _) = reference.split_once("\n```").unwrap();
+    let case = FixtureFile::parse(reference, &root.join("docs/example.yaml")).unwrap().cases.remove(0);
+    assert!(case.is_ok(), "{:?}", case.err().map(|error| error.errors));
+    let case = case.unwrap();
+    assert_eq!((case.faults(), case.later()), (Vec::new(), None));
+}
