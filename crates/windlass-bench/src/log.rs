@@ -123,7 +123,7 @@ fn agent(log: Arc<dyn Store>, turns: u64) -> Outcome<Agent> {
     // The call's arguments and the tool's result hold the same text.
     let model = Instantly { rounds: turns as usize, text: "x".repeat(1_024) };
     Ok(Agent::builder("bench")
-        .model("instantly", Arc::new(model))
+        .model(("instantly", Arc::new(model)))
         .tool(crate::echo)
         .settings(&json!({ "repetition": "off" }))
         .limit(LimitKind::ModelCalls, turns as f64 + 2.0)

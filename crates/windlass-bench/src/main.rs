@@ -83,7 +83,7 @@ fn agent(args: &Args) -> Result<Agent, Box<dyn std::error::Error>> {
     };
     let agent = Agent::builder("bench")
         .instructions(SYSTEM)
-        .model(args.model.as_str(), Arc::new(HttpModel::new(config)?))
+        .model((args.model.as_str(), Arc::new(HttpModel::new(config)?)))
         .tool(echo)
         .limit(LimitKind::ModelCalls, args.rounds as f64 + 2.0)
         .log(log)

@@ -1,7 +1,8 @@
 //! The command line of Windlass.
 //!
-//! `cli` owns the texts, `commands` has one file per command, `drive` drives a run in the foreground, `failure` owns error
-//! output and exit codes.
+//! `cli` owns the texts, `commands` has one file per command, `input` and `attachments` read what a run is given, `session` checks the
+//! conversation that it joins, `agents` finds its agent, `drive` drives it in the foreground, `failure` owns error output and exit
+//! codes.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

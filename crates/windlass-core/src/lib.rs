@@ -181,7 +181,7 @@ pub mod run {
     pub use crate::open_call::{OpenCall, Origin};
     pub use crate::reach::MAX_STEP_BRANCHES;
     pub use crate::rebuild::Difference;
-    pub use crate::state::{Branched, OpenQuestion, Request};
+    pub use crate::state::{Branched, OpenQuestion, Request, RunStatus};
 }
 
 /// Requests to models and their replies.

@@ -5,6 +5,7 @@ mod conversation;
 mod ending;
 mod questions;
 mod setup;
+mod status;
 mod turn;
 
 pub(crate) use clock::Clock;
@@ -13,6 +14,7 @@ pub(crate) use ending::{Closing, ClosingStage, Ending};
 pub use questions::OpenQuestion;
 pub(crate) use questions::Questions;
 pub(crate) use setup::{Setup, Toolbox};
+pub use status::RunStatus;
 pub use turn::Branched;
 pub(crate) use turn::{Cut, Repeated, Streaks, Turn};
 
@@ -90,8 +92,8 @@ impl RunState {
     /// The name by which runs are filtered: `running`, `suspended`, or the name of the status.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Running => "running",
-            Self::Suspended => "suspended",
+            Self::Running => RunStatus::Running.name(),
+            Self::Suspended => RunStatus::Suspended.name(),
             Self::Ended(status) => status.name(),
         }
     }

@@ -173,3 +173,18 @@ pub trait Model: Send + Sync + std::fmt::Debug {
     /// Asks the model. Dropping the stream stops the call.
     fn call(&self, request: ModelRequest) -> Deltas;
 }
+
+/// A shared model is a model.
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn provider(&self) -> &str {
+        (**self).provider()
+    }
+
+    fn binding(&self) -> Vec<(String, Secret)> {
+        (**self).binding()
+    }
+
+    fn call(&self, request: ModelRequest) -> Deltas {
+        (**self).call(request)
+    }
+}

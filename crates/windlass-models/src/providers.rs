@@ -209,6 +209,11 @@ impl LaterProvider {
              key: \"${{{key}}}\" }}` in the agent file"
         )
     }
+
+    /// The address of its OpenAI-compatible API, if it has one.
+    pub fn compatible_url(&self) -> Option<&'static str> {
+        Some(self.base_url).filter(|url| !url.is_empty())
+    }
 }
 
 /// The provider of this name whose own API comes later.

@@ -9,6 +9,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use windlass_core::message::ToolCall;
 use windlass_core::model::{Reply, ReplyCall, StopReason, ToolChoice, Usage};
+use windlass_core::tool::ToolKind;
 use windlass_core::{CallId, Message, Text, ToolSpec};
 
 use self::fit::{Need, Planned, allowed_beside, need_of, plan, tool_for};
@@ -58,7 +59,8 @@ fn reply(request: &ModelRequest) -> Reply {
             } else {
                 answer(request, &wanted, &done)
             };
-            match forced(offered, &request.choice, &text).filter(|_| done.is_empty()) {
+            let forced = forced(offered, &request.choice, &text).filter(|_| done.is_empty());
+            match forced.or_else(|| finish(offered, &text)) {
                 Some(call) => (None, vec![call]),
                 None => (Some(text), Vec::new()),
             }
@@ -226,6 +228,12 @@ fn forced(tools: &[ToolSpec], choice: &ToolChoice, text: &str) -> Option<Planned
         ToolChoice::Required => offered.clone().find(ends).or_else(|| offered.next())?,
         ToolChoice::Named(name) => offered.find(|spec| spec.name == *name)?,
     };
+    Some(Planned { name: spec.name.clone(), args: fill(&spec.parameters, text).to_string() })
+}
+
+/// The call that ends a typed run, with the text as its output's texts.
+fn finish(tools: &[ToolSpec], text: &str) -> Option<Planned> {
+    let spec = tools.iter().find(|spec| matches!(spec.kind, ToolKind::Finish(_)))?;
     Some(Planned { name: spec.name.clone(), args: fill(&spec.parameters, text).to_string() })
 }
 

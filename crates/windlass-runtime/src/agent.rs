@@ -24,6 +24,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::hooks::{OutputChecks, StepHook};
 use crate::input::RunMessages;
+use crate::people::People;
 use crate::source::{ToolSource, together};
 use windlass_agent_file::Written;
 
@@ -50,6 +51,7 @@ pub(crate) struct Inner {
     pub(crate) output: Option<Arc<Value>>,
     pub(crate) hook: Option<Arc<dyn StepHook>>,
     pub(crate) checks: OutputChecks,
+    pub(crate) people: Option<Arc<dyn People>>,
     pub(crate) delegates: Vec<Arc<dyn Delegate>>,
     pub(crate) branches: Vec<OwnBranch>,
     /// The agent that this one is a branch of.
@@ -88,6 +90,7 @@ impl Inner {
             output: self.output.clone(),
             hook: self.hook.clone(),
             checks: self.checks.clone(),
+            people: self.people.clone(),
             delegates: self.delegates.clone(),
             branches: self.branches.clone(),
             above: self.above.clone(),
@@ -117,6 +120,7 @@ impl Inner {
             output: None,
             hook: None,
             checks: OutputChecks::default(),
+            people: None,
             delegates: Vec::new(),
             branches: Vec::new(),
             above: None,

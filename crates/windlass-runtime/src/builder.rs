@@ -1,6 +1,8 @@
 //! Building an agent, and refusing what cannot work before anything runs.
 
 mod digests;
+mod models;
+mod people;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
@@ -12,10 +14,9 @@ use windlass_agent_file::Written;
 use windlass_agent_file::template::Template;
 use windlass_core::event::AgentRef;
 use windlass_core::model::ModelChoice;
-use windlass_core::policy::{Discovery, Hooks, LimitKind, Stop, Turns, Usual};
+use windlass_core::policy::{Discovery, Hooks, LimitKind, LimitValue, Stop, Turns, Usual};
 use windlass_core::tool::PARENT_TOOL;
 use windlass_core::{Message, Policy, Text, ToolSpec};
-use windlass_models::Model;
 use windlass_store::{Holder, MemoryLog, Store};
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
@@ -28,12 +29,15 @@ use crate::delegates::Delegate;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::Error;
 use crate::hooks::{OutputChecks, Step, StepFn, StepHook};
+use crate::people::People;
 use crate::prices::{check_prices, prices_of};
 use crate::schemas::take_in;
 use crate::settings::SettingsError;
 use crate::source::ToolSource;
 use crate::yaml::{Field, Node};
 use digests::with_branches;
+use models::Chosen;
+pub use models::ModelRef;
 
 /// An agent in the making.
 #[derive(Debug)]
@@ -45,19 +49,20 @@ pub struct AgentBuilder {
     examples: Vec<Message>,
     policy: Option<Policy>,
     settings: Option<Value>,
-    limits: Vec<(LimitKind, f64)>,
+    limits: Vec<(LimitKind, LimitValue)>,
     search: bool,
     input: Option<Value>,
     output: Option<Value>,
     hook: Option<Arc<dyn StepHook>>,
     checks: OutputChecks,
+    people: Option<Arc<dyn People>>,
     delegates: Vec<Arc<dyn Delegate>>,
     /// With whether models are offered them.
     branches: Vec<(Branch, bool)>,
     tools: ToolSet,
     tools_error: Option<ToolSetError>,
-    models: Vec<(ModelChoice, Arc<dyn Model>)>,
-    pub(crate) known: Vec<(ModelChoice, Arc<dyn Model>)>,
+    models: Vec<ModelRef>,
+    pub(crate) known: Vec<Chosen>,
     sources: Vec<Arc<dyn ToolSource>>,
     services: Vec<SharedService>,
     /// Parts of the agent's file other than tools.
@@ -83,6 +88,7 @@ impl AgentBuilder {
             output: None,
             hook: None,
             checks: OutputChecks::default(),
+            people: None,
             delegates: Vec::new(),
             branches: Vec::new(),
             tools: ToolSet::default(),
@@ -113,17 +119,6 @@ impl AgentBuilder {
     /// Worked examples, sent before the input.
     pub fn examples(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
         self.examples.extend(messages);
-        self
-    }
-
-    /// A model. The first is asked first; the others stand in for it, in order, when it fails for good.
-    pub fn model(self, name: impl Into<Text>, model: Arc<dyn Model>) -> Self {
-        self.model_with(ModelChoice { name: name.into(), ..ModelChoice::default() }, model)
-    }
-
-    /// A model with its settings.
-    pub fn model_with(mut self, choice: ModelChoice, model: Arc<dyn Model>) -> Self {
-        self.models.push((choice, model));
         self
     }
 
@@ -194,9 +189,26 @@ impl AgentBuilder {
         self
     }
 
-    /// A limit, in the unit that people write: counts, seconds, dollars.
-    pub fn limit(mut self, kind: LimitKind, max: f64) -> Self {
-        self.limits.push((kind, max));
+    /// A limit, in the unit that people write: counts, seconds or a `Duration`, dollars.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use windlass_core::policy::LimitKind;
+    /// use windlass_models::Tour;
+    /// use windlass_runtime::Agent;
+    ///
+    /// # fn main() -> Result<(), windlass_runtime::Error> {
+    /// let agent = Agent::builder("brief")
+    ///     .model(Tour)
+    ///     .limit(LimitKind::ModelCalls, 10)
+    ///     .limit(LimitKind::Seconds, Duration::from_secs(90))
+    ///     .build()?;
+    /// assert_eq!(agent.policy().limit(LimitKind::ModelCalls), Some(10));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn limit(mut self, kind: LimitKind, max: impl Into<LimitValue>) -> Self {
+        self.limits.push((kind, max.into()));
         self
     }
 
@@ -297,9 +309,9 @@ impl AgentBuilder {
     pub fn build(mut self) -> Result<Agent, Error> {
         let agent = self.name.to_string();
         let log = self.log.take().unwrap_or_else(|| Arc::new(MemoryLog::new()));
-        let branches = self.built_branches(&log)?;
-        let policy =
-            self.made_policy(&branches).map_err(|source| Error::Policy { agent: agent.clone(), source })?;
+        let policy = self.made_policy().map_err(|source| Error::Policy { agent: agent.clone(), source })?;
+        let models = self.chosen_models(&policy)?;
+        let branches = self.built_branches(&log, &models)?;
         let calls_finish = policy.replies.stop == Stop::FinishTool;
         if calls_finish && policy.bounds.turns == Turns::One && self.output.is_none() {
             return Err(Error::NoOutput { agent });
@@ -307,10 +319,7 @@ impl AgentBuilder {
         if let Some(source) = self.tools_error {
             return Err(Error::Tools { agent, source });
         }
-        if self.models.is_empty() {
-            return Err(Error::NoModel { agent });
-        }
-        let choices = || self.models.iter().chain(&self.known).map(|(choice, _)| choice);
+        let choices = || models.iter().chain(&self.known).map(|(choice, _)| choice);
         check_prices(&self.name, &policy, choices(), (&self.delegates, &branches))?;
         let prices = prices_of(choices());
         take_in(&agent, self.input.as_ref(), self.output.as_ref())?;
@@ -325,12 +334,12 @@ impl AgentBuilder {
         let prompt: Arc<Vec<_>> = Arc::new(system.into_iter().chain(examples.iter().cloned()).collect());
         let specs = with_beside(all.specs(), &beside);
         check_names(&agent, &specs)?;
-        let choices: Vec<ModelChoice> = self.models.iter().map(|(choice, _)| choice.clone()).collect();
+        let choices: Vec<ModelChoice> = models.iter().map(|(choice, _)| choice.clone()).collect();
         let identity = self.digests(&with_beside(self.tools.specs(), &beside), &examples, &choices, &policy);
         let [digest, identity] = identity.map(|digest| with_branches(digest, &branches));
         let salt = self.environment.salt();
         let seals = sealed(&salt, &parts_of(&all, &self.delegates, &branches, None, &self.written));
-        let models = self.models.into_iter().map(|(choice, model)| (choice.name, model));
+        let models = models.into_iter().map(|(choice, model)| (choice.name, model));
         let known = self.known.into_iter().map(|(choice, model)| (choice.name, model));
         Ok(Agent::from_inner(Inner {
             agent_ref: AgentRef { name: self.name.clone(), digest },
@@ -347,6 +356,7 @@ impl AgentBuilder {
             output: self.output.map(Arc::new),
             hook: self.hook,
             checks: self.checks,
+            people: self.people,
             delegates: self.delegates,
             branches,
             above: None,
@@ -368,11 +378,12 @@ impl AgentBuilder {
 
 impl AgentBuilder {
     /// The branches, with what they have from this agent.
-    fn built_branches(&mut self, log: &Arc<dyn Store>) -> Result<Vec<OwnBranch>, Error> {
+    fn built_branches(&mut self, log: &Arc<dyn Store>, models: &[Chosen]) -> Result<Vec<OwnBranch>, Error> {
         let mut built: Vec<OwnBranch> = Vec::new();
         for (Branch { mut agent, merge }, offered) in std::mem::take(&mut self.branches) {
             if agent.models.is_empty() {
-                agent.models.clone_from(&self.models);
+                let given = |(choice, model): Chosen| ModelRef::given(choice, model);
+                agent.models = models.iter().cloned().map(given).collect();
             }
             agent.known.extend(self.known.iter().cloned());
             agent.environment = self.environment.clone();
@@ -412,11 +423,11 @@ impl AgentBuilder {
         specs.try_for_each(|spec| names.reserve(&spec.name, &spec.origin))
     }
 
-    fn made_policy(&self, branches: &[OwnBranch]) -> Result<Policy, SettingsError> {
+    fn made_policy(&self) -> Result<Policy, SettingsError> {
         let has_tools = !self.tools.specs().is_empty()
             || !self.sources.is_empty()
             || !self.delegates.is_empty()
-            || !branches.is_empty();
+            || !self.branches.is_empty();
         let usual = Usual::of(self.output.is_some(), has_tools);
         let mut policy = match (&self.policy, &self.settings) {
             (Some(policy), _) => policy.clone(),
@@ -425,8 +436,10 @@ impl AgentBuilder {
         };
         for (kind, max) in &self.limits {
             let path = format!("loop.limits.{kind}");
-            let written = Node::from_json(&serde_json::json!(max));
-            let kept = kind.keep(*max).ok_or_else(|| Field::new(&written, path).wrong("a number from 0"))?;
+            let written = Node::from_json(&(*max).into());
+            let whole = if kind.keep(0.5).is_none() { "a whole number from 0" } else { "a number from 0" };
+            let expected = if *kind == LimitKind::Seconds { "seconds from 0, or a duration" } else { whole };
+            let kept = max.kept(*kind).ok_or_else(|| Field::new(&written, path).wrong(expected))?;
             policy.set_limit_value(*kind, kept);
         }
         if self.hook.is_some() {

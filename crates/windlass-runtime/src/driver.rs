@@ -119,6 +119,7 @@ impl Driver {
     ) -> Self {
         let (sender, inbox) = mpsc::channel(INBOX);
         let (log, run) = (agent.log().clone(), state.run());
+        let people = options.people.or_else(|| agent.inner().people.clone());
         let watches = agent.watches();
         let changes: Option<Changes> =
             if watches.is_empty() { None } else { Some(Box::pin(changed(watches))) };
@@ -127,7 +128,7 @@ impl Driver {
             agent,
             state,
             lease: RunLease::new(log.clone(), run, fence),
-            people: options.people,
+            people,
             wrong_answers: 0,
             wait_for_timers: options.wait_for_timers,
             clock: RunClock::default(),

@@ -4,6 +4,8 @@ use thiserror::Error;
 
 use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{InvalidInput, RunId, SessionId, Status, Text};
+use windlass_models::ModelError;
+use windlass_models::providers::provider_names;
 use windlass_store::StoreError;
 use windlass_tools::ToolSetError;
 
@@ -122,6 +124,17 @@ pub enum Error {
         agent: String,
         /// The model.
         model: Text,
+    },
+    /// The agent cannot be built: a model that it names.
+    #[error("cannot use model `{model}` of agent `{agent}`")]
+    Model {
+        /// The agent.
+        agent: String,
+        /// Its name.
+        model: Text,
+        /// Why.
+        #[source]
+        source: Box<ModelError>,
     },
     /// The agent cannot be built: it has no model.
     #[error("agent `{agent}` has no model")]
@@ -292,6 +305,7 @@ impl Error {
             Self::BadInput { .. } | Self::NoObject { .. } => "run.bad_input",
             Self::OutputType { .. } => "run.output_type",
             Self::UnknownPrice { .. } | Self::UnknownPriceBelow { .. } => "agent.unknown_price",
+            Self::Model { source, .. } => source.code(),
             Self::NoModel { .. } => "agent.no_model",
             Self::Template { .. } => "agent.template",
             Self::NoThread { .. } => "run.no_thread",
@@ -342,7 +356,8 @@ impl Error {
             Self::UnknownPrice { .. } | Self::UnknownPriceBelow { .. } => {
                 Some("give the model `prices: { input, output }` in USD per million tokens".to_owned())
             }
-            Self::NoModel { .. } => Some("name one with `model`, or use `auto`".to_owned()),
+            Self::Model { source, .. } => model_help(source),
+            Self::NoModel { .. } => Some("name one with `.model(\"provider/NAME\")`".to_owned()),
             Self::Log(source) => source.help(),
             Self::Refused(source) => source.help(),
             Self::AgentChanged { run, .. } => Some(format!(
@@ -385,6 +400,35 @@ impl Error {
 impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
         Self::Log(source)
+    }
+}
+
+/// A remedy for a model that a program names.
+fn model_help(error: &ModelError) -> Option<String> {
+    let object = "give the model as an object: `.model((NAME, HttpModel::new(config)?))`";
+    match error {
+        ModelError::UnknownProvider { name, .. } if name == "auto" => {
+            Some("`windlass::models::choose_auto` finds one: `.model((found.name, found.model))`".to_owned())
+        }
+        ModelError::UnknownProvider { nearest, .. } => {
+            let all: Vec<&str> = provider_names().collect();
+            let supported = all.join(", ");
+            if nearest.len() == all.len() {
+                return Some(format!("supported are {supported}; for any other server {object}"));
+            }
+            Some(format!("did you mean {}? Supported are {supported}", nearest.join(" or ")))
+        }
+        ModelError::MissingKey { variable, .. } => Some(format!("set {variable}, or {object}")),
+        ModelError::LaterProvider { provider, .. } => Some(match provider.compatible_url() {
+            Some(url) => {
+                format!(
+                    "meanwhile, use its OpenAI-compatible API at {url}, with its key in `config`: {object}"
+                )
+            }
+            None => format!("meanwhile, use an OpenAI-compatible gateway: {object}"),
+        }),
+        ModelError::MissingBaseUrl { .. } => Some(object.to_owned()),
+        other => other.help(),
     }
 }
 

@@ -80,7 +80,7 @@ pub use assemble::{
     local_tools, resolved, services, with_tools,
 };
 pub use branches::Branch;
-pub use builder::AgentBuilder;
+pub use builder::{AgentBuilder, ModelRef};
 pub use delegates::{AgentDelegate, Delegate, Task, TaskEnd};
 pub use environment::{Environment, SystemEnvironment};
 pub use error::{Error, in_full};
@@ -92,7 +92,7 @@ pub use load::{load, load_until, start_of};
 pub use lost::{Lost, given_up};
 pub use pages::{ListPages, RunPages, numbered, with_bases};
 pub use partial::Partially;
-pub use people::People;
+pub use people::{Asked, People};
 pub use resume::Resume;
 pub use run::{DriveOptions, Prepared, Run, RunHandle, RunStream};
 pub use settings::SettingsError;
@@ -102,3 +102,4 @@ pub use telemetry::set_telemetry;
 pub use updates::{UPDATES_KEPT, Update, Updates};
 pub use windlass_agent_file::{self as agent_file, yaml};
 pub use windlass_macros::Partial;
+pub use windlass_store::RunStatus;

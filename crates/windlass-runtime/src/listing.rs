@@ -1,19 +1,22 @@
 //! Listing the runs of an agent.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use windlass_core::{RunId, SessionId, Text};
-use windlass_store::{Index, RunFilter, RunNumber, RunSummary};
+use windlass_core::{RunId, SessionId};
+use windlass_store::{DEFAULT_LISTED, Millis, RunFilter, RunNumber, RunStatus, RunSummary};
 
 use crate::agent::Agent;
 use crate::error::Error;
+use crate::pages::ListPages;
 
 /// The runs of an agent, newest first. Awaiting it gives one page.
 #[derive(Clone, Debug)]
 #[must_use = "runs are listed when this is awaited"]
 pub struct Listing<'a> {
-    log: &'a dyn Index,
+    agent: &'a Agent,
+    interrupted: bool,
     filter: RunFilter,
 }
 
@@ -21,9 +24,10 @@ impl Agent {
     /// Lists the runs of agents with this agent's name, newest first: 100 of them unless a limit is set.
     ///
     /// ```no_run
+    /// use windlass_runtime::RunStatus;
     /// # use windlass_runtime::{Agent, Error};
     /// # async fn show(agent: Agent) -> Result<(), Error> {
-    /// for run in agent.runs().status("suspended").limit(20).await? {
+    /// for run in agent.runs().status(RunStatus::Suspended).limit(20).await? {
     ///     println!("{} {}", run.run, run.title);
     /// }
     /// # Ok(())
@@ -31,16 +35,39 @@ impl Agent {
     /// ```
     pub fn runs(&self) -> Listing<'_> {
         let filter = RunFilter { agent: Some(self.name().clone()), ..RunFilter::default() };
-        Listing { log: &**self.log(), filter }
+        Listing { agent: self, interrupted: false, filter }
     }
 }
 
 impl Listing<'_> {
-    /// Only runs with this status: `running`, `suspended`, `answered`, `concluded`, `clarification`, `limit`, `cancelled` or
-    /// `failed`.
-    pub fn status(mut self, status: impl Into<Text>) -> Self {
+    /// Only runs with this status. `Status::Answered` and [`RunState`](windlass_core::RunState)s will do, too.
+    pub fn status(mut self, status: impl Into<RunStatus>) -> Self {
         self.filter.status = Some(status.into());
         self
+    }
+
+    /// Only runs whose process has died: running ones that no process drives. [`Agent::resume`] goes on with them.
+    pub fn interrupted(mut self) -> Self {
+        self.interrupted = true;
+        self.status(RunStatus::Running)
+    }
+
+    /// Only runs begun so long ago or longer.
+    pub fn older_than(mut self, age: Duration) -> Self {
+        self.filter.until = Some(self.began(age).saturating_add(1));
+        self
+    }
+
+    /// Only runs begun less than so long ago.
+    pub fn newer_than(mut self, age: Duration) -> Self {
+        self.filter.since = Some(self.began(age).saturating_add(1));
+        self
+    }
+
+    /// The time so long ago.
+    fn began(&self, age: Duration) -> Millis {
+        let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        self.agent.environment().now().saturating_sub(age)
     }
 
     /// Only runs of this session.
@@ -73,6 +100,22 @@ impl<'a> IntoFuture for Listing<'a> {
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Ok(self.log.list(self.filter).await?) })
+        Box::pin(async move {
+            let Self { agent, interrupted, filter } = self;
+            if !interrupted {
+                return Ok(agent.log().list(filter).await?);
+            }
+            let wanted = if filter.limit == 0 { DEFAULT_LISTED } else { filter.limit };
+            let mut found = Vec::new();
+            let mut pages = ListPages::new(&**agent.log(), filter);
+            while let Some(page) = pages.next().await? {
+                found.extend(page.into_iter().filter(|run| run.holder.is_none()));
+                if found.len() >= wanted {
+                    found.truncate(wanted);
+                    break;
+                }
+            }
+            Ok(found)
+        })
     }
 }

@@ -4,12 +4,12 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use windlass_core::RunId;
 use windlass_core::event::ResumedBy;
+use windlass_core::{Answer, RunId};
 
 use crate::agent::Agent;
 use crate::error::Error;
-use crate::people::People;
+use crate::people::{Asked, People, asking};
 use crate::run::{DriveOptions, Prepared, Run};
 
 /// Options for resuming a run. Awaiting it drives the run until it has ended or is suspended; [`prepare`](Self::prepare) gives
@@ -56,8 +56,18 @@ impl Resume<'_> {
         self
     }
 
-    /// The people who answer the questions of the run at once. Without them a run with an open question is suspended.
-    pub fn people(mut self, people: Arc<dyn People>) -> Self {
+    /// Answers the questions of the run at once, instead of [the agent's people](crate::AgentBuilder::people). Without any a run
+    /// with an open question is suspended.
+    pub fn people<A, F>(self, ask: A) -> Self
+    where
+        A: Fn(Asked) -> F + Send + Sync + 'static,
+        F: Future<Output: Into<Option<Answer>>> + Send + 'static,
+    {
+        self.shared_people(asking(ask))
+    }
+
+    /// People as a type ([`People`]).
+    pub fn shared_people(mut self, people: Arc<dyn People>) -> Self {
         self.options.people = Some(people);
         self
     }

@@ -106,7 +106,8 @@ impl Run {
 /// Options for driving a run.
 #[derive(Clone, Debug, Default)]
 pub struct DriveOptions {
-    /// The people who answer questions at once. Without them a run with an open question is suspended.
+    /// The people who answer questions at once, instead of [the agent's](crate::AgentBuilder::people). Without any a run with an
+    /// open question is suspended.
     pub people: Option<Arc<dyn People>>,
     /// Whether a suspended run is held as long as a timer of its own may still bring it on.
     pub wait_for_timers: bool,

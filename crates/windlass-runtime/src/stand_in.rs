@@ -22,7 +22,7 @@ pub(crate) async fn stand_in(log: &Arc<dyn Store>, run: RunId) -> Result<AgentBu
     let name = state.agent().map_or_else(|| "unknown".into(), |agent| agent.name.clone());
     let builder = Agent::builder(name).log(log.clone());
     let builder =
-        models.iter().fold(builder, |builder, model| builder.model(&*model.name, Arc::new(Silence)));
+        models.iter().fold(builder, |builder, model| builder.model((&*model.name, Arc::new(Silence))));
     Ok(state.tools().iter().fold(builder, |builder, tool| builder.tool(Stopped(tool.clone()))))
 }
 

@@ -1,6 +1,7 @@
 //! The index: which runs there are, and how they stand.
 
 use windlass_core::event::Millis;
+use windlass_core::run::RunStatus;
 use windlass_core::{RunId, RunState, SessionId, Text};
 
 use crate::leases::Holder;
@@ -17,8 +18,8 @@ pub struct RunFilter {
     pub session: Option<SessionId>,
     /// Of this agent.
     pub agent: Option<Text>,
-    /// In this state: `running`, `suspended`, or a status' name (`answered`, `limit`, …).
-    pub status: Option<Text>,
+    /// In this state.
+    pub status: Option<RunStatus>,
     /// Started by this run.
     pub parent: Option<RunId>,
     /// Begun at or after this time.

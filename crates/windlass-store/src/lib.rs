@@ -42,6 +42,7 @@ pub use pruning::{Prune, Pruned, Pruning};
 pub use sqlite::{Checked, Durability, SqliteLog, SqliteOptions};
 pub use store::{Answer, Store};
 pub use windlass_core::event::Millis;
+pub use windlass_core::run::RunStatus;
 #[doc(hidden)]
 pub use windlass_core::{InputKind, RunId, Text};
 

@@ -1,7 +1,8 @@
 //! Removes runs from a log, together with their payloads.
 
 use windlass_core::event::Millis;
-use windlass_core::{RunId, SessionId, Text};
+use windlass_core::run::RunStatus;
+use windlass_core::{RunId, SessionId};
 
 use crate::store::Answer;
 
@@ -10,9 +11,8 @@ use crate::store::Answer;
 pub struct Prune {
     /// Only runs whose last event is older than this time, in milliseconds since the epoch.
     pub before: Option<Millis>,
-    /// Only runs in one of these states, by name (`answered`, `limit`, `suspended`, …). Empty: every run that has
-    /// ended.
-    pub statuses: Vec<Text>,
+    /// Only runs in one of these states. Empty: every run that has ended.
+    pub statuses: Vec<RunStatus>,
     /// Only runs of these sessions, and runs that they started. Empty: runs of any session or none.
     pub sessions: Vec<SessionId>,
 }

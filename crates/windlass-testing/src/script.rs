@@ -142,6 +142,9 @@ pub(crate) struct Inner {
     pub(crate) once: Vec<String>,
 }
 
+/// Number of passes of this process so far.
+static PASSES: AtomicU64 = AtomicU64::new(0);
+
 impl Script {
     pub(crate) fn of(case: &Case, turns: Turns) -> Self {
         let inner = Inner {
@@ -168,7 +171,6 @@ impl Script {
             post: None,
             once: once(&case.tools, &case.peers, ""),
         };
-        static PASSES: AtomicU64 = AtomicU64::new(0);
         let pass = format!("{}-{}", std::process::id(), PASSES.fetch_add(1, Ordering::Relaxed));
         let inner = Arc::new(Mutex::new(inner));
         Self { inner, memories: Arc::default(), turns, pass: pass.into(), path: String::new() }

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use windlass::{Agent, Answer, SqliteLog, Store, Tour, tool};
+use windlass::runtime::RunStatus;
+use windlass::{Agent, Answer, SqliteLog, Store, tool};
 
 /// Calculates an arithmetic expression; pretend that each call costs money.
 #[tool(effect = "once", approve)]
@@ -14,7 +15,7 @@ fn calculate(expression: &str) -> String {
 }
 
 fn agent(log: Arc<dyn Store>) -> Result<Agent, windlass::Error> {
-    Agent::builder("careful").model("tour", Arc::new(Tour)).tool(calculate).log(log).build()
+    Agent::builder("careful").model("tour").tool(calculate).log(log).build()
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("run {} waits: {}", run.id(), run.questions().first().map_or("", |open| &open.text));
     }
     let agent = agent(Arc::new(SqliteLog::open(&path)?))?;
-    for waiting in agent.runs().status("suspended").await? {
+    for waiting in agent.runs().status(RunStatus::Suspended).await? {
         agent.answer(waiting.run, "q1", Answer::Approve).await?;
         let run = agent.resume(waiting.run).await?;
         println!("run {} answered: {}", run.id(), run.text().unwrap_or_default());

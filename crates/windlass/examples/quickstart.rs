@@ -1,11 +1,8 @@
 //! An agent with one tool, and an answer: `cargo run -p windlass --example quickstart`.
 //!
-//! The model is the offline tour, so that this runs without a key: put `windlass::model("openai/…")` in its place
-//! for a language model.
+//! The model is the offline tour, so that this runs without a key: write `openai/…` in its place for a language model.
 
-use std::sync::Arc;
-
-use windlass::{Agent, Tour, tool};
+use windlass::{Agent, tool};
 
 /// Evaluates an arithmetic expression of whole numbers and one operator, such as `6 * 7`.
 #[tool]
@@ -28,7 +25,7 @@ fn calculate(
 async fn main() -> Result<(), windlass::Error> {
     let agent = Agent::builder("calculator")
         .instructions("Use the tools for sums.")
-        .model("tour", Arc::new(Tour))
+        .model("tour")
         .tool(calculate)
         .build()?;
     let run = agent.run("What is 6 * 7?").await?;

@@ -2,7 +2,7 @@
 //! Every turn that was taken is kept.
 //!
 //! ```
-//! use windlass::{Agent, Tour, tool};
+//! use windlass::{Agent, tool};
 //!
 //! /// Adds two numbers.
 //! #[tool]
@@ -17,7 +17,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), windlass::Error> {
 //! // The tour is no language model: it shows the loop without a key or a network.
-//! let agent = Agent::builder("adder").model("tour", std::sync::Arc::new(Tour)).tool(calculate).build()?;
+//! let agent = Agent::builder("adder").model("tour").tool(calculate).build()?;
 //! let run = agent.run("What is 2 + 5?").await?;
 //! assert!(run.text().unwrap_or_default().contains('7'), "{:?}", run.text());
 //! # Ok(())
@@ -88,7 +88,7 @@ pub mod message {
 /// Loop settings: presets, limits, and what else an agent file says under `loop`.
 pub mod policy {
     pub use windlass_core::Policy;
-    pub use windlass_core::policy::{AtLimit, Limit, LimitKind, Preset};
+    pub use windlass_core::policy::{AtLimit, Limit, LimitKind, LimitValue, Preset};
     pub use windlass_runtime::SettingsError;
 }
 

@@ -349,10 +349,8 @@ fn templates() -> Outcome<()> {
         ("32 MiB through filters", format!("{{{{ input.text{filters} }}}}").repeat(3), 1 << 20),
         ("1 MiB of template", "{{ input.text }} and so on\n".repeat(38_000), 1),
     ] {
-        let agent = Agent::builder("template")
-            .instructions(instructions)
-            .input_schema(any.clone())
-            .model("tour", Arc::new(Tour));
+        let agent =
+            Agent::builder("template").instructions(instructions).input_schema(any.clone()).model(Tour);
         let agent = agent.build()?;
         let input = Map::from_iter([("text".to_owned(), Value::from("a".repeat(bytes)))]);
         piece(

@@ -50,7 +50,7 @@ fn calling(builder: AgentBuilder) -> Outcome<State> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let log: Arc<dyn Store> = Arc::new(MemoryLog::new());
-        let agent = builder.model("silent", Arc::new(Silent)).log(log.clone()).build()?;
+        let agent = builder.model(("silent", Arc::new(Silent))).log(log.clone()).build()?;
         let prepared = agent.prepare("Go", DriveOptions::default()).await?;
         let run = prepared.id();
         // It waits for ever.

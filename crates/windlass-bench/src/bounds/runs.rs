@@ -85,7 +85,7 @@ fn scenario(what: &'static str, builder: AgentBuilder) -> Scenario {
 fn saying(what: &'static str, builder: AgentBuilder, reply: Vec<Delta>) -> Scenario {
     scenario(
         what,
-        builder.model("given", Arc::new(Given { replies: vec![reply], next: AtomicUsize::new(0) })),
+        builder.model(("given", Arc::new(Given { replies: vec![reply], next: AtomicUsize::new(0) }))),
     )
 }
 
@@ -186,7 +186,7 @@ async fn approval() -> Outcome<()> {
     let args = json!({ "text": prose(REPLY - 1_000) }).to_string();
     let model = Arc::new(Given { replies: vec![vec![call("echo", args)]], next: AtomicUsize::new(0) });
     let builder =
-        Agent::builder("asks").settings(&json!({ "approve": ["echo"] })).tool(echo()).model("given", model);
+        Agent::builder("asks").settings(&json!({ "approve": ["echo"] })).tool(echo()).model(("given", model));
     let agent = builder.build()?;
     let prepared = agent.prepare("Go", DriveOptions::default()).await?;
     let asked = during(prepared.drive()).await;
@@ -220,7 +220,7 @@ async fn results() -> Outcome<()> {
     saying("a command that writes 49 MB", Agent::builder("command").tool(command), asks()).drive().await?;
     page("<p>text <b>bold</b> &amp; more</p>").await?;
     page("<a href=x").await?;
-    let tour = Agent::builder("tour").model("tour", Arc::new(Tour)).tool(echo()).build()?;
+    let tour = Agent::builder("tour").model(Tour).tool(echo()).build()?;
     let prepared = tour.prepare(prose(REPLY), DriveOptions::default()).await?;
     let waited = during(prepared.drive()).await;
     row("the offline tour, asked 16 MiB", waited.took_ms, waited.longest_ms);
@@ -253,11 +253,11 @@ async fn servers() -> Outcome<()> {
         "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{escapes}\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
     );
     let url = peer::http(move |_| Some(("application/json", whole.clone())))?;
-    scenario("a model server's body of 48 MiB", Agent::builder("whole").model("m", chat(&url)?))
+    scenario("a model server's body of 48 MiB", Agent::builder("whole").model(("m", chat(&url)?)))
         .drive()
         .await?;
     let url = peer::http(move |_| Some(("text/event-stream", event.clone())))?;
-    scenario("a model server's event of 48 MiB, heard", Agent::builder("event").model("m", chat(&url)?))
+    scenario("a model server's event of 48 MiB, heard", Agent::builder("event").model(("m", chat(&url)?)))
         .heard()
         .drive()
         .await?;
@@ -283,7 +283,7 @@ async fn tool_server(what: &str, mut config: McpConfig) -> Outcome<()> {
     let server = Arc::new(McpServer::connect(config).await?);
     let model =
         Given { replies: vec![vec![call("bench__long", "{}".to_owned())]], next: AtomicUsize::new(0) };
-    let agent = Agent::builder("tools").model("given", Arc::new(model)).source(server.clone()).build()?;
+    let agent = Agent::builder("tools").model(("given", Arc::new(model))).source(server.clone()).build()?;
     let prepared = agent.prepare("Go", DriveOptions::default()).await?;
     let waited = during(prepared.drive()).await;
     row(what, waited.took_ms, waited.longest_ms);
@@ -305,7 +305,7 @@ async fn logs() -> Outcome<()> {
     let agent = Agent::builder("logged")
         .settings(&json!({ "repetition": "off" }))
         .tool(echo())
-        .model("given", model)
+        .model(("given", model))
         .log(log.clone())
         .build()?;
     let first = agent.prepare("Go", options()).await?;
@@ -318,7 +318,7 @@ async fn logs() -> Outcome<()> {
             "{\"choices\":[{\"message\":{\"content\":\"done\"},\"finish_reason\":\"stop\"}]}".to_owned(),
         ))
     })?;
-    let next = Agent::builder("logged").tool(echo()).model("m", chat(&url)?).log(log).build()?;
+    let next = Agent::builder("logged").tool(echo()).model(("m", chat(&url)?)).log(log).build()?;
     let waited = during(async { next.prepare("And?", options()).await?.drive().await }).await;
     row("the session goes on: 64 MiB loaded and sent", waited.took_ms, waited.longest_ms);
     waited.output?;

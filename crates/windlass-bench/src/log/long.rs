@@ -45,7 +45,7 @@ pub(super) async fn long(options: &Options) -> Outcome<Value> {
     let settings = SqliteOptions { durability, ..Default::default() };
     let log = Arc::new(SqliteLog::open_with(place.file("log.db"), settings)?);
     let agent = Agent::builder("bench")
-        .model("counting", Arc::new(Counting { left: AtomicU64::new(turns) }))
+        .model(("counting", Arc::new(Counting { left: AtomicU64::new(turns) })))
         .tool(crate::echo)
         .settings(&json!({ "repetition": "off" }))
         .limit(LimitKind::ModelCalls, turns as f64 + 2.0)

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use windlass::models::{Delta, Deltas, ModelRequest};
 use windlass::runtime::load;
 use windlass::store::{
-    Append, Batch, Durability, Fence, Index, Leases, Log, RunFilter, RunNumber, SqliteOptions, StoreError,
+    Append, Batch, Durability, Fence, Index, Leases, Log, RunFilter, RunNumber, RunStatus, SqliteOptions,
+    StoreError,
 };
 use windlass::tools::builtin::Ask;
 use windlass::{Agent, MemoryLog, Model, SqliteLog, Store};
@@ -43,7 +44,7 @@ impl Model for Asks {
 
 fn agent(log: Arc<dyn Store>) -> Outcome<Agent> {
     let builder = Agent::builder("parked").instructions("You paint what you are told to paint.");
-    Ok(builder.model("asks", Arc::new(Asks)).tool(Ask::new()).log(log).build()?)
+    Ok(builder.model(("asks", Arc::new(Asks))).tool(Ask::new()).log(log).build()?)
 }
 
 /// One run that waits, as its log has it.
@@ -84,7 +85,7 @@ pub(super) async fn parked(options: &Options) -> Outcome<Value> {
     let begun = Instant::now();
     let log = Arc::new(SqliteLog::open(&path)?);
     let opened = begun.elapsed();
-    let filter = || RunFilter { status: Some("suspended".into()), limit: 100, ..RunFilter::default() };
+    let filter = || RunFilter { status: Some(RunStatus::Suspended), limit: 100, ..RunFilter::default() };
     let begun = Instant::now();
     let page = log.list(filter()).await?;
     let listed = begun.elapsed();

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::State;
 use windlass_core::policy::LimitKind;
-use windlass_runtime::agent_file::{AgentFile, AgentFileError};
+use windlass_runtime::agent_file::AgentFile;
 use windlass_runtime::{AssembleError, Error};
 
-use super::Found;
 use crate::failure::{Exit, Failure};
 use crate::home::{self, quoted};
 use crate::notes;
@@ -87,9 +86,11 @@ pub(super) fn gone(state: &State, path: &Path, again: &Again) -> Failure {
 
 /// The failure of an agent whose file is there and cannot be used: that of a delegate, say, is gone.
 pub(super) fn unusable(error: AssembleError, path: &Path, overrides: &Overrides, again: &Again) -> Failure {
-    let AssembleError::File(AgentFileError::Read { path: missing, .. }) = &error else { return error.into() };
+    let AssembleError::NoDelegate { file: missing, nearest, .. } = &error else { return error.into() };
     let failure = Failure::of(Exit::BadFile, &error);
-    if let Some((name, _)) = overrides.agents.iter().find(|(_, file)| file == missing) {
+    let failure = if nearest.is_empty() { failure } else { failure.maybe_hint(error.help()) };
+    if let Some((name, _)) = overrides.agents.iter().find(|(_, file)| file.display().to_string() == *missing)
+    {
         return failure.hint(format!(
             "put the file back; or `{} --agent {}=FILE{}` goes on with its new place",
             again.before,
@@ -104,14 +105,14 @@ pub(super) fn unusable(error: AssembleError, path: &Path, overrides: &Overrides,
     ))
 }
 
-/// The failure of going on with the agent that was found, with the command that goes on with it as it is now.
-pub(crate) fn changed(error: Error, found: &Found, again: &Again) -> Failure {
+/// The failure of going on with the agent of that file, with the command that goes on with it as it is now.
+pub(crate) fn changed(error: Error, path: &Path, again: &Again) -> Failure {
     if !matches!(error, Error::AgentChanged { .. }) {
         return error.into();
     }
     Failure::of(Exit::BadFile, &error).hint(format!(
         "{} goes on with the agent as it is now; calls that wait for approval, and have changed, are asked about anew",
-        again.with(&found.path)
+        again.with(path)
     ))
 }
 

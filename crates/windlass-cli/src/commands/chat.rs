@@ -2,7 +2,7 @@
 
 mod prompt;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -12,7 +12,7 @@ use windlass_core::{RunId, RunState, SessionId};
 use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, load};
 use windlass_store::RunFilter;
 
-use crate::agents;
+use crate::agents::{self, Again, changed};
 use crate::asking::{Place, Terminal};
 use crate::assistant;
 use crate::commands::run::{folder_of, new_session};
@@ -261,7 +261,11 @@ impl Chat {
         let state = load(&**self.agent.log(), last.run).await?;
         // An interactive user wants to continue.
         let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
-        let prepared = self.agent.resume(last.run).options(options).prepare().await?;
+        let prepared = self.agent.resume(last.run).options(options).prepare().await;
+        let prepared = prepared.map_err(|error| {
+            let again = Again::new(format!("windlass runs resume{} {}", self.words.log, last.run));
+            changed(error, Path::new(self.words.file.as_deref().unwrap_or("FILE")), &again)
+        })?;
         self.going_on(last.run);
         match Box::pin(self.drive(prepared, Some(&state))).await {
             Err(failure)

@@ -1,6 +1,7 @@
 //! A run whose agent's file has moved, changed or gone since: the hint is a command that works.
 
 use crate::kit::{ASKING, End, Home, SLOW, assert_end, hinted, lines, until};
+use crate::server::{Reply, Server};
 
 /// A home in which the process that drove a run of that agent was killed, within a sum.
 fn crashed(file: &str, agent: &str, more: &[&str]) -> Home {
@@ -105,6 +106,49 @@ fn a_delegates_file_that_is_gone_is_said_with_the_agent_that_names_it() {
     went_on(&hinted(&home, &refused, ""));
 }
 
+/// A home in which the process was killed while the delegate of `agent.yaml` worked on its task.
+fn crashed_in_the_task(server: &Server) -> (Home, String) {
+    let home = Home::new();
+    let lead = format!("{}agents: [./helper.yaml]\n", server.agent());
+    home.write("agent.yaml", &lead);
+    home.write("helper.yaml", &SLOW.replace("name: slow", "name: helper\ndescription: Helps."));
+    let mut child = home.start(["run", "agent.yaml", "Go on."]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.write("go", "");
+    home.write("agents/go", "");
+    (home, lead)
+}
+
+fn task_and_answer() -> Server {
+    let task = Reply::Call("helper".into(), r#"{"task": "What is 2 + 5?"}"#.into());
+    Server::start(vec![task, Reply::Pieces(vec!["It is done."])])
+}
+
+#[test]
+fn a_task_goes_on_after_its_agents_file_has_moved() {
+    let server = task_and_answer();
+    let (home, lead) = crashed_in_the_task(&server);
+    std::fs::rename(home.path("helper.yaml"), home.path("agents/helper.yaml")).unwrap();
+    let refused = resume(&home);
+    assert_eq!(refused.code, 65, "{refused:?}");
+    home.write("agent.yaml", &lead.replace("./helper.yaml", "./agents/helper.yaml"));
+    let end = hinted(&home, &refused, "");
+    assert_eq!((end.code, end.stdout.as_str()), (0, "It is done.\n"), "{end:?}");
+}
+
+#[test]
+fn a_task_goes_on_after_its_agents_file_has_changed() {
+    let server = task_and_answer();
+    let (home, _) = crashed_in_the_task(&server);
+    home.write("helper.yaml", &SLOW.replace("name: slow", "name: helper\ndescription: Helps more."));
+    let refused = resume(&home);
+    assert_eq!(refused.code, 65, "{refused:?}");
+    let end = hinted(&home, &refused, "");
+    assert_eq!((end.code, end.stdout.as_str()), (0, "It is done.\n"), "{end:?}");
+}
+
 #[test]
 fn a_delegate_that_has_changed_is_named() {
     let home = crashed("agent.yaml", &lead(), &[]);
@@ -155,4 +199,15 @@ fn a_fork_says_how_to_name_the_file() {
     assert_eq!(refused.code, 65, "{refused:?}");
     let end = hinted(&home, &refused, "");
     assert_eq!(end.code, 0, "{end:?}");
+}
+
+#[test]
+fn a_chat_that_meets_a_changed_agent_says_how_its_open_run_goes_on() {
+    let home = Home::new();
+    home.write("agent.yaml", ASKING);
+    assert_eq!(home.windlass(["run", "agent.yaml", "--session", "s", "What is 2 + 3?"]).code, 75);
+    home.write("agent.yaml", &ASKING.replace("name: asking", "name: asking\ninstructions: Be brief."));
+    let refused = home.windlass_with(["chat", "agent.yaml", "--session", "s"], "What is 3 + 3?\n");
+    assert_end!(home, refused);
+    assert_eq!(hinted(&home, &refused, "").code, 75);
 }

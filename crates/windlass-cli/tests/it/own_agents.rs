@@ -304,6 +304,11 @@ expect:
 ",
     );
     passes(&home.windlass(["test", "tests", "--crash"]));
+    let misspelt = home.read("tests/lead.yaml").replace("\n  scribe:", "\n  scrbe:");
+    home.write("tests/other.yaml", &misspelt);
+    let end = home.windlass(["test", "tests/other.yaml"]);
+    assert!(end.stdout.contains("which has `scrbe`; did you mean scribe?"), "{end:?}");
+    std::fs::remove_file(home.path("tests/other.yaml")).unwrap();
     let text = home.read("tests/lead.yaml").replace("  scribe:\n    tools: { save: { effect: once, does: [ { reply: saved } ] } }\n    model: [ { calls: [ { name: save, args: {} } ] }, { text: It is written. } ]\n", "");
     home.write("tests/lead.yaml", &text);
     assert_end!(home, home.windlass(["test", "tests", "--blocking"]));

@@ -96,7 +96,7 @@ fn what_no_input_leads_to_is_refused_with_a_reason() {
     let (state, Accepted { events, cause, .. }) = &appends[1];
     let (_, start) = &appends[0];
     for (cause, events, why) in [
-        (&start.cause, &start.events, "started already"),
+        (&start.cause, &start.events, "begun already"),
         (&start.cause, events, "no input of the cause `start`"),
         (cause, &appends[2].1.events, "no input of the cause `replied`"),
     ] {

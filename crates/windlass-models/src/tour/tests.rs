@@ -180,6 +180,19 @@ fn a_forced_call_is_made_and_a_schema_is_met() {
 }
 
 #[test]
+fn a_typed_run_ends_with_its_output_after_its_tools() {
+    let schema =
+        json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]});
+    let mut offered = tools();
+    offered.push(ToolSpec::finish(Some(&schema)));
+    let before = [Message::user("What is 2 + 3?")];
+    let reply = ask(&request(before.to_vec(), offered.clone()));
+    assert_eq!(calls(&reply)[0].0, "calculate");
+    let end = calls(&ask(&request(answered(&before, &reply, &[("5", false)]), offered)));
+    assert_eq!(end, [("__finish__".into(), json!({ "answer": "2 + 3 is 5." }))]);
+}
+
+#[test]
 fn text_streams_in_words_with_an_estimated_usage() {
     let request = ModelRequest { stream: true, ..request(vec![Message::user("Hello there")], tools()) };
     let pieces: Vec<_> = Tour.call(request).collect::<Vec<_>>().now_or_never().expect("it never waits");

@@ -16,7 +16,7 @@ fn agent() -> Agent {
         Ok(rested.map_err(|error| ToolError::new(error.to_string()))?.into())
     });
     let model = Arc::new(calls_then_answers(&[("nap", "{}")]));
-    Agent::builder("plain").model("function", model).tool(nap).build().unwrap()
+    Agent::builder("plain").model(("function", model)).tool(nap).build().unwrap()
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn family(ground: &Ground) -> (Agent, Agent) {
     let named = |name: &str, calls| {
         let model = ground.watched(calls_then_answers(calls));
         Agent::builder(name)
-            .model("m", model)
+            .model(("m", model))
             .log(ground.log.clone())
             .environment(Arc::new(ground.environment.clone()))
     };
@@ -220,7 +220,7 @@ fn an_agent_lists_its_own_runs_by_status_session_and_page() {
     let prepared = ground.wait(payer.prepare("Go.", session)).unwrap();
     let trip = ground.wait(prepared.drive()).unwrap().id();
     let brief = Agent::builder("brief")
-        .model("function", ground.watched(calls_then_answers(&[])))
+        .model(("function", ground.watched(calls_then_answers(&[]))))
         .log(ground.log.clone())
         .environment(Arc::new(ground.environment.clone()))
         .build()
@@ -232,8 +232,8 @@ fn an_agent_lists_its_own_runs_by_status_session_and_page() {
     };
     assert_eq!(ids(payer.runs()), [trip, waits]);
     assert_eq!(ids(payer.runs().session("trip")), [trip]);
-    assert_eq!(ids(payer.runs().status("answered")), []);
-    assert_eq!(ids(brief.runs().status("answered")), [answered]);
+    assert_eq!(ids(payer.runs().status(Status::Answered)), []);
+    assert_eq!(ids(brief.runs().status(Status::Answered)), [answered]);
     let first = ground.wait(payer.runs().limit(1).into_future()).unwrap();
     assert_eq!(first.len(), 1);
     assert_eq!(ids(payer.runs().limit(1).before(first[0].number)), [waits]);

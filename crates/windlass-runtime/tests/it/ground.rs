@@ -81,7 +81,7 @@ impl Ground {
     pub(crate) fn agent(&self, model: FnModel) -> AgentBuilder {
         let model = self.watched(model);
         Agent::builder("tested")
-            .model("function", model)
+            .model(("function", model))
             .log(self.log.clone())
             .environment(Arc::new(self.environment.clone()))
     }

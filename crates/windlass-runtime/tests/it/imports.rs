@@ -21,7 +21,7 @@ fn payer(ground: &Ground, effect: Effect) -> Agent {
     });
     let model = ground.watched(calls_then_answers(&[("pay", r#"{"euro":1}"#)]));
     Agent::builder("payer")
-        .model("function", model)
+        .model(("function", model))
         .tool(pay)
         .log(ground.log.clone())
         .environment(Arc::new(ground.environment.clone()))
@@ -215,7 +215,7 @@ fn an_imported_run_enters_no_session_by_itself() {
     let says = |ground: &Ground| {
         let model = ground.watched(calls_then_answers(&[]));
         let log = (ground.log.clone(), Arc::new(ground.environment.clone()));
-        Agent::builder("talker").model("function", model).log(log.0).environment(log.1).build().unwrap()
+        Agent::builder("talker").model(("function", model)).log(log.0).environment(log.1).build().unwrap()
     };
     let run_in = |ground: &Ground, said: &str| {
         let prepared = ground.wait(says(ground).prepare(said, told("talk"))).unwrap();

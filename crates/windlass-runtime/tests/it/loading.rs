@@ -36,7 +36,7 @@ async fn long_run(log: Arc<dyn Store>) -> RunId {
         _ => said("done"),
     });
     let agent = Agent::builder("long")
-        .model("m", Arc::new(model))
+        .model(("m", Arc::new(model)))
         .tool(FnTool::new("count", |_, _| async { Ok("ok".into()) }))
         .limit(LimitKind::ModelCalls, 1_000.0)
         .log(log)

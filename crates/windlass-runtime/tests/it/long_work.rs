@@ -59,7 +59,7 @@ fn args(bytes: usize) -> String {
 fn agent(model: AtOnce) -> AgentBuilder {
     drop(Secret::new("sk-long-work-0123456789"));
     let echo = FnTool::new("echo", |_, args| async move { Ok(args["text"].as_str().unwrap().into()) });
-    Agent::builder("a").model("m", Arc::new(model)).tool(echo)
+    Agent::builder("a").model(("m", Arc::new(model))).tool(echo)
 }
 
 /// Awaits a future; gives how often others had their turn meanwhile.

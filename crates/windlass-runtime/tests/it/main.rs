@@ -6,6 +6,7 @@ mod blocking;
 mod branches;
 #[cfg(test)]
 mod budgets;
+mod building;
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod ground;
 #[cfg(test)]
 mod imports;
 #[cfg(test)]
+mod links;
 mod loading;
 #[cfg(test)]
 mod long_work;

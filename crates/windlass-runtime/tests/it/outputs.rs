@@ -15,7 +15,7 @@ const EVEN: &str = "n must be even";
 
 fn builder(model: FnModel) -> AgentBuilder {
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-    Agent::builder("even").model("m1", Arc::new(model)).output_schema(schema)
+    Agent::builder("even").model(("m1", Arc::new(model))).output_schema(schema)
 }
 
 /// Outputs with these numbers, one after another.
@@ -173,7 +173,7 @@ fn a42_what_cannot_work_is_refused_when_the_agent_is_built() {
     assert_eq!((error.code(), error.to_string().as_str()), ("agent.no_model", "agent `a` has no model"));
     let alone = || FnModel::new(|_| said("hello"));
     let model = Arc::new(alone());
-    let single = Agent::builder("a").model("m", model).settings(&json!({ "preset": "typed" }));
+    let single = Agent::builder("a").model(("m", model)).settings(&json!({ "preset": "typed" }));
     assert_eq!(built(single).code(), "agent.no_output");
     let cache = json!({ "cache": [{ "location": "message", "index": "0" }] });
     let error = windlass_runtime::in_full(&built(builder(alone()).settings(&cache)));

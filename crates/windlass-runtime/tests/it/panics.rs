@@ -101,7 +101,7 @@ fn a_panic_of_one_model_is_made_good_by_the_next() {
     let ground = Ground::new();
     let agent = ground
         .agent(FnModel::streaming(|_, _| panic!("down")))
-        .model("second", ground.watched(FnModel::new(|_| said("here"))))
+        .model(("second", ground.watched(FnModel::new(|_| said("here")))))
         .build()
         .unwrap();
     assert_eq!(drive(&ground, &agent).text(), Some("here"));

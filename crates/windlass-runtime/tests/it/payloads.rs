@@ -37,7 +37,7 @@ async fn e35_fifty_megabytes_are_stored_once_and_the_events_stay_small() {
         _ => said("done"),
     });
     let agent = Agent::builder("big")
-        .model("m", Arc::new(model.clone()))
+        .model(("m", Arc::new(model.clone())))
         .tool(huge())
         .log(log.clone())
         .build()

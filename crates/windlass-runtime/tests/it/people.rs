@@ -201,7 +201,7 @@ fn resuming_with_an_agent_that_lacks_the_run_s_model_is_refused_and_leaves_the_r
     let run = suspended(&ground, &one(&ground).build().unwrap()).id();
     let model = ground.watched(calls_then_answers(&[]));
     let other = Agent::builder("tested")
-        .model("another", model)
+        .model(("another", model))
         .log(ground.log.clone())
         .environment(Arc::new(ground.environment.clone()))
         .build()

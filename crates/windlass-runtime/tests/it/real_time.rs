@@ -26,7 +26,7 @@ fn agent(log: Arc<dyn Store>) -> Agent {
         Ok(format!("{} worked", context.call).into())
     });
     Agent::builder("busy")
-        .model("m", Arc::new(calls_then_answers(&[("work", "{}"), ("work", "{\"n\": 2}")])))
+        .model(("m", Arc::new(calls_then_answers(&[("work", "{}"), ("work", "{\"n\": 2}")]))))
         .tool(work)
         .log(log)
         .build()
@@ -75,7 +75,7 @@ async fn e23_answers_from_several_threads_at_once_are_each_taken_once() {
     let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) });
     let pay = pay.spec(|spec| (spec.approve, spec.poll) = (true, true));
     let agent =
-        Agent::builder("paying").model("m", Arc::new(calls_then_answers(calls))).tool(pay).build().unwrap();
+        Agent::builder("paying").model(("m", Arc::new(calls_then_answers(calls)))).tool(pay).build().unwrap();
     let hold = FnPeople::thinking(|_, _| Some(Box::pin(std::future::pending())));
     let options = DriveOptions { people: Some(Arc::new(hold)), ..DriveOptions::default() };
     let prepared = agent.prepare("Go.", options).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_driver_that_is_dropped_gives_its_run_free_on_disk_too() {
         }
     });
     let agent = Agent::builder("dropped")
-        .model("m", Arc::new(calls_then_answers(&[("work", "{}")])))
+        .model(("m", Arc::new(calls_then_answers(&[("work", "{}")]))))
         .tool(hangs_once.effect(windlass_core::tool::Effect::ReadOnly))
         .log(log)
         .build()
@@ -142,7 +142,7 @@ async fn a_run_whose_work_is_always_ready_leaves_others_their_turn() {
     let tick = FnTool::new("tick", |_, _| async { Ok("tock".into()) }).spec(|spec| spec.poll = true);
     let forever = windlass_testing::FnModel::new(|_| windlass_testing::called(&[("tick", "{}")]));
     let agent = Agent::builder("busy")
-        .model("m", Arc::new(forever))
+        .model(("m", Arc::new(forever)))
         .tool(tick)
         .limit(windlass_core::policy::LimitKind::ModelCalls, 1e9)
         .build()

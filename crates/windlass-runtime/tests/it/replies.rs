@@ -59,7 +59,8 @@ async fn a_reply_with_a_call_in_its_text_is_stored_once_and_goes_back_byte_for_b
         let put = FnTool::new("put", |_, _| async { Ok("kept".into()) });
         let mut policy = Preset::CHAT.policy();
         policy.request.wire = wire;
-        let agent = Agent::builder("x").model("m", Arc::new(model.clone())).policy(policy).tool(put).build();
+        let agent =
+            Agent::builder("x").model(("m", Arc::new(model.clone()))).policy(policy).tool(put).build();
         let agent = agent.unwrap();
         let run = agent.run("Go").await.unwrap();
         assert_eq!((run.status(), run.text()), (Some(Status::Answered), Some("done")), "{form}");

@@ -74,7 +74,7 @@ fn agent(
         })
     };
     let agent = Agent::builder("shelved")
-        .model("m", Arc::new(model.clone()))
+        .model(("m", Arc::new(model.clone())))
         .tool(swap)
         .source(shelf.clone())
         .log(ground.log.clone())

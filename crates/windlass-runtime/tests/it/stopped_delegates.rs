@@ -21,7 +21,7 @@ const MOST_POLLS: u64 = 2_000;
 fn named(ground: &Ground, name: &str, calls: &'static [(&'static str, &'static str)]) -> AgentBuilder {
     let model = ground.watched(calls_then_answers(calls));
     Agent::builder(name)
-        .model("function", model)
+        .model(("function", model))
         .log(ground.log.clone())
         .environment(Arc::new(ground.environment.clone()))
 }

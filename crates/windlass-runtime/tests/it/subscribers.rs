@@ -304,7 +304,7 @@ fn e16_pieces_of_a_broken_reply_are_void_and_the_estimate_of_it_is_counted() {
         Box::pin(futures_util::stream::iter([Ok(args), Err(broken)]))
     });
     let agent = Agent::builder("tested")
-        .model("m", Arc::new(model))
+        .model(("m", Arc::new(model)))
         .log(ground.log.clone())
         .environment(Arc::new(ground.environment.clone()))
         .build()

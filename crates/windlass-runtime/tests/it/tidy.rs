@@ -298,3 +298,33 @@ fn rooms_depend_only_on_those_below() {
         }
     }
 }
+
+/// The names that a crate's root gives: those of `pub use`, `pub mod`, `pub fn` and the like, which stand at a line's start.
+fn root_names(code: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, _) in format!("\n{code}").match_indices("\npub ") {
+        let item = &code[at + 4..];
+        if let Some(used) = item.strip_prefix("use ") {
+            let used = used[..used.find(';').unwrap()].split_whitespace().collect::<Vec<_>>().join(" ");
+            let list =
+                used.split_once('{').map_or(used.as_str(), |(_, list)| list.trim_end_matches(['}', ' ']));
+            let last = |name: &str| name.rsplit([':', ' ']).next().unwrap().to_owned();
+            names.extend(list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(last));
+        } else {
+            let name = item.split_whitespace().nth(1).unwrap();
+            names.push(name.split(['(', '<', ';', '{']).next().unwrap().to_owned());
+        }
+    }
+    names
+}
+
+#[test]
+fn the_roots_of_the_facade_and_the_core_are_small() {
+    let code =
+        "pub use a::{B, c as D};\npub mod e {\n    pub use f::G;\n}\npub fn h(i: u8) {}\npub use j::k;\n";
+    assert_eq!(root_names(code), ["B", "D", "e", "h", "k"]);
+    for (path, most) in [("windlass/src/lib.rs", 24), ("windlass-core/src/lib.rs", 39)] {
+        let names = root_names(&read(&crates().join(path)).code);
+        assert!(names.len() > 10 && names.len() <= most, "{path} has {}: {names:?}", names.len());
+    }
+}

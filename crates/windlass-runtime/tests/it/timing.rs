@@ -343,7 +343,7 @@ fn people_speak_between_turns_of_a_tool_loop() {
     });
     let watched = Arc::new(model);
     let agent = Agent::builder("tested")
-        .model("m", watched.clone())
+        .model(("m", watched.clone()))
         .tool(slow_tool(&ground, "t", 50))
         .log(ground.log.clone() as Arc<dyn Store>)
         .environment(Arc::new(ground.environment.clone()))

@@ -25,7 +25,7 @@ fn agent(model: FnModel) -> Agent {
     let echo = FnTool::new("echo", |_, _| async { Ok("hi".into()) });
     let mut policy = Preset::TEXT.policy();
     policy.request.wire = Wire::Auto;
-    Agent::builder("x").model("m1", Arc::new(model)).policy(policy).tool(echo).build().unwrap()
+    Agent::builder("x").model(("m1", Arc::new(model))).policy(policy).tool(echo).build().unwrap()
 }
 
 /// How many requests offered tools.

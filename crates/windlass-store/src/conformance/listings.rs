@@ -8,7 +8,7 @@ use windlass_core::{RunId, RunState, SessionId, Status};
 
 use super::sample::{BEGAN, append, begin, begin_as, end, ended, holder, id, in_session, said, started};
 use super::{Verdict, holds, same, works};
-use crate::{Append, RunFilter, Store};
+use crate::{Append, RunFilter, RunStatus, Store};
 
 /// A summary tells agent, session, parent, run state, version, times, title and holder.
 pub async fn a_summary_says_how_a_run_stands(log: Arc<dyn Store>) -> Verdict {
@@ -78,7 +78,7 @@ pub async fn the_newest_run_is_the_one_that_began_last(log: Arc<dyn Store>) -> V
     let last = listed(&*log, RunFilter { limit: 1, ..session.clone() }).await?;
     same("a session's last run", &last, &ids([7]))?;
     same("pages", &paged(&*log, RunFilter { limit: 2, ..session }).await?, &newest_first)?;
-    let running = RunFilter { status: Some("running".into()), limit: 1, ..RunFilter::default() };
+    let running = RunFilter { status: Some(RunStatus::Running), limit: 1, ..RunFilter::default() };
     let running = paged(&*log, running).await?;
     same("pages of those that are on", &running, &ids([7, 5, 3_600_008, 3_600_007]))?;
     let mut numbers = Vec::new();
@@ -112,23 +112,23 @@ pub async fn listings_keep_to_every_filter(log: Arc<dyn Store>) -> Verdict {
     five_runs(&*log).await?;
     let all = RunFilter::default();
     let fourth = works("a summary", log.summary(id(4)).await)?.number;
-    let status = |status: &str| RunFilter { status: Some(status.into()), ..RunFilter::default() };
+    let status = |status| RunFilter { status: Some(status), ..RunFilter::default() };
     let session = RunFilter { session: Some("a".into()), ..all.clone() };
     let cases = [
         ("session a", session.clone(), vec![3, 1]),
         ("session none", RunFilter { session: Some("none".into()), ..all.clone() }, vec![]),
         ("agent writer", RunFilter { agent: Some("writer".into()), ..all.clone() }, vec![3]),
-        ("status running", status("running"), vec![1]),
-        ("status suspended", status("suspended"), vec![5]),
-        ("status answered", status("answered"), vec![2]),
-        ("status limit", status("limit"), vec![3]),
-        ("status failed", status("failed"), vec![4]),
-        ("status odd", status("odd"), vec![]),
+        ("status running", status(RunStatus::Running), vec![1]),
+        ("status suspended", status(RunStatus::Suspended), vec![5]),
+        ("status answered", status(RunStatus::Answered), vec![2]),
+        ("status limit", status(RunStatus::Limit), vec![3]),
+        ("status failed", status(RunStatus::Failed), vec![4]),
+        ("status concluded", status(RunStatus::Concluded), vec![]),
         ("parent 1", RunFilter { parent: Some(id(1)), ..all.clone() }, vec![4, 3]),
         ("since", RunFilter { since: Some(BEGAN + 3), ..all.clone() }, vec![5, 4, 3]),
         ("until", RunFilter { until: Some(BEGAN + 3), ..all.clone() }, vec![2, 1]),
         ("before", RunFilter { before: Some(fourth), ..all.clone() }, vec![3, 2, 1]),
-        ("session a, status limit", RunFilter { status: Some("limit".into()), ..session.clone() }, vec![3]),
+        ("session a, status limit", RunFilter { status: Some(RunStatus::Limit), ..session.clone() }, vec![3]),
         ("session a, until", RunFilter { until: Some(BEGAN + 3), limit: 1, ..session }, vec![1]),
         ("limit 2", RunFilter { limit: 2, ..all }, vec![5, 4]),
     ];

@@ -7,7 +7,7 @@ use windlass_core::{RunId, Status};
 
 use super::sample::{BEGAN, append, begin, begin_as, end, fence, id, in_session, said, started};
 use super::{Verdict, refused, same, works};
-use crate::{Prune, Pruned, Pruning, RunFilter, Store};
+use crate::{Prune, Pruned, Pruning, RunFilter, RunStatus, Store};
 
 async fn ended_runs(log: &dyn Store, numbers: impl IntoIterator<Item = u32>) -> Verdict {
     for number in numbers {
@@ -59,9 +59,9 @@ pub async fn pruning_keeps_to_every_condition(log: Arc<dyn Store>) -> Verdict {
     same("what ended before the first run", &pruned(pruning, early).await?.runs, &Vec::new())?;
     let session = Prune { sessions: vec!["b".into()], ..Prune::default() };
     same("what is of session b", &pruned(pruning, session).await?.runs, &vec![id(2)])?;
-    let suspended = Prune { statuses: vec!["suspended".into()], ..Prune::default() };
+    let suspended = Prune { statuses: vec![RunStatus::Suspended], ..Prune::default() };
     same("what is suspended", &pruned(pruning, suspended).await?.runs, &vec![parked])?;
-    let limit = Prune { statuses: vec!["limit".into()], ..Prune::default() };
+    let limit = Prune { statuses: vec![RunStatus::Limit], ..Prune::default() };
     same("what met a limit", &pruned(pruning, limit).await?.runs, &Vec::new())?;
     let late = Prune { before: Some(BEGAN + 10_000), ..Prune::default() };
     same("what ended before later", &pruned(pruning, late).await?.runs, &vec![id(3), id(1)])
@@ -76,7 +76,7 @@ pub async fn pruning_keeps_bases_parents_and_held_runs(log: Arc<dyn Store>) -> V
     begin_as(&*log, 5, RunStarted { parent: Some(id(2)), ..started(5, "child") }).await?;
     let gone = pruned(pruning, Prune::default()).await?;
     same("what went, and how many stayed that fit", &(gone.runs, gone.kept), &(vec![id(3)], 2))?;
-    let running = Prune { statuses: vec!["running".into()], ..Prune::default() };
+    let running = Prune { statuses: vec![RunStatus::Running], ..Prune::default() };
     same("what is held", &pruned(pruning, running).await?.runs, &Vec::new())?;
     for run in [id(4), id(5)] {
         end(&*log, run, 1, Status::Answered).await?;

@@ -386,7 +386,7 @@ impl Run {
         let began = first.map_or(0, |event| event.at);
         filter.session.as_ref().is_none_or(|session| opening.session.as_ref() == Some(session))
             && filter.agent.as_ref().is_none_or(|agent| opening.agent == *agent)
-            && filter.status.as_ref().is_none_or(|status| self.state.name() == status.as_ref())
+            && filter.status.is_none_or(|status| status == self.state.into())
             && filter.parent.is_none_or(|parent| opening.parent == Some(parent))
             && filter.since.is_none_or(|since| began >= since)
             && filter.until.is_none_or(|until| began < until)

@@ -61,7 +61,7 @@ pub(super) fn choose(connection: &Connection, prune: &Prune) -> Result<Pruned, F
 
 fn condition(prune: &Prune) -> (String, Vec<Value>) {
     let mut values: Vec<Value> =
-        prune.statuses.iter().map(|status| Value::Text(status.to_string())).collect();
+        prune.statuses.iter().map(|status| Value::Text(status.name().to_owned())).collect();
     let mut sql = if values.is_empty() {
         "standing NOT IN ('running', 'suspended')".to_owned()
     } else {

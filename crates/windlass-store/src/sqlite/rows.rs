@@ -198,7 +198,7 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> Result<Listed
     let number = |at: u64| Value::Integer(at.min(i64::MAX as u64).cast_signed());
     and("session =", filter.session.as_ref().map(|session| Value::Text(session.as_str().to_owned())));
     and("agent =", filter.agent.as_ref().map(|agent| Value::Text(agent.as_ref().to_owned())));
-    and("standing =", filter.status.as_ref().map(|status| Value::Text(status.as_ref().to_owned())));
+    and("standing =", filter.status.map(|status| Value::Text(status.name().to_owned())));
     and("parent =", filter.parent.as_ref().map(blob));
     and("started_at >=", filter.since.map(number));
     and("started_at <", filter.until.map(number));

@@ -7,7 +7,7 @@ use windlass_core::event::CallFinished;
 use windlass_core::message::Part;
 use windlass_core::message::{Content, Ref};
 use windlass_core::{CallOutcome, Event, RunId, RunState, Status};
-use windlass_store::{Append, Index, Leases, Log, Payloads, Prune, Pruning, RunFilter, SqliteLog};
+use windlass_store::{Append, Index, Leases, Log, Payloads, Prune, Pruning, RunFilter, RunStatus, SqliteLog};
 
 use crate::sample::{append, begin, end, fence, id, said, started, words};
 
@@ -79,10 +79,10 @@ async fn pruning_by_age_and_standing() {
     let running = begin(&place.log, 10).await;
     let before = |before| Prune { before: Some(before), ..Prune::default() };
     assert_eq!(place.log.prune(before(3)).await.unwrap().runs, [], "they ended at 3, not before");
-    let by = |status: &str| Prune { statuses: vec![status.into()], ..Prune::default() };
-    assert_eq!(place.log.prune(by("limit")).await.unwrap().runs, []);
-    assert_eq!(place.log.prune(by("suspended")).await.unwrap().runs, [parked]);
-    assert_eq!(place.log.prune(by("running")).await.unwrap().runs, [], "somebody alive holds it");
+    let by = |status| Prune { statuses: vec![status], ..Prune::default() };
+    assert_eq!(place.log.prune(by(RunStatus::Limit)).await.unwrap().runs, []);
+    assert_eq!(place.log.prune(by(RunStatus::Suspended)).await.unwrap().runs, [parked]);
+    assert_eq!(place.log.prune(by(RunStatus::Running)).await.unwrap().runs, [], "somebody alive holds it");
     assert_eq!(place.log.prune(before(4)).await.unwrap().runs.len(), 4);
     assert_eq!(place.runs().await, [running.0.as_u128()]);
     assert_eq!(place.log.append(append(running, 1, said("on"))).await.map_err(|error| error.code()), Ok(()));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use windlass_core::ToolSpec;
 use windlass_core::model::ModelChoice;
+use windlass_core::text::nearest;
 use windlass_runtime::agent_file::{
     AgentFile, BuiltinService, DelegateEntry, ModelEntry, ServiceEntry, ToolEntry,
 };
@@ -249,10 +250,9 @@ impl Cast<'_> {
                 continue;
             }
             if !part.peers.iter().any(|peer| peer.name() == name) {
-                return Err(format!(
-                    "The agent `{name}` needs a script: `peers: {{ {name}: {{ does: [ {{ reply: ... }} ] }} }}` gives \
-                     its answers, `peers: {{ {name}: {{ model: [ ... ] }} }}` the replies of its model"
-                ));
+                let known = |peer: &&Peer| entries.iter().any(|(name, _)| *name == peer.name());
+                let others = part.peers.iter().filter(|peer| !known(peer)).map(Peer::name);
+                return Err(unscripted(name, &nearest(name, others)));
             }
         }
         Ok(builder)
@@ -314,6 +314,19 @@ fn agent_of<'c>(own: &'c ChildScript, entry: Option<&DelegateEntry>) -> Result<C
         }
         _ => Ok(Cow::Borrowed(&own.agent)),
     }
+}
+
+/// The message for a delegate that the case says nothing about. `like` are peers of the case that stand for no delegate.
+fn unscripted(name: &str, like: &[String]) -> String {
+    if let [like, ..] = like {
+        return format!(
+            "The agent `{name}` needs a script under `peers`, which has `{like}`; did you mean {name}?"
+        );
+    }
+    format!(
+        "The agent `{name}` needs a script: `peers: {{ {name}: {{ does: [ {{ reply: ... }} ] }} }}` gives its answers, \
+         `peers: {{ {name}: {{ model: [ ... ] }} }}` the replies of its model"
+    )
 }
 
 /// Whether an agent's file has a tool of that name.

@@ -19,7 +19,9 @@ fn blocks(text: &str) -> Vec<(&str, &str)> {
     blocks
         .map(|block| {
             let first = block.lines().next().unwrap_or_default();
-            let name = first.strip_prefix("# ").filter(|name| name.ends_with(".yaml"));
+            let name = first
+                .strip_prefix("# ")
+                .filter(|name| Path::new(name).extension().is_some_and(|end| end == "yaml"));
             (name.unwrap_or("example.yaml"), block)
         })
         .collect()
@@ -27,7 +29,8 @@ fn blocks(text: &str) -> Vec<(&str, &str)> {
 
 fn holds(page: &str, block: &str, file: &Path) {
     for case in FixtureFile::parse(block, file).unwrap().cases {
-        let case = case.unwrap_or_else(|error| panic!("{page}: {:?}", error.errors));
+        assert!(case.is_ok(), "{page}: {:?}", case.err().map(|error| error.errors));
+        let case = case.unwrap();
         assert!(case.faults().is_empty(), "{page}: {:?}", case.faults());
         let report = run_case(&case, RunnerOptions { crash: true, ..Default::default() });
         assert!(report.passed(), "{page}: {:?}", report.failures);
@@ -67,4 +70,16 @@ fn the_yaml_of_the_guides_works() {
         }
     }
     assert_eq!(count, 24);
+}
+
+#[test]
+fn the_reference_of_a_case_is_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/testing.md")).unwrap();
+    let (_, reference) = text.split_once("```yaml reference\n").unwrap();
+    let (reference, _) = reference.split_once("\n```").unwrap();
+    let case = FixtureFile::parse(reference, &root.join("docs/example.yaml")).unwrap().cases.remove(0);
+    assert!(case.is_ok(), "{:?}", case.err().map(|error| error.errors));
+    let case = case.unwrap();
+    assert_eq!((case.faults(), case.later()), (Vec::new(), None));
 }

@@ -58,7 +58,7 @@ impl Payer {
             }
         });
         Agent::builder("payer")
-            .model("function", Arc::new(model))
+            .model(("function", Arc::new(model)))
             .log(self.log.clone())
             .environment(Arc::new(self.environment.clone()))
             .tool(pay.spec(|spec| spec.effect = Effect::Once))

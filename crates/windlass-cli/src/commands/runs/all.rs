@@ -10,7 +10,7 @@ use windlass_core::budget::LOST_ATTEMPTS;
 use windlass_core::{RunId, RunState, State};
 use windlass_runtime::supervisor::{AgentSource, Outcome, Report, Supervisor};
 use windlass_runtime::{Agent, Error, ListPages, Lost, Run};
-use windlass_store::{RunFilter, SqliteLog};
+use windlass_store::{RunFilter, RunStatus, SqliteLog};
 
 use crate::agents::{self, Again, Wanted, changed};
 use crate::failure::{Exit, Failure};
@@ -75,7 +75,7 @@ pub(super) async fn run(
 /// Says what is waited for.
 async fn waiting(log: &SqliteLog) -> Result<(), Failure> {
     let (mut answers, mut timers) = (0, 0);
-    let filter = RunFilter { status: Some("suspended".into()), ..RunFilter::default() };
+    let filter = RunFilter { status: Some(RunStatus::Suspended), ..RunFilter::default() };
     let mut pages = ListPages::new(log, filter);
     while let Some(page) = pages.next().await? {
         for line in page.iter().filter(|line| line.parent.is_none()) {
@@ -171,7 +171,7 @@ impl AgentSource for Agents {
         let found = agents::of_run(state, &wanted, &self.log, &mut self.interrupts).await?;
         // The supervisor does not know the file's name.
         if let Err(error @ Error::AgentChanged { .. }) = found.resume(run).check().await {
-            return Err(changed(error, &found, &wanted.again));
+            return Err(changed(error, &found.path, &wanted.again));
         }
         self.known.insert(key, found.agent.clone());
         Ok(found.agent)

@@ -78,7 +78,7 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
     if let Err(error) = found.resume(root).check().await {
-        return Err(changed(error, &found, &wanted.again).detail("the answer was not posted"));
+        return Err(changed(error, &found.path, &wanted.again).detail("the answer was not posted"));
     }
     control::answer(&*log, run, now(), answer).await?;
     go_on.drive(&state, found, &[], &wanted.again).await

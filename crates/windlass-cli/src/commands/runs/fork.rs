@@ -61,7 +61,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
     let options = DriveOptions { people, ..DriveOptions::default() };
     let fork = found.agent.fork(base, how, options).await;
-    let fork = fork.map_err(|error| changed(error, &found, &wanted.again))?;
+    let fork = fork.map_err(|error| changed(error, &found.path, &wanted.again))?;
     let id = fork.prepared.id();
     if args.view.json {
         out::json(&json::forked(base, args.at, id, &fork.saved))?;

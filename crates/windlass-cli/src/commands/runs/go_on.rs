@@ -46,7 +46,7 @@ impl GoOn<'_> {
             [] => found.resume(state.run()).options(options).prepare().await,
             _ => found.agent.continue_run(state.run(), limits, options).await,
         };
-        let prepared = prepared.map_err(|error| changed(error, &found, again))?;
+        let prepared = prepared.map_err(|error| changed(error, &found.path, again))?;
         self.finish(prepared, state, &found).await
     }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use windlass_core::SessionId;
 use windlass_runtime::ListPages;
 use windlass_runtime::projections::json;
-use windlass_store::{RunFilter, RunSummary, SqliteLog};
+use windlass_store::{RunFilter, RunStatus, RunSummary, SqliteLog};
 
 use super::listed;
 use crate::failure::{Exit, Failure};
@@ -84,7 +84,7 @@ async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Fai
         session: args.session.as_deref().map(SessionId::from),
         agent: args.agent.as_deref().map(Into::into),
         // A log calls both running: they differ in having a holder.
-        status: args.status.as_deref().map(|status| stored(status).into()),
+        status: args.status.as_deref().map(stored),
         ..RunFilter::default()
     };
     let fits = |line: &RunSummary| {
@@ -111,7 +111,7 @@ async fn chosen(args: &ListArgs, log: &SqliteLog) -> Result<Vec<RunSummary>, Fai
     Ok(runs)
 }
 
-/// The name of a status in a log.
-pub(crate) fn stored(status: &str) -> &str {
-    if status == "interrupted" { "running" } else { status }
+/// The status in a log, which calls an interrupted run running.
+pub(crate) fn stored(status: &str) -> RunStatus {
+    RunStatus::from_name(status).unwrap_or(RunStatus::Running)
 }

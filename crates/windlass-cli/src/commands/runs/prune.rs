@@ -75,7 +75,7 @@ pub(super) async fn run(args: PruneArgs, log_args: &LogArgs) -> Result<Exit, Fai
     let prune = Prune {
         // A run that ends while the user is asked was not listed, so it stays.
         before: Some(args.older_than.map_or(now + 1, |age| now.saturating_sub(age))),
-        statuses: args.statuses.iter().map(|status| stored(status).into()).collect(),
+        statuses: args.statuses.iter().map(|status| stored(status)).collect(),
         ..Prune::default()
     };
     if args.dry_run || !args.yes {

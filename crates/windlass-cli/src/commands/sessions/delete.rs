@@ -84,7 +84,7 @@ async fn pass(log: &SqliteLog, chosen: &[SessionId], before: u64, dry_run: bool)
     for sessions in chosen.chunks(AT_ONCE) {
         let prune = Prune {
             before: Some(before),
-            statuses: STATUSES.iter().map(|status| stored(status).into()).collect(),
+            statuses: STATUSES.iter().map(|status| stored(status)).collect(),
             sessions: sessions.to_vec(),
         };
         let some = if dry_run { log.prunable(prune).await? } else { log.prune(prune).await? };

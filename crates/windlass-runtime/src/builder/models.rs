@@ -1,0 +1,116 @@
+//! The models of an agent in the making. Names are looked up when the agent is built.
+
+use std::sync::Arc;
+
+use windlass_core::model::ModelChoice;
+use windlass_core::policy::Preset;
+use windlass_core::{Policy, Text};
+use windlass_models::providers::list_price;
+use windlass_models::{Model, ModelSettings, Timeouts, Tour, resolve};
+
+use super::AgentBuilder;
+use crate::error::Error;
+
+/// A model for [`AgentBuilder::model`]: a name such as `openai/gpt-5-mini`, or a name with a model, `("mine", model)`.
+#[derive(Debug)]
+pub struct ModelRef {
+    choice: ModelChoice,
+    /// `None`: it is looked up by its name.
+    model: Option<Arc<dyn Model>>,
+}
+
+/// A model with its settings, ready to be asked.
+pub(crate) type Chosen = (ModelChoice, Arc<dyn Model>);
+
+impl From<&str> for ModelRef {
+    fn from(name: &str) -> Self {
+        let choice = ModelChoice { name: name.into(), prices: list_price(name), ..ModelChoice::default() };
+        Self { choice, model: None }
+    }
+}
+
+impl From<String> for ModelRef {
+    fn from(name: String) -> Self {
+        name.as_str().into()
+    }
+}
+
+impl From<Tour> for ModelRef {
+    fn from(tour: Tour) -> Self {
+        ("tour", tour).into()
+    }
+}
+
+impl<N: Into<Text>, M: Model + 'static> From<(N, M)> for ModelRef {
+    fn from((name, model): (N, M)) -> Self {
+        Self::given(ModelChoice { name: name.into(), ..ModelChoice::default() }, Arc::new(model))
+    }
+}
+
+impl ModelRef {
+    pub(super) fn given(choice: ModelChoice, model: Arc<dyn Model>) -> Self {
+        Self { choice, model: Some(model) }
+    }
+
+    fn ready(&self, timeouts: Timeouts) -> Result<Chosen, Box<windlass_models::ModelError>> {
+        let Self { choice, model } = self;
+        let model = if let Some(model) = model {
+            model.clone()
+        } else {
+            let settings = ModelSettings { timeouts, ..ModelSettings::named(&*choice.name) };
+            resolve(&settings, &|variable| std::env::var(variable).ok())?
+        };
+        Ok((choice.clone(), model))
+    }
+}
+
+impl AgentBuilder {
+    /// A model. The first is asked first; the others stand in for it, in order, when it fails for good.
+    ///
+    /// A name is looked up as in an agent file when the agent is built, with the provider's usual environment variables. A model
+    /// object comes with the name under which it is asked and shown.
+    ///
+    /// ```
+    /// use windlass_models::{HttpModel, HttpModelConfig};
+    /// use windlass_runtime::Agent;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = HttpModel::new(HttpModelConfig::openai_chat("mine", "http://127.0.0.1:8000"))?;
+    /// let agent = Agent::builder("helper").model("ollama/qwen3").model(("mine/qwen3-30b", server)).build()?;
+    /// assert_eq!(agent.models().len(), 2);
+    ///
+    /// let unknown = Agent::builder("helper").model("olama/qwen3").build().unwrap_err();
+    /// assert_eq!(unknown.to_string(), "cannot use model `olama/qwen3` of agent `helper`");
+    /// assert!(unknown.help().unwrap().starts_with("did you mean ollama? Supported are "));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn model(mut self, model: impl Into<ModelRef>) -> Self {
+        self.models.push(model.into());
+        self
+    }
+
+    /// A model with its settings.
+    pub fn model_with(mut self, choice: ModelChoice, model: Arc<dyn Model>) -> Self {
+        self.models.push(ModelRef::given(choice, model));
+        self
+    }
+
+    /// The models, those that were only named included.
+    pub(super) fn chosen_models(&self, policy: &Policy) -> Result<Vec<Chosen>, Error> {
+        if self.models.is_empty() {
+            return Err(Error::NoModel { agent: self.name.to_string() });
+        }
+        let total_ms = Preset::named(&policy.preset).map(|preset| preset.total_ms);
+        let timeouts = Timeouts::default();
+        let timeouts = Timeouts { total_ms: total_ms.unwrap_or(timeouts.total_ms), ..timeouts };
+        let ready = self.models.iter().map(|model| {
+            model.ready(timeouts).map_err(|source| Error::Model {
+                agent: self.name.to_string(),
+                model: model.choice.name.clone(),
+                source,
+            })
+        });
+        ready.collect()
+    }
+}
