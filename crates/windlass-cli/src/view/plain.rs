@@ -12,7 +12,8 @@ use std::io;
 use serde_json::Value;
 use windlass_core::budget::Counters;
 use windlass_core::event::{
-    Adjusted, CallDecided, Decision, LimitReached, Rejection, RunEnded, RunInput, TurnCompleted, TurnFailed,
+    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, Rejection, RunEnded, RunInput,
+    TurnCompleted, TurnFailed,
 };
 use windlass_core::message::CallArgs;
 use windlass_core::policy::Wire;
@@ -222,12 +223,7 @@ impl Plain {
             Fact::CallDecided(decided) => self.decided(decided),
             Fact::ToolAllowed(allowed) => self.tool_allowed(&allowed.tool),
             Fact::CallStarted(started) => self.call_started(&started.call, started.attempt),
-            Fact::DelegationStarted(started) => {
-                self.call_started(&started.call, started.attempt);
-                if self.detail == Detail::Verbose {
-                    self.remark(&format!("{} works on it in run {}", name(&started.agent), started.run));
-                }
-            }
+            Fact::DelegationStarted(started) => self.delegated(started),
             Fact::DelegationFinished(finished) => self.result(&finished.call, &outcome(&finished.outcome)),
             Fact::CallRetried(retried) => {
                 let wait = span(retried.retry_at.saturating_sub(event.at));
@@ -351,6 +347,13 @@ impl Plain {
             Decision::Allowed => self.remark(&format!("approved for the session: {name}")),
             Decision::Denied { .. } => {}
             Decision::Forbidden { pattern } => self.warn(&format!("forbidden: {name} (deny: {pattern})")),
+        }
+    }
+
+    fn delegated(&mut self, started: &DelegationStarted) {
+        self.call_started(&started.call, started.attempt);
+        if self.detail == Detail::Verbose {
+            self.remark(&format!("{} works on it in run {}", name(&started.agent), started.run));
         }
     }
 
