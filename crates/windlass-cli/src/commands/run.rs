@@ -69,7 +69,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     // Until it is read a signal has its usual effect.
     let input = input(told)?;
     let mut interrupts = Interrupts::listen()?;
-    let mut view = View::new(args.view);
+    let mut view = View::new(args.view).logged(&args.log.words());
     let log = args.log.open()?;
     let assembly = agents::start(&path, &file, &args.overrides, log, &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));

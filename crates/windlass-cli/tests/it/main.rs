@@ -25,6 +25,7 @@ mod json;
 mod kit;
 mod limits;
 mod listing;
+mod meaning;
 mod money;
 mod patterns;
 mod people;
