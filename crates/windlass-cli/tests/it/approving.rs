@@ -169,7 +169,10 @@ fn always_allows_a_tool_for_the_session_in_every_process_until_it_changes() {
     assert_eq!(run("trip", "What is 2 + 5?").code, 75);
     assert_end!(home, home.windlass(["runs", "answer", "last", "q1", "always"]));
     assert_end!(home, run("trip", "What is 3 + 4?"));
-    assert_end!(home, home.windlass(["runs", "show", "last"]));
+    let mut show = home.windlass(["runs", "show", "last"]);
+    let digest = show.stdout.split_once("sums (").and_then(|(_, rest)| rest.get(..12)).unwrap().to_owned();
+    show.stdout = show.stdout.replace(&digest, "DIGEST");
+    assert_end!(home, show);
     // Another session, a fork and another command ask.
     assert_eq!(run("other", "What is 3 + 4?").code, 75);
     home.write("agent.yaml", &sums("echo, \"8\""));
@@ -207,7 +210,7 @@ fn ctrl_c_at_a_question_leaves_the_question_and_not_the_turn() {
     let seat = Seat::start(&home, &["run", "agent.yaml", "What is 2 + 3?"]);
     seat.expect("[l]ater\r\n> ");
     kill_process(Pid::from_child(&seat.child), Signal::INT).unwrap();
-    seat.expect("> \r\nerror: run ");
+    seat.expect("> \r\nrun ");
     seat.expect("is suspended: it waits for an answer");
     seat.expect("windlass runs answer ");
     assert_eq!(seat.code(), 75);
