@@ -2,6 +2,7 @@
 
 pub(crate) mod differences;
 pub(crate) mod json;
+pub(crate) mod phrases;
 mod plain;
 pub(crate) mod table;
 mod waits;
@@ -67,6 +68,14 @@ impl View {
         } else {
             Self::Plain(Box::new(Plain::new(args.detail())))
         }
+    }
+
+    /// The option that names the log, for commands that are suggested.
+    pub(crate) fn logged(mut self, words: &str) -> Self {
+        if let Self::Plain(plain) = &mut self {
+            words.clone_into(&mut plain.log_words);
+        }
+        self
     }
 
     pub(crate) fn update(&mut self, update: &Update) {

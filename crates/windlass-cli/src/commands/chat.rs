@@ -224,7 +224,7 @@ impl Chat {
         prepared: Prepared,
         earlier: Option<&windlass_core::State>,
     ) -> Result<(), Failure> {
-        let mut view = View::new(self.view).brief();
+        let mut view = View::new(self.view).logged(&self.words.log).brief();
         if let Some(state) = earlier {
             view.recall(state);
         }

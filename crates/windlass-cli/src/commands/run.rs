@@ -109,7 +109,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let Begin { path, file, input, session, overrides, log: log_args, view: view_args } = begin;
     input.check(&file)?;
     let mut interrupts = Interrupts::listen()?;
-    let mut view = View::new(view_args);
+    let mut view = View::new(view_args).logged(&log_args.words());
     let log = log_args.open()?;
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
     session.check(&file, &log, &mut view, &words).await?;

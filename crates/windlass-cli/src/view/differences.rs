@@ -3,33 +3,40 @@
 use serde_json::Value;
 use windlass_runtime::projections::value_changes;
 
-use super::words::cut;
+use super::phrases::Cuts;
 
 /// Characters of a value that are shown.
 const VALUE_CHARS: usize = 200;
 /// Places that are named.
 const PLACES: usize = 20;
 
-/// One line for each place that differs: `data.attempt: 1, now 2`.
-pub(crate) fn lines(before: &Value, after: &Value) -> Vec<String> {
+/// One line for each place that differs: `data.attempt: 1, now 2`, where `between` is `, now `.
+pub(crate) fn lines(before: &Value, after: &Value, between: &str, cuts: &Cuts) -> Vec<String> {
     let changes = value_changes(before, after);
     let more = changes.len().saturating_sub(PLACES);
+    if more > 0 {
+        cuts.note();
+    }
     let shown = changes.iter().take(PLACES).map(|change| {
         let place = if change.place.is_empty() { "value" } else { &change.place };
-        format!("{place}: {}, now {}", shown(&change.before), shown(&change.after))
+        format!("{place}: {}{between}{}", shown(&change.before, cuts), shown(&change.after, cuts))
     });
     shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
-fn shown(value: &Value) -> String {
-    if value.is_null() { "nothing".to_owned() } else { cut(&value.to_string(), VALUE_CHARS) }
+fn shown(value: &Value, cuts: &Cuts) -> String {
+    if value.is_null() { "nothing".to_owned() } else { cuts.chars(&value.to_string(), VALUE_CHARS) }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::lines;
+    use super::*;
+
+    fn lines(before: &Value, after: &Value) -> Vec<String> {
+        super::lines(before, after, ", now ", &Cuts::default())
+    }
 
     #[test]
     fn each_place_that_differs_is_named_with_both_values() {

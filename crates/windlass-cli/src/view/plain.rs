@@ -6,25 +6,24 @@
 //! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
 //! back until the reply is whole.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 
 use serde_json::Value;
 use windlass_core::budget::Counters;
 use windlass_core::event::{
-    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, Rejection, RunEnded, RunInput,
+    Adjusted, CallDecided, Decision, DelegationStarted, LimitReached, RunEnded, RunInput, RunResumed,
     TurnCompleted, TurnFailed,
 };
-use windlass_core::message::CallArgs;
 use windlass_core::policy::Wire;
 use windlass_core::run::LogLevel;
-use windlass_core::text::shown_args;
-use windlass_core::{ActionId, CallId, Event, Fact, Message, State, Status, Text};
+use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
 use windlass_runtime::Update;
 
 use super::Paper;
+use super::phrases::{Calls, Cuts, changed};
 use super::waits::Waits;
-use super::words::{LINE_CHARS, count, cut, limit, name, outcome, span, usage};
+use super::words::{LINE_CHARS, count, cut, limit, name, outcome, rejection, span, usage};
 use crate::out::{self, Style};
 
 /// Level of detail for a run.
@@ -59,8 +58,13 @@ pub(crate) struct Plain {
     pub(super) paper: Paper,
     /// What the run waits for.
     pub(super) waits: Waits,
+    /// The run, once it is known.
+    run: Option<RunId>,
     turn: Turn,
-    calls: HashMap<CallId, (Text, CallArgs)>,
+    calls: Calls,
+    cuts: Cuts,
+    /// The option that names the log, for commands that are suggested.
+    pub(super) log_words: String,
     /// The branches that a hook asked for: they count against no limit on calls.
     by_hook: HashSet<CallId>,
     pub(super) started_at: u64,
@@ -88,8 +92,11 @@ impl Plain {
             brief: false,
             paper: Paper::default(),
             waits: Waits::default(),
+            run: None,
             turn: Turn::default(),
-            calls: HashMap::new(),
+            calls: Calls::default(),
+            cuts: Cuts::default(),
+            log_words: String::new(),
             by_hook: HashSet::new(),
             started_at: 0,
             model_calls: 0,
@@ -103,16 +110,8 @@ impl Plain {
         if !state.is_finished() {
             self.count_from(state.counters());
         }
-        for message in state.history().iter() {
-            if let Message::Assistant(message) = &**message {
-                self.calls.extend(
-                    message
-                        .calls
-                        .iter()
-                        .map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))),
-                );
-            }
-        }
+        self.calls = Calls::of(state);
+        self.run = Some(state.run());
     }
 
     fn count_from(&mut self, counters: &Counters) {
@@ -197,25 +196,21 @@ impl Plain {
 
     pub(super) fn event(&mut self, event: &Event) {
         self.waits.event(event);
+        self.calls.learn(&event.fact);
         match &event.fact {
             Fact::RunStarted(start) => {
                 self.started_at = event.at;
                 if let RunInput::Continue(carried) = &start.input {
                     self.count_from(&carried.counters);
                 }
+                self.run = Some(start.run);
                 if !self.brief {
                     self.remark(&format!("run: {}", start.run));
                 }
             }
             Fact::RunResumed(resumed) => {
                 self.started_at = event.at;
-                match resumed.clock_behind_ms {
-                    Some(ms) => self.remark(&format!(
-                        "resumed: the clock is {} s behind the run's latest time, from which the run goes on",
-                        ms / 1_000
-                    )),
-                    None => self.remark("resumed"),
-                }
+                self.remark(&format!("resumed{}", behind(resumed)));
             }
             Fact::TurnCompleted(turn) => self.turn_completed(turn),
             Fact::TurnFailed(failed) => self.turn_failed(failed, event.at),
@@ -242,13 +237,13 @@ impl Plain {
             Fact::InputReceived(received) => {
                 self.remark(&format!("answer to {}: {}", received.question, received.answer.name()));
             }
-            Fact::Steered(steered) => self.remark(&format!("steered: {}", cut(&steered.text, LINE_CHARS))),
+            Fact::Steered(steered) => {
+                let text = self.cuts.line(&steered.text);
+                self.remark(&format!("steered: {text}"));
+            }
             Fact::HistoryEdited(_) => self.remark("a hook changed the conversation"),
             Fact::StepBranched(branched) => {
                 let asked = &branched.calls;
-                let known =
-                    asked.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone())));
-                self.calls.extend(known);
                 self.by_hook.extend(asked.iter().map(|call| call.id.clone()));
                 self.remark(&format!("a hook asked for {}", count(asked.len() as u64, "branch call")));
             }
@@ -266,8 +261,6 @@ impl Plain {
 
     fn turn_completed(&mut self, turn: &TurnCompleted) {
         self.model_calls += 1;
-        self.calls
-            .extend(turn.calls.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))));
         if self.detail == Detail::Verbose
             && let Some(reasoning) = turn.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty())
         {
@@ -309,13 +302,7 @@ impl Plain {
             ));
             return;
         }
-        let what = [
-            adjusted.tools.as_ref().map(|_| "tools"),
-            adjusted.models.as_ref().map(|_| "model settings"),
-            adjusted.prompt.as_ref().map(|_| "instructions"),
-        ];
-        let what: Vec<_> = what.into_iter().flatten().collect();
-        self.remark(&format!("changed: {}", what.join(", ")));
+        self.remark(&format!("changed: {}", changed(adjusted)));
     }
 
     fn turn_failed(&mut self, failed: &TurnFailed, at: u64) {
@@ -326,24 +313,20 @@ impl Plain {
             (None, None) => String::new(),
         };
         if failure.kind != windlass_core::model::FailureKind::Cancelled {
-            self.warn(&format!("{}: {}{then}", failure.model, cut(&failure.message, LINE_CHARS * 2)));
+            let message = self.cuts.chars(&failure.message, LINE_CHARS * 2);
+            self.warn(&format!("{}: {message}{then}", failure.model));
         }
     }
 
     fn name(&self, call: &CallId) -> String {
-        self.calls.get(call).map_or_else(|| name(call.as_str()), |(called, _)| name(called))
+        self.calls.name(call)
     }
 
     fn decided(&mut self, decided: &CallDecided) {
         let name = self.name(&decided.call);
         match &decided.decision {
             Decision::Approved => self.remark(&format!("approved: {name}")),
-            Decision::Edited { args } => {
-                if let Some((_, old)) = self.calls.get_mut(&decided.call) {
-                    *old = args.clone().into();
-                }
-                self.remark(&format!("approved: {name}, with changed arguments"));
-            }
+            Decision::Edited { .. } => self.remark(&format!("approved: {name}, with changed arguments")),
             Decision::Allowed => self.remark(&format!("approved for the session: {name}")),
             Decision::Denied { .. } => {}
             Decision::Forbidden { pattern } => self.warn(&format!("forbidden: {name} (deny: {pattern})")),
@@ -363,10 +346,8 @@ impl Plain {
 
     fn call_started(&mut self, call: &CallId, attempt: u32) {
         self.tool_calls += u64::from(attempt == 1 && !self.by_hook.contains(call));
-        let (name, args) = match self.calls.get(call) {
-            Some((called, args)) => (name(called), cut(&shown_args(args), LINE_CHARS)),
-            None => (name(call.as_str()), String::new()),
-        };
+        let name = self.calls.name(call);
+        let args = self.calls.args(call, &self.cuts).unwrap_or_default();
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
         if self.detail != Detail::Quiet {
             self.end_line();
@@ -383,7 +364,8 @@ impl Plain {
 
     fn result(&mut self, call: &CallId, text: &str) {
         let name = self.name(call);
-        self.remark(&format!("<- {name}: {}", cut(text, LINE_CHARS)));
+        let text = self.cuts.line(text);
+        self.remark(&format!("<- {name}: {text}"));
     }
 
     fn limit_reached(&mut self, reached: &LimitReached) {
@@ -435,7 +417,22 @@ impl Plain {
         words.push(usage(&end.usage, end.cost.map(|pico| pico as f64 / 1e12)));
         words.push(span(at.saturating_sub(self.started_at)));
         self.remark(&format!("{}: {}", end.status, words.join(", ")));
+        if let Some(run) = self.run.filter(|_| self.cuts.any()) {
+            let log = &self.log_words;
+            self.remark(&format!(
+                "lines that end with … were cut: `windlass runs show{log} {run}` shows more"
+            ));
+        }
     }
+}
+
+/// By how much the clock is behind the run's latest time, if it is.
+fn behind(resumed: &RunResumed) -> String {
+    let behind = resumed.clock_behind_ms.map(|ms| {
+        let seconds = ms / 1_000;
+        format!(": the clock is {seconds} s behind the run's latest time, from which the run goes on")
+    });
+    behind.unwrap_or_default()
 }
 
 /// Whether a text is what is left of another one after parts of it were taken out.
@@ -448,14 +445,4 @@ fn is_left_of(text: &str, whole: &str) -> bool {
 fn in_json(reply: &str) -> Option<Value> {
     let fenced = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")?.split_once('\n'));
     serde_json::from_str(fenced.map_or(reply, |(_, within)| within)).ok()
-}
-
-fn rejection(reason: Rejection) -> &'static str {
-    match reason {
-        Rejection::Truncated => "the reply was cut off at the token limit",
-        Rejection::Refused => "the model declined to answer",
-        Rejection::Filtered => "the provider's filter cut the reply off",
-        Rejection::NoCall => "the reply calls no tool or is empty",
-        Rejection::Invalid => "the reply does not match the output schema",
-    }
 }

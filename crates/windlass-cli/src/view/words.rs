@@ -1,11 +1,11 @@
 //! Things in words, short enough for a line.
 
-use windlass_core::event::{DeniedBy, LimitReached};
+use windlass_core::CallOutcome;
+use windlass_core::event::{DeniedBy, LimitReached, Rejection};
 use windlass_core::message::Content;
 use windlass_core::message::Part;
 use windlass_core::model::Usage;
 use windlass_core::policy::LimitKind;
-use windlass_core::{CallOutcome, Fact};
 
 use crate::out;
 
@@ -109,11 +109,6 @@ pub(crate) fn time(ms: u64) -> String {
     )
 }
 
-/// An event's data in one line.
-pub(crate) fn fact(fact: &Fact) -> String {
-    cut(&fact.body().unwrap_or_default(), LINE_CHARS)
-}
-
 /// A limit that was reached: its value, the usage where that differs, and the amount that the next call would have needed.
 pub(crate) fn limit(reached: &LimitReached) -> String {
     let show = |number| reached.limit.show(number);
@@ -133,5 +128,16 @@ pub(crate) fn limit(reached: &LimitReached) -> String {
             show(reached.reached),
             show(needed)
         ),
+    }
+}
+
+/// Why a reply was not accepted.
+pub(crate) fn rejection(reason: Rejection) -> &'static str {
+    match reason {
+        Rejection::Truncated => "the reply was cut off at the token limit",
+        Rejection::Refused => "the model declined to answer",
+        Rejection::Filtered => "the provider's filter cut the reply off",
+        Rejection::NoCall => "the reply calls no tool or is empty",
+        Rejection::Invalid => "the reply does not match the output schema",
     }
 }

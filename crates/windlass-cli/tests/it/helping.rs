@@ -58,7 +58,11 @@ fn the_page_of_the_command_line_has_every_command_and_exit_code() {
     let helps = all(&Home::new());
     for (words, help) in &helps {
         if !words.is_empty() && commands(help).is_empty() {
-            assert!(page.contains(&format!("`{}`", words.join(" "))), "docs/cli.md lacks `{}`", words.join(" "));
+            assert!(
+                page.contains(&format!("`{}`", words.join(" "))),
+                "docs/cli.md lacks `{}`",
+                words.join(" ")
+            );
         }
     }
     let (_, help) = helps.iter().find(|(words, _)| words.is_empty()).unwrap();

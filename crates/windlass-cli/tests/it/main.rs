@@ -28,6 +28,7 @@ mod json;
 mod kit;
 mod limits;
 mod listing;
+mod meaning;
 mod money;
 mod moved;
 mod own_agents;

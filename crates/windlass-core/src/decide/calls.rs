@@ -37,7 +37,8 @@ impl Decision {
             return;
         }
         if let Some((limit, reached)) = self.limit_after_usage().filter(|_| !self.some_started()) {
-            self.skip_all("a limit was reached");
+            let max = self.state.setup.policy.limit(limit).unwrap_or(0);
+            self.skip_all(&format!("the limit of {} is reached", limit.amount(max)));
             self.reach(limit, reached, 0);
             return;
         }

@@ -81,7 +81,7 @@ impl AgentBuilder {
     ///
     /// let unknown = Agent::builder("helper").model("olama/qwen3").build().unwrap_err();
     /// assert_eq!(unknown.to_string(), "cannot use model `olama/qwen3` of agent `helper`");
-    /// assert!(unknown.help().unwrap().starts_with("did you mean ollama? Supported are "));
+    /// assert!(unknown.help().unwrap().starts_with("did you mean ollama or llama? Supported are "));
     /// # Ok(())
     /// # }
     /// ```

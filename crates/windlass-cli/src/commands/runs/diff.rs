@@ -2,9 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use windlass_core::event::Decision;
-use windlass_core::text::shown_args;
-use windlass_core::{CallId, Event, Fact};
+use windlass_core::{Event, Fact};
 use windlass_runtime::projections::{Comparison, PlacedEvent, comparable, compare_runs, json};
 
 use super::find;
@@ -12,7 +10,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 use crate::view::differences;
-use crate::view::words::{LINE_CHARS, count, cut, limit, outcome, usage};
+use crate::view::phrases::{Calls, Cuts, phrase};
+use crate::view::words::{count, usage};
 
 const HELP: &str = "\
 Shows what two runs have in common (a shared base, or equal events from the start; times do not count), where they \
@@ -43,12 +42,19 @@ pub(super) async fn run(args: DiffArgs, log_args: &LogArgs) -> Result<Exit, Fail
     if args.json {
         out::json(&json::comparison(&comparison))?;
     } else {
-        plain(&comparison)?;
+        let cuts = Cuts::default();
+        plain(&comparison, &cuts)?;
+        if cuts.any() {
+            let log = log_args.words();
+            out::note(format_args!(
+                "lines that end with … were cut: `windlass runs diff{log} {one} {other} --json` shows everything"
+            ));
+        }
     }
     Ok(if comparison.is_same() { Exit::Good } else { Exit::Failed })
 }
 
-fn plain(comparison: &Comparison) -> std::io::Result<()> {
+fn plain(comparison: &Comparison, cuts: &Cuts) -> std::io::Result<()> {
     let sides = [("A", &comparison.a), ("B", &comparison.b)];
     for (name, side) in sides {
         let status = side.status.map_or_else(|| "not ended".to_owned(), |status| status.to_string());
@@ -60,17 +66,15 @@ fn plain(comparison: &Comparison) -> std::io::Result<()> {
     if comparison.is_same() {
         return out::line("the runs do not differ");
     }
-    out::line("")?;
-    let (one, other) = comparison.first_difference();
-    first_difference(one, other)?;
+    first_difference(comparison, cuts)?;
     for (name, side) in sides {
         out::line(format_args!("\n{name} from there on"))?;
-        let names = names(&side.events);
+        let calls = calls(&side.events);
         let rest = side.events.iter().skip(comparison.common);
         let mut any = false;
-        for line in rest.filter_map(|placed| step(&placed.event, &names)) {
+        for placed in rest.filter(|placed| matters(&placed.event.fact)) {
             any = true;
-            out::line(format_args!("  {line}"))?;
+            out::line(format_args!("  {}", phrase(&placed.event.fact, &calls, cuts)))?;
         }
         if !any {
             out::line("  nothing")?;
@@ -79,18 +83,24 @@ fn plain(comparison: &Comparison) -> std::io::Result<()> {
     Ok(())
 }
 
-fn first_difference(one: Option<&PlacedEvent>, other: Option<&PlacedEvent>) -> std::io::Result<()> {
-    let name = |placed: Option<&PlacedEvent>| match placed {
-        Some(placed) => format!("{} (its event {})", placed.event.fact.kind(), placed.seq),
-        None => "nothing more".to_owned(),
-    };
-    out::line(format_args!("first difference: A {}, B {}", name(one), name(other)))?;
+fn first_difference(comparison: &Comparison, cuts: &Cuts) -> std::io::Result<()> {
+    let (one, other) = comparison.first_difference();
+    out::line("\nfirst difference")?;
+    for (name, side, first) in [("A", &comparison.a, one), ("B", &comparison.b, other)] {
+        match first {
+            Some(first) => {
+                let did = phrase(&first.event.fact, &calls(&side.events), cuts);
+                out::line(format_args!("  {name} {did} (its event {})", first.seq))?;
+            }
+            None => out::line(format_args!("  {name} did nothing more"))?,
+        }
+    }
     let (Some(one), Some(other)) = (one, other) else { return Ok(()) };
     if one.event.fact.kind() != other.event.fact.kind() {
         return Ok(());
     }
-    for line in differences::lines(&data(&one.event), &data(&other.event)) {
-        out::line(format_args!("  {}", line.replace(", now ", " | ")))?;
+    for line in differences::lines(&data(&one.event), &data(&other.event), " | ", cuts) {
+        out::line(format_args!("    {line}"))?;
     }
     Ok(())
 }
@@ -99,69 +109,16 @@ fn data(event: &Event) -> Value {
     comparable(event).body().ok().and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default()
 }
 
-type Names<'e> = Vec<(&'e CallId, &'e str, &'e str)>;
-
-/// The calls, each with the arguments that it runs with.
-fn names(events: &[PlacedEvent]) -> Names<'_> {
-    let mut names: Names<'_> = Vec::new();
+/// The calls of a run, each with the arguments that it runs with.
+fn calls(events: &[PlacedEvent]) -> Calls {
+    let mut calls = Calls::default();
     for placed in events {
-        if let Fact::TurnCompleted(turn) = &placed.event.fact {
-            names.extend(turn.calls.iter().map(|call| (&call.id, &*call.name, &*call.args)));
-        } else if let Fact::CallDecided(decided) = &placed.event.fact
-            && let Decision::Edited { args } = &decided.decision
-            && let Some((.., old)) = names.iter_mut().rev().find(|(call, ..)| **call == decided.call)
-        {
-            *old = args;
-        }
+        calls.learn(&placed.event.fact);
     }
-    names
+    calls
 }
 
-/// One line for an event; `None`: the event adds nothing for a reader.
-fn step(event: &Event, names: &Names<'_>) -> Option<String> {
-    let call = |id: &CallId| match names.iter().rev().find(|(call, ..)| *call == id) {
-        Some((_, name, args)) => format!("{name} {}", cut(&shown_args(args), LINE_CHARS)),
-        None => id.to_string(),
-    };
-    match &event.fact {
-        Fact::TurnCompleted(turn) => {
-            let text = turn.beside_calls().unwrap_or_default();
-            let asks: Vec<_> = turn.calls.iter().map(|call| &*call.name).collect();
-            let asks = if asks.is_empty() { String::new() } else { format!(" [calls {}]", asks.join(", ")) };
-            Some(format!("turn {}: {}{asks}", turn.turn, cut(&text, LINE_CHARS)))
-        }
-        Fact::TurnFailed(failed) => Some(format!("turn {} failed: {}", failed.turn, failed.failure.message)),
-        Fact::CallFinished(finished) => {
-            let ended = cut(&outcome(&finished.outcome), LINE_CHARS);
-            Some(format!("{} -> {ended}", call(&finished.call)))
-        }
-        Fact::DelegationFinished(finished) => {
-            let ended = cut(&outcome(&finished.outcome), LINE_CHARS);
-            Some(format!("{} -> {ended}", call(&finished.call)))
-        }
-        Fact::InputRequested(asked) => Some(format!("asked: {}", cut(&asked.text, LINE_CHARS))),
-        Fact::InputReceived(received) => Some(format!("answered: {}", received.answer.name())),
-        Fact::Steered(steered) => Some(format!("told: {}", cut(&steered.text, LINE_CHARS))),
-        Fact::LimitReached(reached) => Some(format!("limit reached: {}", limit(reached))),
-        Fact::CancelRequested(_) => Some("cancelled".to_owned()),
-        Fact::RunEnded(end) => {
-            let text = end.text.as_deref().or(end.error.as_deref()).unwrap_or_default();
-            Some(format!("ended {}: {}", end.status, cut(text, LINE_CHARS)))
-        }
-        Fact::RunStarted(_)
-        | Fact::RunResumed(_)
-        | Fact::TurnStarted(_)
-        | Fact::CallHeld(_)
-        | Fact::CallDecided(_)
-        | Fact::ToolAllowed(_)
-        | Fact::CallStarted(_)
-        | Fact::CallRetried(_)
-        | Fact::CallDoubted(_)
-        | Fact::DelegationStarted(_)
-        | Fact::Adjusted(_)
-        | Fact::HistoryEdited(_)
-        | Fact::StepBranched(_)
-        | Fact::OutputRejected(_)
-        | Fact::LimitRaised(_) => None,
-    }
+/// Whether the event says something that its neighbours do not.
+fn matters(fact: &Fact) -> bool {
+    !matches!(fact, Fact::RunStarted(_) | Fact::TurnStarted(_) | Fact::CallHeld(_))
 }

@@ -57,7 +57,7 @@ impl GoOn<'_> {
         state: &State,
         found: &Found,
     ) -> Result<Exit, Failure> {
-        let mut view = View::new(self.view);
+        let mut view = View::new(self.view).logged(&self.log_args.words());
         view.recall(state);
         view.warnings(&found.warnings);
         view.unmatched(&found.unmatched);

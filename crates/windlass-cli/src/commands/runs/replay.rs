@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 use windlass_core::run::Difference;
-use windlass_core::{Event, RunId};
+use windlass_core::{Event, State};
+use windlass_runtime::load_until;
 use windlass_runtime::projections::{json, replay_run};
 
 use super::find;
@@ -15,6 +16,7 @@ use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::differences;
+use crate::view::phrases::{Calls, Cuts, phrase};
 use crate::view::words::count;
 
 const HELP: &str = "\
@@ -61,37 +63,46 @@ pub(super) async fn run(args: ReplayArgs, log_args: &LogArgs) -> Result<Exit, Fa
             out::line(format_args!("{appends}, {events}: same"))?;
             Ok(Exit::Good)
         }
-        Some(difference) => Err(differs(run, difference, log_args)),
+        Some(difference) => {
+            let before = load_until(&*log, run, difference.seq - 1).await?;
+            Err(differs(&before, difference, log_args))
+        }
     }
 }
 
-fn differs(run: RunId, difference: &Difference, log: &LogArgs) -> Failure {
-    let seq = difference.seq;
-    let what = match (&difference.expected, &difference.found) {
-        (Some(expected), Some(found)) if expected.fact.kind() == found.fact.kind() => {
-            format!("event {seq} ({}) differs", expected.fact.kind())
+/// The first event that differs: what the run did, and what it would do now. `before` is the run's state until there.
+fn differs(before: &State, difference: &Difference, log: &LogArgs) -> Failure {
+    let (run, seq) = (before.run(), difference.seq);
+    let (calls, cuts) = (Calls::of(before), Cuts::default());
+    let did = |side: &Option<Event>| match side {
+        Some(event) => {
+            // The call of a reply is known from the reply itself.
+            let mut calls = calls.clone();
+            calls.learn(&event.fact);
+            phrase(&event.fact, &calls, &cuts)
         }
-        (Some(expected), Some(found)) => {
-            format!("event {seq} was {}, and would now be {}", expected.fact.kind(), found.fact.kind())
-        }
-        (Some(expected), None) => {
-            format!("event {seq} was {}, and would not happen now", expected.fact.kind())
-        }
-        (None, Some(found)) => format!("after event {} {} would now follow", seq - 1, found.fact.kind()),
-        (None, None) => format!("event {seq} differs"),
+        None => "did nothing more".to_owned(),
     };
-    let mut failure = Failure::new(Exit::Failed, format!("run {run} does not replay: {what}"));
+    let (then, now) = (did(&difference.expected), did(&difference.found));
+    let message = format!("run {run} does not replay: event {seq} differs");
+    let mut failure = Failure::new(Exit::Failed, message)
+        .detail(format!("recorded: the run {then}"))
+        .detail(format!("now: the run {now}"));
     if let (Some(expected), Some(found)) = (&difference.expected, &difference.found)
         && expected.fact.kind() == found.fact.kind()
     {
-        for line in differences::lines(&body(expected), &body(found)) {
-            failure = failure.detail(line);
+        for line in differences::lines(&body(expected), &body(found), ", now ", &cuts) {
+            failure = failure.detail(format!("  {line}"));
         }
     }
     if let Some(reason) = &difference.reason {
         failure = failure.cause(reason.as_str());
     }
-    failure.hint(format!("`windlass runs show{} -e {run}` shows what happened", log.words()))
+    let words = log.words();
+    if cuts.any() {
+        failure = failure.hint(format!("`windlass runs replay{words} {run} --json` shows both sides whole"));
+    }
+    failure.hint(format!("`windlass runs show{words} -e {run}` shows what happened"))
 }
 
 fn body(event: &Event) -> Value {

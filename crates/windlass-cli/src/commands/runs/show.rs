@@ -8,7 +8,7 @@ use windlass_core::text::shown_args;
 use windlass_core::{Fact, Message, RunId};
 use windlass_runtime::control::asked_at;
 use windlass_runtime::projections::json;
-use windlass_runtime::{Run, RunPages, load_until, numbered};
+use windlass_runtime::{Run, RunPages, load_until, numbered, start_of};
 use windlass_store::{Index, Log, RunSummary, Store};
 
 use super::approvals::Approvals;
@@ -18,7 +18,8 @@ use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::out;
 use crate::view::json as view_json;
-use crate::view::words::{self, count, cut, fact, name, span, time};
+use crate::view::phrases::{Calls, Cuts, phrase};
+use crate::view::words::{self, count, name, span, time};
 
 /// Maximum number of characters shown of a field of the run.
 const FIELD_CHARS: usize = 600;
@@ -30,7 +31,7 @@ pub(super) struct ShowArgs {
     /// The run's id, the beginning or end of one, or `last`
     #[arg(value_name = "RUN")]
     run: String,
-    /// Also show all events
+    /// Also show what the run did, event by event
     #[arg(short, long)]
     events: bool,
     /// One JSON object
@@ -53,29 +54,45 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
         out::json(&value.into())?;
         return Ok(Exit::Good);
     }
-    header(&run, &summary, start.as_deref())?;
+    let cuts = Cuts::default();
+    header(&run, &summary, start.as_deref(), &cuts)?;
     let earlier = earlier(&*log, start.as_deref()).await?;
     if earlier > 0 {
         out::line(format_args!("\n({} earlier in this session)", count(earlier as u64, "message")))?;
     }
-    messages(&run, &approvals, earlier)?;
+    messages(&run, &approvals, earlier, &cuts)?;
     questions(&*log, &run, log_args).await?;
     if args.events {
-        out::line("")?;
-        let mut pages = RunPages::new(&*log, id);
-        while let Some(batches) = pages.next().await? {
-            for (number, event) in batches.iter().flat_map(numbered) {
-                let at = event.at.saturating_sub(summary.started_at);
-                out::line(format_args!(
-                    "{number:>5} {:>10}  {} {}",
-                    span(at),
-                    event.fact.kind(),
-                    fact(&event.fact)
-                ))?;
-            }
-        }
+        history(&*log, id, summary.started_at, &cuts).await?;
+    }
+    if cuts.any() {
+        let (log, events) = (log_args.words(), if args.events { " -e" } else { "" });
+        out::note(format_args!(
+            "lines that end with … were cut: `windlass runs show{log}{events} --json {id}` shows everything"
+        ));
     }
     Ok(Exit::Good)
+}
+
+/// What the run did, event by event.
+async fn history(log: &dyn Log, run: RunId, began: u64, cuts: &Cuts) -> Result<(), Failure> {
+    out::line("")?;
+    let first = start_of(log, run).await?;
+    let base = match &first.base {
+        Some(base) => Some(load_until(log, base.run, base.version).await?),
+        None => None,
+    };
+    // Calls of the base may still be going on.
+    let mut calls = base.as_ref().map(Calls::of).unwrap_or_default();
+    let mut pages = RunPages::new(log, run);
+    while let Some(batches) = pages.next().await? {
+        for (number, event) in batches.iter().flat_map(numbered) {
+            calls.learn(&event.fact);
+            let (after, did) = (span(event.at.saturating_sub(began)), phrase(&event.fact, &calls, cuts));
+            out::line(format_args!("{number:>5} {after:>10}  {did}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn as_json(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> Map<String, Value> {
@@ -96,8 +113,9 @@ async fn events(log: &dyn Log, run: RunId) -> Result<Vec<Value>, Failure> {
     Ok(events)
 }
 
-fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>) -> std::io::Result<()> {
-    let field = |name: &str, value: &str| out::line(format_args!("{name:<9}{}", cut(value, FIELD_CHARS)));
+fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>, cuts: &Cuts) -> std::io::Result<()> {
+    let field =
+        |name: &str, value: &str| out::line(format_args!("{name:<9}{}", cuts.chars(value, FIELD_CHARS)));
     field("run", &run.id().to_string())?;
     if let Some(agent) = run.state().agent() {
         field("agent", &format!("{} ({})", agent.name, agent.digest.get(..12).unwrap_or_default()))?;
@@ -167,7 +185,7 @@ impl Transcript {
 
     /// Prints its messages, with what people decided.
     pub(crate) fn show(&self) -> std::io::Result<()> {
-        messages(&self.run, &self.approvals, self.earlier)
+        messages(&self.run, &self.approvals, self.earlier, &Cuts::default())
     }
 
     /// Its messages as data.
@@ -176,7 +194,7 @@ impl Transcript {
     }
 }
 
-fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result<()> {
+fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> std::io::Result<()> {
     for message in run.messages().skip(earlier) {
         out::line("")?;
         match &**message {
@@ -208,7 +226,11 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize) -> std::io::Result
             Message::Tool(result) => {
                 let text = result.content.text();
                 let failed = if result.failed { " (failed)" } else { "" };
-                out::line(format_args!("<- {}{failed}: {}", name(&result.name), cut(&text, RESULT_CHARS)))?;
+                out::line(format_args!(
+                    "<- {}{failed}: {}",
+                    name(&result.name),
+                    cuts.chars(&text, RESULT_CHARS)
+                ))?;
             }
         }
     }

@@ -30,8 +30,9 @@ pub(super) struct WatchArgs {
 }
 
 pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure> {
+    let words = log.words();
     let (log, run) = find::open(log, &args.run).await?;
-    let mut view = View::new(args.view);
+    let mut view = View::new(args.view).logged(&words);
     // What was before: a fork begins with the counts of its base.
     view.watch(&load_until(&*log, run, (args.from - 1).max(1)).await?, log.summary(run).await?.started_at);
     let mut batches = log.follow(run, args.from);

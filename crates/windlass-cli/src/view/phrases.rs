@@ -1,0 +1,284 @@
+//! Events in words: what a run did, with the run as the subject (``ran `search` with {"q":"tea"}``).
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use windlass_core::event::{
+    Adjusted, CallDecided, Decision, DelegationStarted, RunEnded, RunInput, RunStarted, TaskOrder,
+    ToolChoice, TurnCompleted, TurnFailed, TurnStarted,
+};
+use windlass_core::message::{CallArgs, ToolCall};
+use windlass_core::model::Purpose;
+use windlass_core::text::shown_args;
+use windlass_core::{Answer, CallId, CallOutcome, Fact, Message, State, Text};
+
+use super::words::{LINE_CHARS, count, cut, limit, name, outcome, rejection};
+
+/// Shortens texts for lines, and remembers whether anything was cut.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts(Cell<bool>);
+
+impl Cuts {
+    /// The text on one line of usual length.
+    pub(crate) fn line(&self, text: &str) -> String {
+        self.chars(text, LINE_CHARS)
+    }
+
+    /// The text on one line of at most so many characters.
+    pub(crate) fn chars(&self, text: &str, chars: usize) -> String {
+        let short = cut(text, chars);
+        if short.chars().count() > chars {
+            self.note();
+        }
+        short
+    }
+
+    /// Something is left out.
+    pub(crate) fn note(&self) {
+        self.0.set(true);
+    }
+
+    /// Whether anything was cut.
+    pub(crate) fn any(&self) -> bool {
+        self.0.get()
+    }
+}
+
+/// The calls of a run by id: tool and arguments, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls(HashMap<CallId, (Text, CallArgs)>);
+
+impl Calls {
+    /// The calls of a conversation so far.
+    pub(crate) fn of(state: &State) -> Self {
+        let mut calls = Self::default();
+        for message in state.history().iter() {
+            if let Message::Assistant(message) = &**message {
+                calls.add(&message.calls);
+            }
+        }
+        calls
+    }
+
+    fn add(&mut self, calls: &[ToolCall]) {
+        self.0.extend(calls.iter().map(|call| (call.id.clone(), (call.name.clone(), call.args.clone()))));
+    }
+
+    /// Takes in what an event says of calls: new ones, and arguments that a person changed.
+    pub(crate) fn learn(&mut self, fact: &Fact) {
+        if let Fact::TurnCompleted(turn) = fact {
+            self.add(&turn.calls);
+        } else if let Fact::StepBranched(branched) = fact {
+            self.add(&branched.calls);
+        } else if let Fact::CallDecided(CallDecided { call, decision: Decision::Edited { args } }) = fact
+            && let Some((_, old)) = self.0.get_mut(call)
+        {
+            *old = args.clone().into();
+        }
+    }
+
+    /// The name of the call's tool, or its id where the tool is unknown.
+    pub(crate) fn name(&self, call: &CallId) -> String {
+        self.0.get(call).map_or_else(|| name(call.as_str()), |(called, _)| name(called))
+    }
+
+    /// The call's arguments on a line.
+    pub(crate) fn args(&self, call: &CallId, cuts: &Cuts) -> Option<String> {
+        self.0.get(call).map(|(_, args)| cuts.line(&shown_args(args)))
+    }
+
+    fn with_args(&self, call: &CallId, cuts: &Cuts) -> String {
+        let args = self.args(call, cuts).map(|args| format!(" with {args}")).unwrap_or_default();
+        format!("`{}`{args}", self.name(call))
+    }
+}
+
+/// What the event says that the run did.
+pub(crate) fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
+    let called = |call: &CallId| calls.with_args(call, cuts);
+    match fact {
+        Fact::RunStarted(start) => started(start, cuts),
+        Fact::RunResumed(_) => "was resumed".to_owned(),
+        Fact::TurnStarted(turn) => asked(turn),
+        Fact::TurnCompleted(turn) => replied(turn, cuts),
+        Fact::TurnFailed(failed) => unanswered(failed, cuts),
+        Fact::CallHeld(held) => format!("held {} until a person allows it", called(&held.call)),
+        Fact::CallDecided(decided) => verdict(decided, calls, cuts),
+        Fact::ToolAllowed(allowed) => {
+            format!("was allowed to run `{}` always in this session", name(&allowed.tool))
+        }
+        Fact::CallStarted(started) => format!("ran {}{}", called(&started.call), again(started.attempt)),
+        Fact::CallRetried(retried) => {
+            format!("{}, and will run it again", result(&retried.call, &retried.outcome, calls, cuts))
+        }
+        Fact::CallDoubted(doubted) => {
+            format!("lost its process while {} ran: the call may have happened", called(&doubted.call))
+        }
+        Fact::CallFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
+        Fact::DelegationStarted(started) => handed(started, calls, cuts),
+        Fact::DelegationFinished(finished) => result(&finished.call, &finished.outcome, calls, cuts),
+        Fact::InputRequested(asked) => format!("asked a person: {}", cuts.line(&asked.text)),
+        Fact::InputReceived(received) => format!("was answered: {}", answer(&received.answer, cuts)),
+        Fact::Steered(steered) => format!("was told by a person: {}", cuts.line(&steered.text)),
+        Fact::Adjusted(adjusted) => format!("went on with other {}", changed(adjusted)),
+        Fact::HistoryEdited(_) => "had its conversation changed by a hook".to_owned(),
+        Fact::StepBranched(branched) => {
+            format!("began {} for a hook", count(branched.calls.len() as u64, "branch call"))
+        }
+        Fact::OutputRejected(rejected) => {
+            format!("did not accept the output: {}", rejection(rejected.reason))
+        }
+        Fact::LimitReached(reached) => format!("reached its limit of {}", limit(reached)),
+        Fact::LimitRaised(raised) => format!("got a higher limit: {}", raised.limit.amount(raised.max)),
+        Fact::CancelRequested(cancel) => {
+            let why = cancel.reason.as_ref().map(|reason| format!(": {}", cuts.line(reason)));
+            format!("was told to stop{}", why.unwrap_or_default())
+        }
+        Fact::RunEnded(end) => ended(end, cuts),
+    }
+}
+
+fn started(start: &RunStarted, cuts: &Cuts) -> String {
+    match &start.input {
+        RunInput::Messages(messages) => {
+            let said = messages.iter().rev().find_map(|message| match &**message {
+                Message::User { content } | Message::TaskDelegation { content } => Some(content.text()),
+                Message::System { .. } | Message::Assistant(_) | Message::Tool(_) => None,
+            });
+            said.map_or_else(|| "began".to_owned(), |said| format!("began with: {}", cuts.line(&said)))
+        }
+        RunInput::Continue(_) => "began where the run that a limit cut had ended".to_owned(),
+        RunInput::Fork(_) => "began as a fork".to_owned(),
+    }
+}
+
+/// The number of a try after the first.
+fn again(attempt: u32) -> String {
+    if attempt > 1 { format!(" again (try {attempt})") } else { String::new() }
+}
+
+fn asked(turn: &TurnStarted) -> String {
+    let who = if turn.model > 0 { format!("fallback model {}", turn.model) } else { "the model".to_owned() };
+    let what = match turn.purpose {
+        Purpose::Act => "",
+        Purpose::Merge => " to sum up a branch",
+    };
+    let how = match &turn.choice {
+        ToolChoice::Auto => String::new(),
+        ToolChoice::None => " without tools".to_owned(),
+        ToolChoice::Required => " for a call".to_owned(),
+        ToolChoice::Named(tool) => format!(" for a call of `{}`", name(tool)),
+    };
+    format!("asked {who}{what}{how}{}", again(turn.attempt))
+}
+
+fn replied(turn: &TurnCompleted, cuts: &Cuts) -> String {
+    let text = turn.beside_calls().unwrap_or_default();
+    let said = |text: &str| format!("got the reply: {}", cuts.line(text));
+    if turn.calls.is_empty() {
+        return said(&text);
+    }
+    let call =
+        |call: &ToolCall| format!("`{}` with {}", name(&call.name), cuts.line(&shown_args(&call.args)));
+    let asks: Vec<_> = turn.calls.iter().map(call).collect();
+    let asks = format!("was asked by the model to run {}", asks.join(" and "));
+    if text.trim().is_empty() { asks } else { format!("{}; it {asks}", said(&text)) }
+}
+
+fn unanswered(failed: &TurnFailed, cuts: &Cuts) -> String {
+    let then = match (failed.retry_at, failed.next_model) {
+        (_, Some(_)) => ", and will ask the next model",
+        (Some(_), None) => ", and will ask again",
+        (None, None) => "",
+    };
+    format!("got no reply from {}: {}{then}", failed.failure.model, cuts.line(&failed.failure.message))
+}
+
+fn verdict(decided: &CallDecided, calls: &Calls, cuts: &Cuts) -> String {
+    let name = calls.name(&decided.call);
+    match &decided.decision {
+        Decision::Approved => format!("was allowed to run {}", calls.with_args(&decided.call, cuts)),
+        Decision::Allowed => {
+            format!(
+                "may run {} by an answer given before in this session",
+                calls.with_args(&decided.call, cuts)
+            )
+        }
+        Decision::Edited { args } => {
+            format!("was allowed to run `{name}` with other arguments: {}", cuts.line(&shown_args(args)))
+        }
+        Decision::Denied { reason: Some(reason) } => {
+            format!("was not allowed to run `{name}`: {}", cuts.line(reason))
+        }
+        Decision::Denied { reason: None } => format!("was not allowed to run `{name}`"),
+        Decision::Forbidden { pattern } => format!("may not run `{name}`: `deny` has `{pattern}`"),
+    }
+}
+
+fn result(call: &CallId, ended: &CallOutcome, calls: &Calls, cuts: &Cuts) -> String {
+    let (name, text) = (calls.name(call), cuts.line(&outcome(ended)));
+    match ended {
+        CallOutcome::Ok { .. } => format!("got from `{name}`: {text}"),
+        CallOutcome::Error { .. }
+        | CallOutcome::TimedOut { .. }
+        | CallOutcome::Malformed { .. }
+        | CallOutcome::Rejected { .. }
+        | CallOutcome::UnknownTool { .. }
+        | CallOutcome::Denied { .. }
+        | CallOutcome::Skipped { .. }
+        | CallOutcome::Interrupted
+        | CallOutcome::Abandoned
+        | CallOutcome::Unknown => format!("got no result of `{name}`: {text}"),
+    }
+}
+
+fn handed(started: &DelegationStarted, calls: &Calls, cuts: &Cuts) -> String {
+    let (agent, run) = (name(&started.agent), started.run);
+    match &started.order {
+        TaskOrder::Work => {
+            let task = calls.args(&started.call, cuts).map(|args| format!(": {args}")).unwrap_or_default();
+            format!("handed a task to `{agent}`, run {run}{}{task}", again(started.attempt))
+        }
+        TaskOrder::Answer(received) => {
+            format!("passed an answer on to `{agent}`, run {run}: {}", answer(&received.answer, cuts))
+        }
+        TaskOrder::Stop => format!("told `{agent}` to stop, run {run}"),
+    }
+}
+
+fn answer(answer: &Answer, cuts: &Cuts) -> String {
+    match answer {
+        Answer::Text(text) => cuts.line(text),
+        Answer::Result(text) | Answer::Conclude(text) => format!("{}: {}", answer.name(), cuts.line(text)),
+        Answer::Deny { reason: Some(reason) } => format!("deny: {}", cuts.line(reason)),
+        Answer::ApproveWith { args } => format!("{}: {}", answer.name(), cuts.line(&args.to_string())),
+        Answer::Raise(number) => format!("raise to {number}"),
+        Answer::Approve
+        | Answer::Always
+        | Answer::Deny { reason: None }
+        | Answer::RunAgain
+        | Answer::Unknown => answer.name().to_owned(),
+    }
+}
+
+/// The parts that an adjustment changes.
+pub(crate) fn changed(adjusted: &Adjusted) -> String {
+    let parts = [
+        adjusted.tools.as_ref().map(|_| "tools"),
+        adjusted.models.as_ref().map(|_| "model settings"),
+        adjusted.prompt.as_ref().map(|_| "instructions"),
+        adjusted.policy.as_ref().map(|_| "loop settings"),
+        adjusted.agent.as_ref().map(|_| "agent"),
+        adjusted.seals.as_ref().map(|_| "seals"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn ended(end: &RunEnded, cuts: &Cuts) -> String {
+    let output = end.output.as_ref().map(ToString::to_string);
+    let text = output.as_deref().or(end.text.as_deref()).or(end.error.as_deref()).unwrap_or_default();
+    if text.is_empty() {
+        return format!("ended as {}", end.status);
+    }
+    format!("ended as {}: {}", end.status, cuts.line(text))
+}
