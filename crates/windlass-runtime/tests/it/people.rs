@@ -224,7 +224,7 @@ fn e28_wrong_unknown_second_and_late_answers_are_refused_by_the_handle() {
         let wrong = handle.answer("q1", Answer::Text("yes".into())).await.unwrap_err();
         assert_eq!(wrong.code(), "input.wrong_answer");
         let why = std::error::Error::source(&wrong).unwrap().to_string();
-        assert!(why.contains("expects approve") && why.contains("found a text"), "{why}");
+        assert!(why.contains("accepts approve") && why.contains("not a text"), "{why}");
         assert_eq!(code(handle.answer("q7", Answer::Approve).await), "input.unknown_question");
         handle.answer("q1", Answer::Approve).await.unwrap();
         assert_eq!(code(handle.answer("q1", Answer::Approve).await), "input.unknown_question");
