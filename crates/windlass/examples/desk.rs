@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let agent = agent()?;
     for left in agent.runs().interrupted().await? {
         let run = agent.resume(left.run).await?;
-        println!("resumed: {:?}", run.output_as::<Report>()?);
+        println!("resumed: {:?}", run.output_as::<Report>()?.map(|report| report.answer));
     }
     let mut stream = agent.stream("What is 6 * 7, and what day is it?").await?;
     while let Some(update) = stream.next().await {
@@ -53,6 +53,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let run = stream.finish().await?;
-    println!("{:?}: {:?}", run.status(), run.output_as::<Report>()?);
+    println!("{:?}: {:?}", run.status(), run.output_as::<Report>()?.map(|report| report.answer));
     Ok(())
 }

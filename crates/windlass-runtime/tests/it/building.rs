@@ -113,7 +113,7 @@ fn runs_are_listed_by_status_and_age() {
     let ids = |listing: windlass_runtime::Listing<'_>| -> Vec<RunId> {
         ground.wait(listing.into_future()).unwrap().iter().map(|summary| summary.run).collect()
     };
-    let hour = Duration::from_secs(3_600);
+    let hour = Duration::from_hours(1);
     assert_eq!(ids(agent.runs().status(RunStatus::Suspended)), [waits]);
     assert_eq!(ids(agent.runs().status(RunState::Suspended)), [waits]);
     assert_eq!(ids(agent.runs().status(RunStatus::Limit)), []);

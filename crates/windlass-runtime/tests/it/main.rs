@@ -6,6 +6,7 @@ mod blocking;
 mod branches;
 #[cfg(test)]
 mod budgets;
+#[cfg(test)]
 mod building;
 #[cfg(test)]
 mod cancel;
@@ -27,6 +28,7 @@ mod ground;
 mod imports;
 #[cfg(test)]
 mod links;
+#[cfg(test)]
 mod loading;
 #[cfg(test)]
 mod long_work;
