@@ -69,7 +69,7 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 24);
+    assert_eq!(count, 25);
 }
 
 #[test]
