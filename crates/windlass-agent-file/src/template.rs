@@ -1,9 +1,9 @@
 //! Instructions as templates, within bounds: an agent's file may come from a stranger.
 //!
 //! `minijinja` counts the steps of a template (fuel), but a step may do any amount of work, and a value may double with
-//! each. So four things are added: [`check`] bounds how deep and long tags are before the parser sees them and refuses
-//! what lets values grow out of themselves; each filter is charged for what it reads and makes ([`filters`]); so is each
-//! operator whose cost depends on its values ([`operators`]); and the text that comes out has a bound.
+//! each. So four things are added: `check` bounds how deep and long tags are before the parser sees them and refuses
+//! what lets values grow out of themselves; each filter is charged for what it reads and makes (`filters`); so is each
+//! operator whose cost depends on its values (`operators`); and the text that comes out has a bound.
 
 mod check;
 mod filters;
