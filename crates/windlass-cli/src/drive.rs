@@ -160,10 +160,10 @@ async fn stop(
     stopped: &Cell<Option<Interrupt>>,
 ) -> Interrupt {
     let interrupt = loop {
-        match interrupts.next().await {
-            // It leaves the question open and cancels nothing.
-            Interrupt::Cancel if leave_prompt() => {}
-            interrupt => break interrupt,
+        let interrupt = interrupts.next().await;
+        // At a question Ctrl-C leaves the question open and cancels nothing.
+        if !(matches!(interrupt, Interrupt::Cancel) && leave_prompt()) {
+            break interrupt;
         }
     };
     stopped.set(Some(interrupt));

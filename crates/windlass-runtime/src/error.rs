@@ -406,30 +406,38 @@ impl From<StoreError> for Error {
 /// A remedy for a model that a program names.
 fn model_help(error: &ModelError) -> Option<String> {
     let object = "give the model as an object: `.model((NAME, HttpModel::new(config)?))`";
-    match error {
-        ModelError::UnknownProvider { name, .. } if name == "auto" => {
-            Some("`windlass::models::choose_auto` finds one: `.model((found.name, found.model))`".to_owned())
-        }
-        ModelError::UnknownProvider { nearest, .. } => {
-            let all: Vec<&str> = provider_names().collect();
-            let supported = all.join(", ");
-            if nearest.len() == all.len() {
-                return Some(format!("supported are {supported}; for any other server {object}"));
-            }
-            Some(format!("did you mean {}? Supported are {supported}", nearest.join(" or ")))
-        }
-        ModelError::MissingKey { variable, .. } => Some(format!("set {variable}, or {object}")),
-        ModelError::LaterProvider { provider, .. } => Some(match provider.compatible_url() {
-            Some(url) => {
+    if let ModelError::UnknownProvider { name, nearest } = error {
+        return Some(unknown_provider_help(name, nearest, object));
+    }
+    if let ModelError::MissingKey { variable, .. } = error {
+        return Some(format!("set {variable}, or {object}"));
+    }
+    if let ModelError::LaterProvider { provider, .. } = error {
+        return Some(provider.compatible_url().map_or_else(
+            || format!("meanwhile, use an OpenAI-compatible gateway: {object}"),
+            |url| {
                 format!(
                     "meanwhile, use its OpenAI-compatible API at {url}, with its key in `config`: {object}"
                 )
-            }
-            None => format!("meanwhile, use an OpenAI-compatible gateway: {object}"),
-        }),
-        ModelError::MissingBaseUrl { .. } => Some(object.to_owned()),
-        other => other.help(),
+            },
+        ));
     }
+    if matches!(error, ModelError::MissingBaseUrl { .. }) {
+        return Some(object.to_owned());
+    }
+    error.help()
+}
+
+fn unknown_provider_help(name: &str, nearest: &[String], object: &str) -> String {
+    if name == "auto" {
+        return "`windlass::models::choose_auto` finds one: `.model((found.name, found.model))`".to_owned();
+    }
+    let all: Vec<&str> = provider_names().collect();
+    let supported = all.join(", ");
+    if nearest.len() == all.len() {
+        return format!("supported are {supported}; for any other server {object}");
+    }
+    format!("did you mean {}? Supported are {supported}", nearest.join(" or "))
 }
 
 /// Error for a run whose agent has changed.

@@ -87,9 +87,11 @@ fn normal(name: &str) -> String {
 
 /// The text of a file, or why it cannot be compared.
 fn before(path: &Path) -> Result<String, String> {
-    let found = fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "no such file yet".to_owned(),
-        _ => format!("not compared, {error}"),
+    let found = fs::metadata(path).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return "no such file yet".to_owned();
+        }
+        format!("not compared, {error}")
     })?;
     if !found.is_file() {
         return Err("not compared, it is no regular file".to_owned());

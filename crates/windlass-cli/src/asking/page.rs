@@ -29,10 +29,10 @@ impl Page {
     /// The arguments of a call; `write`: the change that it makes to a file.
     pub(super) fn of(args: &Value, write: Option<&Write>, whole: bool) -> Self {
         let mut page = Self { whole, ..Self::default() };
-        match args {
-            Value::Object(fields) if fields.is_empty() => page.line(INDENT, "(no arguments)"),
-            Value::Object(fields) => page.object(INDENT, fields, write),
-            other => page.value(INDENT, "", other),
+        match args.as_object() {
+            Some(fields) if fields.is_empty() => page.line(INDENT, "(no arguments)"),
+            Some(fields) => page.object(INDENT, fields, write),
+            None => page.value(INDENT, "", args),
         }
         page
     }
@@ -129,12 +129,12 @@ impl Page {
 
     /// An item of a list: its fields stand below a dash.
     fn item(&mut self, indent: usize, item: &Value) {
-        match item {
-            Value::Object(fields) if !fits(item) => {
+        match item.as_object() {
+            Some(fields) if !fits(item) => {
                 self.line(indent, "-");
                 self.object(indent + INDENT, fields, None);
             }
-            item => self.value(indent, "-", item),
+            Some(_) | None => self.value(indent, "-", item),
         }
     }
 

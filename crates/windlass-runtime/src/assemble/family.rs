@@ -189,14 +189,12 @@ impl Entry<'_> {
 
     fn unreadable(&self, source: AgentFileError) -> AssembleError {
         let (at, file) = (self.at(), self.shown());
-        match source {
-            AgentFileError::Read { source, .. } => {
-                let missing = source.kind() == std::io::ErrorKind::NotFound;
-                let nearest = if missing { nearest_files(self.path) } else { Vec::new() };
-                AssembleError::NoDelegate { at, file, nearest, source }
-            }
-            source => AssembleError::Delegate { at, file, source: Box::new(source) },
-        }
+        let AgentFileError::Read { source, .. } = source else {
+            return AssembleError::Delegate { at, file, source: Box::new(source) };
+        };
+        let missing = source.kind() == std::io::ErrorKind::NotFound;
+        let nearest = if missing { nearest_files(self.path) } else { Vec::new() };
+        AssembleError::NoDelegate { at, file, nearest, source }
     }
 
     /// Checks that a model can call it by its name.
