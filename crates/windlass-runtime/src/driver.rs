@@ -50,7 +50,7 @@ use crate::work;
 /// Maximum number of inputs that wait for a driver that is busy appending.
 const INBOX: usize = 64;
 /// Maximum number of consecutive invalid answers before the driver stops asking.
-const WRONG_ANSWERS: u32 = 100;
+const WRONG_ANSWERS: u32 = 10;
 
 /// An input sent from this process, with the channel for its result.
 pub(crate) struct Sent {
@@ -254,7 +254,8 @@ impl Driver {
         if answer {
             self.wrong_answers = if taken.is_ok() { 0 } else { self.wrong_answers + 1 };
             if self.wrong_answers >= WRONG_ANSWERS {
-                tracing::warn!(run = %self.state.run(), "no more questions are asked after {WRONG_ANSWERS} consecutive invalid answers");
+                let questions: Vec<_> = self.state.questions().iter().map(|open| open.id.as_str()).collect();
+                tracing::warn!(run = %self.state.run(), ?questions, "{WRONG_ANSWERS} answers in a row did not fit: the people of this run are asked no more");
                 self.people = None;
             }
         }

@@ -159,11 +159,11 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The log failed. The run stands as its last durable event left it.
-    #[error("the log failed")]
-    Log(#[source] StoreError),
+    #[error(transparent)]
+    Log(StoreError),
     /// An input did not fit the run.
-    #[error("refused")]
-    Refused(#[source] InvalidInput),
+    #[error(transparent)]
+    Refused(InvalidInput),
     /// The run's agent is another one, or has changed since.
     #[error("{}", other_agent(*run, expected, found, changes))]
     AgentChanged {
@@ -333,8 +333,10 @@ impl Error {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Policy { source, .. } => source.help(),
-            Self::Tools { source: source @ ToolSetError::SchemaRefused { .. }, .. } => source.help(),
-            Self::Tools { .. } => Some("rename one of them, or give a tool server another `name`".to_owned()),
+            Self::Tools { source: ToolSetError::Clash { .. }, .. } => {
+                Some("rename one of them, or give a tool server another `name`".to_owned())
+            }
+            Self::Tools { source, .. } => source.help(),
             Self::Schema { source, .. } => source.help().map(str::to_owned),
             Self::SameName { .. } => {
                 Some("rename one of them; names that begin with `__` are Windlass's own".to_owned())

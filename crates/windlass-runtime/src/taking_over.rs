@@ -80,7 +80,7 @@ impl Agent {
     pub(crate) async fn checked_state(&self, run: RunId, changed: bool) -> Result<State, Error> {
         let state = load(&**self.log(), run).await?;
         if let Some(end) = state.ended() {
-            let invalid = InvalidInput::Ended { run, status: end.status, found: "an attempt to resume it" };
+            let invalid = InvalidInput::Ended { run, status: end.status, found: "further inputs" };
             return Err(Error::Refused(invalid));
         }
         match self.check_agent(&state) {

@@ -54,6 +54,10 @@ impl ToolError {
 pub type ToolResult = Result<Content, ToolError>;
 
 /// A tool. Arguments have been checked against its schema before it is called.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tool",
+    note = "`#[tool]` above a function makes it a tool; a type may implement `Tool`"
+)]
 pub trait Tool: Send + Sync + std::fmt::Debug {
     /// The description of the tool, for the model and for the policy of its calls.
     fn spec(&self) -> &ToolSpec;

@@ -248,7 +248,7 @@ fn due(due: Millis, found: Millis) -> Decided {
 fn name_of(what: &InputKind) -> &'static str {
     match what {
         InputKind::Start(_) => "a start",
-        InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } => "a new driver",
+        InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } => "further inputs",
         InputKind::Adopted { .. } => "an adoption",
         InputKind::Replied { .. } | InputKind::Objected { .. } => "a model's reply",
         InputKind::ModelFailed { .. } => "a model's failure",
