@@ -20,9 +20,11 @@ pub(crate) fn read(kind: QuestionKind, words: &[String]) -> Result<Answer, Strin
     match (kind, first) {
         (QuestionKind::Clarify, "") => Err("the answer is empty".to_owned()),
         (QuestionKind::Clarify, _) => Ok(Answer::Text(words.join(" ").into())),
-        (QuestionKind::Approval, "approve") => alone(Answer::Approve),
+        (QuestionKind::Approval, "approve" | "yes" | "y") => alone(Answer::Approve),
         (QuestionKind::Approval, "always") => alone(Answer::Always),
-        (QuestionKind::Approval, "deny") => Ok(Answer::Deny { reason: (!rest.is_empty()).then(rest_text) }),
+        (QuestionKind::Approval, "deny" | "no" | "n") => {
+            Ok(Answer::Deny { reason: (!rest.is_empty()).then(rest_text) })
+        }
         (QuestionKind::Approval, "args") => arguments(&filled("the arguments as a JSON object")?),
         (QuestionKind::Outcome, "result") => Ok(Answer::Result(filled("the call's result")?)),
         (QuestionKind::Outcome, "run_again") => alone(Answer::RunAgain),

@@ -30,8 +30,9 @@ impl Input {
             None => true,
         };
         let text = if from_stdin { on_stdin()? } else { words.unwrap_or_default() };
-        if from_stdin && text.is_empty() {
-            return Err(Failure::new(Exit::Usage, "the input on stdin is empty").hint(hint));
+        if text.is_empty() && attached.is_empty() {
+            let place = if from_stdin { "the input on stdin" } else { "the input" };
+            return Err(Failure::new(Exit::Usage, format!("{place} is empty")).hint(hint));
         }
         Ok(Self { text, attached })
     }

@@ -90,6 +90,7 @@ impl ModelError {
             Self::UnknownProvider { nearest, .. } => Some(format!("did you mean {}?", nearest.join(", "))),
             Self::LaterProvider { provider, model } => Some(provider.meanwhile(model)),
             Self::NoModel { name } => {
+                let name = name.trim_end_matches('/');
                 Some(format!("write {name}/MODEL; `windlass models list` lists the models"))
             }
             Self::MissingKey { variable, .. } => {

@@ -188,16 +188,22 @@ impl Driver {
 
     async fn go(&mut self) -> Result<(), Error> {
         if let Some(first) = self.first.take() {
-            if matches!(
+            let resumed = matches!(
                 first,
                 InputKind::Resumed { .. } | InputKind::ResumedWithTools { .. } | InputKind::Adopted { .. }
-            ) {
+            );
+            if resumed {
                 self.stop_left_behind().await;
             }
             self.take(first, None).await?.map_err(Error::Refused)?;
             self.clock = RunClock::after(self.state.clock(), &**self.agent.environment());
             self.adjust().await?;
             self.settle().await?;
+            if resumed {
+                // A question whose answer waits in the inbox is not put to people again.
+                let posts = self.posts.now().await?;
+                self.posted(posts).await?;
+            }
         }
         self.open_account().await?;
         while !self.state.is_finished() {

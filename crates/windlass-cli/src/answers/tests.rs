@@ -14,6 +14,8 @@ fn each_kind_takes_its_own_words() {
     let limit = QuestionKind::Limit(LimitKind::ModelCalls);
     let cases = [
         (QuestionKind::Approval, "approve", Answer::Approve),
+        (QuestionKind::Approval, "yes", Answer::Approve),
+        (QuestionKind::Approval, "n too dear", Answer::Deny { reason: Some("too dear".into()) }),
         (QuestionKind::Approval, "always", Answer::Always),
         (QuestionKind::Approval, "deny", Answer::Deny { reason: None }),
         (QuestionKind::Approval, "deny not now", Answer::Deny { reason: Some("not now".into()) }),
@@ -32,10 +34,11 @@ fn each_kind_takes_its_own_words() {
 
 #[test]
 fn e28_words_that_do_not_fit_say_what_was_expected() {
-    let error = read(QuestionKind::Approval, &words("yes please")).unwrap_err();
-    assert_eq!(error, r#"found "yes please", expected approve or always or deny [REASON] or args JSON"#);
+    let error = read(QuestionKind::Approval, &words("perhaps later")).unwrap_err();
+    assert_eq!(error, r#"found "perhaps later", expected approve or always or deny [REASON] or args JSON"#);
     for (kind, text) in [
         (QuestionKind::Approval, "approve now"),
+        (QuestionKind::Approval, "y please"),
         (QuestionKind::Approval, "always now"),
         (QuestionKind::Approval, "args"),
         (QuestionKind::Approval, "args 3"),

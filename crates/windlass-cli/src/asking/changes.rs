@@ -89,7 +89,7 @@ fn normal(name: &str) -> String {
 fn before(path: &Path) -> Result<String, String> {
     let found = fs::metadata(path).map_err(|error| {
         if error.kind() == std::io::ErrorKind::NotFound {
-            return "no such file yet".to_owned();
+            return "no such file here; the tool may write to another place".to_owned();
         }
         format!("not compared, {error}")
     })?;

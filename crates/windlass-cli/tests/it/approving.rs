@@ -64,7 +64,7 @@ fn a_text_of_many_lines_is_cut_and_shown_whole_on_demand() {
     let _server = writer(&home, &lines.join("\n"));
     let mut seat = Seat::start(&home, &["run", "agent.yaml", "Write it down."]);
     seat.expect("… 10 more lines: [s]how all");
-    seat.expect("notes.txt: no such file yet)");
+    seat.expect("notes.txt: no such file here; the tool may write to another place)");
     seat.expect("[s]how all, [l]ater\r\n> ");
     assert!(!seat.seen().contains("| line 70"), "{}", seat.seen());
     seat.keys("s\n");

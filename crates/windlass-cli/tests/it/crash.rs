@@ -91,3 +91,24 @@ fn e32_of_two_that_resume_at_once_exactly_one_goes_on() {
     assert_eq!(codes, [0, 1], "{ends:?}");
     assert_eq!(lines(&home.path("sums")), 2);
 }
+
+/// A watcher of a killed run is told the command that goes on, and sees the run to its end.
+#[test]
+fn a_watcher_is_told_that_the_process_has_died() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let mut child = home.start(["run", "agent.yaml", "What is 2 + 5?"]);
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    let told = std::fs::File::create(home.path("told")).unwrap();
+    let watcher = home.command(["runs", "watch", "last"]).stderr(told).spawn().unwrap();
+    until("the watcher shows the call", || home.read("told").contains("-> "));
+    assert!(!home.read("told").contains("has died"), "{}", home.read("told"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the death is told", || home.read("told").contains("has died; `windlass runs resume "));
+    home.write("go", "");
+    assert_eq!(home.windlass(["runs", "resume", "last"]).code, 0);
+    let end = finish(watcher);
+    assert_eq!((end.code, end.stdout.as_str()), (0, "2 + 5 is 7.\n"), "{}", home.read("told"));
+    assert_eq!(home.read("told").matches("has died").count(), 1, "{}", home.read("told"));
+}

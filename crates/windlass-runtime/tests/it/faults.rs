@@ -36,7 +36,7 @@ fn e31_a_failed_append_is_a_clear_error_and_the_run_goes_on_later() {
                 let Some(error) = error else { break };
                 let at = format!("{}, {fault:?} at append {nth}", scenario.name);
                 assert_eq!(error.code(), code, "{at}");
-                assert!(std::error::Error::source(&error).is_some(), "{at}");
+                assert_ne!(windlass_runtime::in_full(&error), "the log failed", "{at}");
                 if nth == 1 {
                     assert!(ground.memory.is_empty(), "{at}: something was written");
                     continue;
@@ -110,7 +110,7 @@ fn e32_a_second_driver_is_told_who_holds_the_run() {
     }));
     let refused = refused.unwrap_err();
     assert_eq!(refused.code(), "store.held");
-    let why = std::error::Error::source(&refused).unwrap().to_string();
+    let why = refused.to_string();
     assert!(why.contains(agent.holder().0.as_ref()), "{why}");
     assert_eq!(run.unwrap().status(), Some(Status::Answered));
 }
@@ -144,7 +144,7 @@ fn e32_a_driver_that_was_taken_over_cannot_append_and_stops_its_tools() {
     assert_eq!(when, 100);
     let error = ended.unwrap_err();
     assert_eq!(error.code(), "store.fenced");
-    assert!(std::error::Error::source(&error).unwrap().to_string().contains("another process"));
+    assert!(error.to_string().contains("another process"), "{error}");
     let state = ground.state(id);
     assert!(!ground.kinds(id).contains(&"CallFinished"), "a fenced append was written");
     // The new holder still holds: the loser's end has not given its hold away.

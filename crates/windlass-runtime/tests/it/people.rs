@@ -140,6 +140,24 @@ fn e23_an_approved_call_runs_while_others_wait() {
 }
 
 #[test]
+fn a_question_whose_answer_waits_in_the_log_is_not_put_to_people_again() {
+    let ground = Ground::new();
+    let agent = one(&ground).build().unwrap();
+    let run = suspended(&ground, &agent).id();
+    ground.wait(agent.post(run, answered("q1", Answer::Approve))).unwrap();
+    let asked = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = asked.clone();
+    let people = FnPeople::thinking(move |_, _| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Some(Box::pin(std::future::pending()))
+    });
+    let prepared = ground.wait(agent.resume(run).shared_people(Arc::new(people)).prepare()).unwrap();
+    let run = ground.wait(prepared.drive()).unwrap();
+    assert_eq!(run.status(), Some(Status::Answered));
+    assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+#[test]
 fn e24_a_tool_that_changed_over_a_restart_is_asked_about_again() {
     let ground = Ground::new();
     let run = suspended(&ground, &one(&ground).build().unwrap()).id();

@@ -51,7 +51,7 @@ fn what_is_no_text_file_is_not_compared() {
     assert_eq!(why("bytes"), "not compared, it is no text");
     assert_eq!(why("large"), "not compared, it is larger than 1048576 bytes");
     assert_eq!(why("."), "not compared, it is no regular file");
-    assert_eq!(why("none"), "no such file yet");
+    assert_eq!(why("none"), "no such file here; the tool may write to another place");
     let args = json!({ "path": "bytes", "content": "x" });
     let elsewhere = written(&call("write", &args), None).unwrap();
     assert_eq!(elsewhere.change.unwrap_err(), "not compared, the folder of its agent is unknown here");

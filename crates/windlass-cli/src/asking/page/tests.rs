@@ -111,7 +111,11 @@ fn a_write_to_a_file_is_shown_as_its_change() {
     let fresh = json!({ "path": "new.txt", "content": "a\nb" });
     let write = changes::written(&call("write_file", &fresh), Some(folder.path())).unwrap();
     let (page, _) = shown(&fresh, Some(&write), false);
-    assert!(page.contains("    | a\n    | b\n  (") && page.contains("new.txt: no such file yet)"), "{page}");
+    assert!(
+        page.contains("    | a\n    | b\n  (")
+            && page.contains("new.txt: no such file here; the tool may write to another place)"),
+        "{page}"
+    );
 }
 
 #[test]

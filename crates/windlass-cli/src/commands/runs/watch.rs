@@ -1,19 +1,26 @@
 //! `windlass runs watch`.
 
+use std::time::Duration;
+
 use clap::Args;
-use futures_util::StreamExt;
-use windlass_core::Fact;
+use futures_util::{Stream, StreamExt};
+use windlass_core::{Fact, RunId, RunState};
 use windlass_runtime::{load_until, numbered};
-use windlass_store::{Index, Log};
+use windlass_store::{Batch, Index, Log, SqliteLog, StoreError};
 
 use super::find;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
+use crate::out;
 use crate::view::{View, ViewArgs};
 use crate::waiting::Withdrawn;
 
+/// Time after which a watcher looks whether the run's process is alive.
+const LOOK: Duration = Duration::from_secs(1);
+
 const HELP: &str = "\
 Shows everything from the run's beginning (or from event N) and goes on live until the run ends, whoever drives it. \
+If the run's process dies, that is said on stderr, and the run is watched further: somebody may resume it. \
 The exit code is 0 however the run ends; Ctrl-C stops the watching, not the run.";
 
 #[derive(Debug, Args)]
@@ -37,7 +44,7 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
     view.watch(&load_until(&*log, run, (args.from - 1).max(1)).await?, log.summary(run).await?.started_at);
     let mut batches = log.follow(run, args.from);
     let _at_last = Withdrawn::default();
-    while let Some(batch) = view.waiting(batches.next()).await {
+    while let Some(batch) = view.waiting(next(&mut batches, &log, run, &words)).await {
         let batch = batch?;
         for (number, event) in numbered(&batch) {
             view.event(number, event);
@@ -48,4 +55,32 @@ pub(super) async fn run(args: WatchArgs, log: &LogArgs) -> Result<Exit, Failure>
     }
     view.close()?;
     Ok(Exit::Good)
+}
+
+/// The next events; says once if nobody drives the run any more.
+async fn next(
+    batches: &mut (impl Stream<Item = Result<Batch, StoreError>> + Unpin),
+    log: &SqliteLog,
+    run: RunId,
+    words: &str,
+) -> Option<Result<Batch, StoreError>> {
+    let mut told = false;
+    loop {
+        if let Ok(batch) = tokio::time::timeout(LOOK, batches.next()).await {
+            return batch;
+        }
+        if told {
+            continue;
+        }
+        match log.summary(run).await {
+            Ok(summary) if summary.run_state == RunState::Running && summary.holder.is_none() => {
+                out::note(format_args!(
+                    "the process that drove run {run} has died; `windlass runs resume{words} {run}` goes on"
+                ));
+                told = true;
+            }
+            Ok(_) => {}
+            Err(error) => return Some(Err(error)),
+        }
+    }
 }
