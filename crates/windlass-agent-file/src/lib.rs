@@ -120,6 +120,18 @@ impl AgentFile {
         Self::parse(&text, path, env)
     }
 
+    /// All errors of an agent file that are known from its text, by line; none if the file cannot be read or is no YAML.
+    pub fn faults(path: &Path, env: Env<'_>) -> Vec<YamlError> {
+        let text = crate::files::read(path, yaml::MAX_BYTES as u64)
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some(node) = text.and_then(|text| yaml::parse(&text).ok()) else { return Vec::new() };
+        yaml::all_faults(&node, |node| match Self::from_node(node, path, env, ModelNames::Full) {
+            Err(AgentFileError::Invalid(error)) => Some(error),
+            Ok(_) | Err(_) => None,
+        })
+    }
+
     /// Reads an agent file's text; `file` is for messages, and its folder is where paths start.
     ///
     /// # Errors

@@ -116,7 +116,7 @@ struct Sound {
 fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
     let mut bad = 0;
     for file in files {
-        let checked = look(file);
+        let checked = looked(file);
         bad += u64::from(checked.is_err());
         if as_json {
             out::json(&report(file, &checked))?;
@@ -141,11 +141,14 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
             let said = sound.missing.iter().chain(&sound.warnings);
             said.for_each(|said| out::note(format_args!("{}: {said}", file.display())));
             sound.unmatched.iter().map(warnings::pattern_line).for_each(out::note);
-        } else if let Err(failure) = checked {
-            if files.len() == 1 {
-                return Err(failure);
+        } else if let Err(failures) = checked {
+            let last = failures.len() - 1;
+            for (at, failure) in failures.into_iter().enumerate() {
+                if files.len() == 1 && at == last {
+                    return Err(failure);
+                }
+                failure.show();
             }
-            failure.show();
         }
     }
     match bad {
@@ -157,14 +160,28 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
     }
 }
 
-fn report(file: &Path, checked: &Result<Sound, Failure>) -> Value {
+/// All that can be said of a file, or all that is wrong with it.
+fn looked(path: &Path) -> Result<Sound, Vec<Failure>> {
+    look(path).map_err(|first| {
+        let faults = AgentFile::faults(path, &home::env);
+        match faults.len() {
+            0 | 1 => vec![first],
+            _ => faults.into_iter().map(|fault| Failure::from(AgentFileError::from(fault))).collect(),
+        }
+    })
+}
+
+fn report(file: &Path, checked: &Result<Sound, Vec<Failure>>) -> Value {
     match checked {
         Ok(sound) => json!({
             "type": "agent", "file": file, "ok": true, "name": sound.name, "models": sound.models,
             "tools": sound.tools, "servers": sound.servers, "agents": sound.delegates, "missing": sound.missing,
             "warnings": sound.warnings, "unmatched": sound.unmatched.iter().map(warnings::pattern_value).collect::<Vec<_>>(),
         }),
-        Err(failure) => json!({ "type": "agent", "file": file, "ok": false, "failure": failure.json() }),
+        Err(failures) => json!({
+            "type": "agent", "file": file, "ok": false, "failure": failures.first().map(Failure::json),
+            "failures": failures.iter().map(Failure::json).collect::<Vec<_>>(),
+        }),
     }
 }
 

@@ -109,3 +109,18 @@ fn every_command_helps_with_examples_or_words() {
         assert!(help.stdout.contains("Examples:") || command == "doctor", "{command}");
     }
 }
+
+#[test]
+fn a_check_names_every_mistake_of_a_file() {
+    let home = Home::new();
+    home.write("a.yaml", "name: a\nmodle: tour\ninstruction: Be brief.\ntools:\n  - builtin: [calc]\n");
+    let end = home.windlass(["agents", "check", "a.yaml"]);
+    assert_eq!(end.code, 65, "{end:?}");
+    for place in ["a.yaml:2:1: Unknown key `modle`", "a.yaml:3:1: Unknown key `instruction`", "a.yaml:5:15: "]
+    {
+        assert!(end.stderr.contains(place), "{place}: {}", end.stderr);
+    }
+    let json = home.windlass(["agents", "check", "a.yaml", "--json"]).stdout;
+    let report: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(report["failures"].as_array().unwrap().len(), 3, "{report}");
+}

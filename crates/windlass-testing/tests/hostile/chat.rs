@@ -61,7 +61,7 @@ async fn meet(attack: &str, server: &HostileServer, stream: bool) -> Result<Repl
 
 #[tokio::test]
 async fn every_attack_on_the_chat_wire_ends_with_a_reply_or_a_clear_error() {
-    note_panics();
+    let _alone = note_panics().await;
     let sample = Sample::chat();
     for attack in Attack::all(&sample) {
         let server = HostileServer::start(attack.clone(), sample.clone()).unwrap();

@@ -97,7 +97,7 @@ fn over_http(server: &HostileTools) -> McpConfig {
 
 #[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn strike(attacks: impl Iterator<Item = ToolAttack>, config: fn(&HostileTools) -> McpConfig) {
-    note_panics();
+    let _alone = note_panics().await;
     for attack in attacks {
         let (begun, server) = (Instant::now(), HostileTools::start(attack.clone()).unwrap());
         let attack = name(&attack);
@@ -146,7 +146,7 @@ async fn a_server_that_asks_too_much_is_cut_off_on_either_wire() {
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "the figures are read after a run with --nocapture")]
 async fn every_attack_over_http_on_the_mcp_client_ends_with_a_clear_error() {
-    note_panics();
+    let _alone = note_panics().await;
     let sample = Sample::mcp();
     for attack in Attack::all(&sample) {
         let (begun, server) = (Instant::now(), HostileServer::start(attack.clone(), sample.clone()).unwrap());
